@@ -18,6 +18,7 @@ _KINDS = {
     "nodes": ("# Nodes by envcfg preflight, for srun", "# envcfg:nodes {}"),
     "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
     "converted": ("", "# envcfg:converted {}"),  # its first line is its own
+    "probe": ("{", ' "envcfg:probe": "{}",'),
     "junit": ('<?xml version="1.0" encoding="UTF-8"?>', "<!-- envcfg:junit {} -->"),
 }
 

@@ -24,6 +24,22 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
                 parser.preset = _read_defaults
 
 
+def add_same(parser: argparse.ArgumentParser) -> None:
+    """Give the options of a step that ``SAME`` lacks the values that they have there."""
+    from envcfg.core.diagnostics import DIAGNOSTICS
+    from envcfg.core.step import SAME
+
+    kept = {each.name for options in SAME.values() for each in options}
+    parser.set_defaults(
+        **{
+            each.name: [] if each.kind == "many" else each.default
+            for options in DIAGNOSTICS.values()
+            for each in options
+            if each.name not in kept
+        }
+    )
+
+
 def add_option(group: argparse._ActionsContainer, option: Option) -> None:
     """Let the parser of *group* read *option*."""
     names = [option.short, option.flag] if option.short else [option.flag]

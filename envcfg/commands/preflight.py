@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_table, read_step
+from envcfg.commands.options import add_same, add_table, read_step
 from envcfg.commands.printing import say, write
-from envcfg.core.diagnostics import DIAGNOSTICS
 from envcfg.core.option import Option, Table, within
 from envcfg.core.step import REQUIRE, SAME, Step
-from envcfg.errors import JobError, UsageError
+from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
 
@@ -72,16 +71,8 @@ OPTIONS: Table = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``preflight``, and the values of those of a step that it lacks."""
-    kept = {each.name for options in SAME.values() for each in options}
-    parser.set_defaults(
-        **{
-            each.name: [] if each.kind == "many" else each.default
-            for options in DIAGNOSTICS.values()
-            for each in options
-            if each.name not in kept
-        }
-    )
+    """Add the options of ``preflight``."""
+    add_same(parser)
     add_table(parser, OPTIONS)
 
 
@@ -96,8 +87,6 @@ def run(options: argparse.Namespace) -> int:
         msg = "--require needs the collective, which --nodes-only leaves out"
         raise UsageError(msg, hint="leave out one of them")
     check_format(options)
-    from envcfg.preflight.records import Wanted
-
     needed, options.require = options.require, None
     step = read_step(options, _EXAMPLE)
     outputs: list[Output] = []
@@ -109,23 +98,9 @@ def run(options: argparse.Namespace) -> int:
         outputs = [Output(name, "--nodes-file", example, given, force=options.force)]
         check_outputs(outputs)
     say([*step.findings, *step.notes])
-    from envcfg.launch.tasks import choose_launcher
-    from envcfg.starters import STARTERS
+    from envcfg.commands.preflight_steps import wanted_of
 
-    starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
-    profile, expect = step.profile, step.profile.expect
-    from envcfg.log.expectations import expectations_of
-
-    wanted = Wanted(
-        hosts=_hosts(starter.looking.hosts),
-        interfaces=(profile.node.nics if profile.node else ())
-        or (expect.interfaces if expect else ()),
-        gpus=profile.node.gpus if profile.node else None,
-        devices=expect.devices if expect else (),
-        is_fast=expectations_of(profile).wants_fast,
-        bandwidth=expect.bandwidth if expect else None,
-        profile=profile.name,
-    )
+    wanted = wanted_of(step)
     began = time.monotonic()
     raise_signals()  # steps must be ended
     report = _look(options, step, wanted, needed)
@@ -155,40 +130,6 @@ def _look(
         return report._replace(is_inconclusive=False) if options.nodes_only else report
     seen = steps.add(seen, diagnostics=options.nccl_diagnostics)
     return judge_all(wanted, seen, needs_fast=bool(needed))
-
-
-def _hosts(command: Sequence[str]) -> tuple[str, ...]:
-    """Return the nodes of the job, in order.
-
-    Raises:
-        JobError: this is no job.
-    """
-    import subprocess
-
-    hint = "run it in a job: in an sbatch script, or under salloc"
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=60,
-        )
-    except OSError as err:
-        msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
-        raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
-    except subprocess.TimeoutExpired as err:
-        msg = f"{command[0]} did not answer for 60 s"
-        raise JobError(msg, hint="does the scheduler answer?") from err
-    hosts = tuple(dict.fromkeys(done.stdout.split()))
-    if done.returncode or not hosts:
-        said = done.stderr.strip().splitlines()
-        why = said[-1] if said else f"{command[0]} names none"
-        msg = f"the nodes of this job are not known: {why}"
-        raise JobError(msg, hint=f"{hint}, or choose --launcher local")
-    return hosts
 
 
 def _write(

@@ -1,4 +1,7 @@
-"""The two steps of a preflight, in the bash that ``wrap`` makes for the same options."""
+"""The two steps of a preflight, in the bash that ``wrap`` makes for the same options.
+
+``profiles probe`` takes them, too, and asks each node for more.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from envcfg.preflight.node_list import job_name
 from envcfg.preflight.nodes import wanted_gpus
 from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
 from envcfg.preflight.records import NodeAnswer, Wanted
-from envcfg.probe.probes import PREFLIGHT
+from envcfg.probe.probes import PREFLIGHT, Probe
 from envcfg.probe.runner import StepEnd, ended_tasks, run_script
 from envcfg.profile.words import Ref, Word
 from envcfg.starters import STARTERS
@@ -46,8 +49,14 @@ class Steps:
         self._launcher, name = choose_launcher(step.profile, step.options)
         self._starter = STARTERS[name]
 
-    def look_at_nodes(self) -> tuple[Mapping[str, NodeAnswer], Mapping[str, str]]:
+    def look_at_nodes(
+        self, probe: Probe = PREFLIGHT, words: Sequence[str] = ()
+    ) -> tuple[Mapping[str, NodeAnswer], Mapping[str, str]]:
         """Return what each node says of itself, and whose task has ended too early.
+
+        Args:
+            probe: what runs there.
+            words: what it is asked besides.
 
         Raises:
             JobError: the step cannot start.
@@ -57,8 +66,11 @@ class Steps:
         starter = self._starter
         own = {starter.own: starter.looking.apart} if starter.own else {}
         devices = [f"device={each}" for each in self._wanted.devices]
-        folders = [f"folder={each}" for each in self._folders()]
-        command = PREFLIGHT.command(*devices, *folders)
+        for folder in dict.fromkeys(self.folders().values()):
+            devices.append(f"folder={folder}")
+            if probe is not PREFLIGHT:
+                devices.append(f"speed={folder}")
+        command = probe.command(*devices, *words)
         script = self._script(command, ranks=1, more=own)
         shares = starter.looking.shares
         env = {name: os.environ[name] for name in os.environ if name not in shares}
@@ -155,12 +167,15 @@ class Steps:
         counts = [wanted_gpus(each, self._wanted)[0] for each in seen.answers.values()]
         return min(counts, default=0) or None
 
-    def _folders(self) -> list[str]:
-        """Return the folders that a job needs on its nodes."""
+    def folders(self) -> Mapping[str, str]:
+        """Return the folders that a job needs on its nodes, by what they are for."""
         scratch = self._step.profile.scratch
-        root = _expanded(scratch.root) if scratch else None
-        temporary = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108  # looked at only
-        return [*dict.fromkeys(each for each in (root, temporary, "/dev/shm") if each)]  # noqa: S108
+        found = {
+            "scratch": _expanded(scratch.root) if scratch else None,
+            "TMPDIR": os.environ.get("TMPDIR") or "/tmp",  # noqa: S108  # looked at only
+            "shared memory": "/dev/shm",  # noqa: S108
+        }
+        return {name: path for name, path in found.items() if path}
 
     def _by_name(self, found: Mapping[str, str]) -> dict[str, str]:
         return {job_name(host, self._wanted.hosts): how for host, how in found.items()}
@@ -181,3 +196,57 @@ def _pass_on(end: StepEnd) -> None:
     said = [line for line in end.errors if not line.startswith("envcfg: note: ")]
     for line in said[-_SAID:]:
         sys.stderr.write(f"{one_line(line)}\n")
+
+
+def wanted_of(step: Step) -> Wanted:
+    """Return what the nodes of this job should have, by the profile of *step*.
+
+    Raises:
+        JobError: this is no job.
+    """
+    starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
+    profile, expect = step.profile, step.profile.expect
+    return Wanted(
+        hosts=_hosts_of(starter.looking.hosts),
+        interfaces=(profile.node.nics if profile.node else ())
+        or (expect.interfaces if expect else ()),
+        gpus=profile.node.gpus if profile.node else None,
+        devices=expect.devices if expect else (),
+        is_fast=expectations_of(profile).wants_fast,
+        bandwidth=expect.bandwidth if expect else None,
+        profile=profile.name,
+    )
+
+
+def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
+    """Return the nodes of the job, in order.
+
+    Raises:
+        JobError: this is no job.
+    """
+    import subprocess
+
+    hint = "run it in a job: in an sbatch script, or under salloc"
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=60,
+        )
+    except OSError as err:
+        msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
+        raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
+    except subprocess.TimeoutExpired as err:
+        msg = f"{command[0]} did not answer for 60 s"
+        raise JobError(msg, hint="does the scheduler answer?") from err
+    hosts = tuple(dict.fromkeys(done.stdout.split()))
+    if done.returncode or not hosts:
+        said = done.stderr.strip().splitlines()
+        why = said[-1] if said else f"{command[0]} names none"
+        msg = f"the nodes of this job are not known: {why}"
+        raise JobError(msg, hint=f"{hint}, or choose --launcher local")
+    return hosts

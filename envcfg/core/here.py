@@ -8,6 +8,7 @@ In a job nothing is asked: the job's variables tell the name.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from envcfg.core.site import cluster_here, job_kind, scheduler_here, this_site
@@ -53,24 +54,10 @@ def here_profile(
             "try again; or --profile NAME; or --launcher local, to run on this machine"
         )
         raise UsageError(msg, hint=hint)
-    from envcfg.atomic_write import put_private
-    from envcfg.profile.records import record
     from envcfg.profile.site.model import has_network, main_shape
 
-    path = f"{catalog.layer_folders()['user']}/{name}.yaml"
-    # In a new catalog: the digest of this one names all that it has read.
-    fresh = Catalog(catalog.folders, records=catalog.records)
     site = this_site()
-    text = draft(fresh, name, None, site)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        put_private(path, text.encode())
-        if catalog.records:  # where a group may write the folder, this text counts
-            record(catalog.records, os.path.realpath(path), text.encode())
-    except OSError as err:
-        msg = f"the profile of this cluster cannot be saved: {path}: {err.strerror}"
-        hint = "choose another folder with XDG_CONFIG_HOME, or a profile with --profile"
-        raise OutputError(msg, hint=hint) from err
+    path = _save(catalog, name, site)
     title = scheduler.title
     said = f"no profile knew cluster {cluster}: read from {title}, saved in {path}"
     fix = "look at it: envcfg profiles show here; to read it again, remove the file"
@@ -80,6 +67,52 @@ def here_profile(
         said, fix = f"could not read {unseen}", "the file says what to type instead"
         found.append(Finding("cluster-unread", "warning", f"profile {name}", said, fix))
     return name, found
+
+
+def fill_in(catalog: Catalog, name: str, site: Site) -> list[Finding]:
+    """Write the profile of this cluster again, from what its nodes have shown.
+
+    The file that was there is kept beside it.
+
+    Args:
+        catalog: the profiles that there are.
+        name: of the profile.
+        site: what login node and scheduler say, with what was measured on nodes.
+
+    Raises:
+        OutputError: it cannot be saved.
+    """
+    path = catalog.files(name)[-1]
+    kept = f"{path.removesuffix('.yaml')}.before"
+    with open(path, "rb") as file:
+        before = file.read()
+    _save(catalog, name, site, {kept: before})
+    said = f"filled in by what the nodes showed: {path}; before: {kept}"
+    return [Finding("cluster-measured", "note", f"profile {name}", said)]
+
+
+def _save(
+    catalog: Catalog, name: str, site: Site, others: Mapping[str, bytes] = {}
+) -> str:
+    """Save the profile of a cluster, and *others* by their path; return its own path."""
+    from envcfg.atomic_write import put_private
+    from envcfg.profile.records import record
+
+    path = f"{catalog.layer_folders()['user']}/{name}.yaml"
+    # In a new catalog: the digest of this one names all that it has read.
+    fresh = Catalog(catalog.folders, records=catalog.records)
+    text = draft(fresh, name, None, site)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        for each, data in {**others, path: text.encode()}.items():
+            put_private(each, data)
+        if catalog.records:  # where a group may write the folder, this text counts
+            record(catalog.records, os.path.realpath(path), text.encode())
+    except OSError as err:
+        msg = f"the profile of this cluster cannot be saved: {path}: {err.strerror}"
+        hint = "choose another folder with XDG_CONFIG_HOME, or a profile with --profile"
+        raise OutputError(msg, hint=hint) from err
+    return path
 
 
 def draft(catalog: Catalog, name: str, extends: str | None, site: Site | None) -> str:

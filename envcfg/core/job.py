@@ -42,6 +42,7 @@ def make_job(
     *,
     inline: bool,
     made_by: Sequence[str],
+    is_direct: bool = False,
 ) -> Job:
     """Return the job that runs *step*.
 
@@ -51,6 +52,7 @@ def make_job(
         command: the program and its arguments, as they were given.
         inline: the step's bash is written out, so that the job needs no envcfg.
         made_by: the command line that makes it again, for its header.
+        is_direct: the first node runs *command*, which starts steps itself.
 
     Raises:
         UsageError: something cannot be right; ``RequestError``: the system would refuse.
@@ -68,7 +70,7 @@ def make_job(
     script = Script(
         plan=plan,
         request=request,
-        wrap=tuple(wrap_words(step)),
+        wrap=() if is_direct else tuple(wrap_words(step)),
         command=tuple(command),
         inline=inline,
         signal=asked.signal.name if asked.signal and asked.requeue else None,

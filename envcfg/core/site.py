@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 30
 _MOST = 32 << 20  # characters of an answer
-_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/cxi0")
+DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/cxi0")
 _ADAPTERS = "/sys/class/infiniband"
 # Modules that a container's job may want: how their names begin.
 _WANTED = (
@@ -157,7 +157,7 @@ def this_site() -> Site:
         partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
         interfaces=tuple(interfaces()),
         adapters=dict(_adapters()),
-        devices=tuple(each for each in _DEVICES if os.path.exists(each)),
+        devices=tuple(each for each in DEVICES if os.path.exists(each)),
         runtimes=tuple(
             name for name, program in programs.items() if program and which(program)
         ),
@@ -200,3 +200,34 @@ def _names(folder: str) -> list[str]:
         return sorted(os.listdir(folder))
     except OSError:
         return []
+
+
+def job_site(
+    site: Site, hosts: Sequence[str]
+) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return what the scheduler says of this job's nodes, as rows of words by kind."""
+    from envcfg.profile.site.slurm import read_shapes
+
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    if site.cluster:
+        found["cluster"] = ((site.cluster,),)
+    if site.scheduler and (known := SCHEDULERS.get(site.scheduler)):
+        program = known.submit.split()[0]
+        version = ask([program, "--version"], _SECONDS).strip().partition("\n")[0]
+        found["scheduler"] = ((site.scheduler, version),)
+    show = ["scontrol", "--all", "--oneliner", "show", "node", ",".join(hosts)]
+    shapes = {
+        shape: None
+        for each in read_shapes(ask(show, _SECONDS)[:_MOST]).values()
+        for shape in each
+    }
+    found["shape"] = tuple(
+        tuple(map(str, (e.number, e.gpus, e.cores, e.memory, "+".join(e.kinds) or "-")))
+        for e in shapes
+    )
+    found["partition"] = tuple(
+        (each.name, str(each.nodes or "-"), each.time or "-",
+         "exclusive" if each.is_exclusive else "shared")
+        for each in site.partitions
+    )  # fmt: skip
+    return {kind: rows for kind, rows in found.items() if rows}

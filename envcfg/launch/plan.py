@@ -13,7 +13,7 @@ from envcfg.launch.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.entries import Argument, Bundle, Case, Export
 from envcfg.profile.facts import Fact, Reason
-from envcfg.profile.model import Expect, Masks, Rendezvous, Scratch, Visibility
+from envcfg.profile.model import Expect, Masks, Rendezvous, Run, Scratch, Visibility
 from envcfg.profile.scheduler import Module
 from envcfg.profile.scope import Scope
 from envcfg.profile.words import Word
@@ -147,6 +147,7 @@ class Plan(NamedTuple):
 
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
+        run: when and with what the profile ran on its system, if it did.
         starter: who starts the tasks; one of ``starters.STARTERS``.
         facts: all that was known when the plan was made, with who says so.
         settings: in the order in which they are set.
@@ -177,6 +178,7 @@ class Plan(NamedTuple):
     handed_on: tuple[str, ...]
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
+    run: Run | None = None
     bundles: tuple[Bundle, ...] = ()
     started: tuple[Argument, ...] = ()
     agent: tuple[Argument, ...] = ()

@@ -105,6 +105,7 @@ def resolve(
     return Plan(
         profile=profile.name,
         profile_hash=profile_hash,
+        run=profile.run,
         launcher=launcher,
         starter=starter,
         container=container,

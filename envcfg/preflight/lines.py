@@ -6,7 +6,8 @@ A line that is no rank's own is NCCL's, or the program's.
 from __future__ import annotations
 
 import os.path
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from math import isfinite
 
@@ -15,22 +16,30 @@ from envcfg.datafile import read_text
 from envcfg.log.process import MOST_RANKS
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.node_list import job_name
-from envcfg.preflight.records import (
-    Folder,
-    Health,
-    Network,
-    NodeAnswer,
-    Pair,
-    Plugin,
-    RankAnswer,
-    Sum,
-)
-from envcfg.probe.gpu import KIB
+from envcfg.preflight.records import NodeAnswer, Pair, RankAnswer, Sum
 from envcfg.probe.probes import words_of
 from envcfg.probe.sample import TAG, GpuSample, SampleReader
 
-_DIGITS = 20  # of the largest number of 64 bits
 _LEAST, _MOST = 1e-9, 10**15  # of seconds, of bytes: the rest is torn or made up
+_SIZE = r"([0-9]{1,20})"  # of 64 bits
+_NEAR = r"(\S+) (\S+)"  # NUMA node and CPUs
+# What a node says under each key, in words; the last may be all the rest.
+WORDS: Mapping[str, str] = {
+    "memlock": "([0-9]{1,20}|unlimited)",
+    "network": r"(\S+) (up|down) (\S+)",
+    "device": f"{_SIZE} (.+)",
+    "folder": "(yes|no|unknown) ([0-9]{1,20}|-) (.+)",
+    "plugin": r"(yes|no|unknown) (\S+) (.+)",
+    "health": f"{_SIZE} (\\S+) (.+)",
+    "memory": _SIZE,
+    "adapter": f"(\\S+) (\\S+) (.+) {_NEAR} (-|[0-9]+.*)",
+    "card": f"(\\S+) (\\S+) {_NEAR}",
+    "speed": r"([0-9]{1,12}) ([0-9]{1,9}[.][0-9]+) ([0-9]{1,9}[.][0-9]+) (.+)",
+    **dict.fromkeys(("kernel", "cpus"), r"(\S+)"),
+    **dict.fromkeys(
+        ("variable", "driver", "numa", "rate", "runtime", "kind"), r"(\S+) (.+)"
+    ),
+}
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -69,8 +78,12 @@ class NodeReader:
             return words_of(line, TAG, 1) is not None
         host, key, text = words
         answer = self._of(host)
-        with suppress(LookupError, ValueError):  # torn: it stays unknown
-            answer = _node_said(answer, key, text)
+        row = re.fullmatch(WORDS.get(key, "(?!)"), text)
+        if row:  # else it is torn
+            rows = (*answer.rows(key), row.groups())
+            answer = answer._replace(facts={**answer.facts, key: rows})
+        elif key == "end":
+            answer = answer._replace(is_whole=True)
         if host:
             self.answers[answer.host] = answer
         return True
@@ -78,55 +91,6 @@ class NodeReader:
     def _of(self, host: str) -> NodeAnswer:
         name = job_name(host, self._hosts)
         return self.answers.get(name, NodeAnswer(name))
-
-
-def _node_said(answer: NodeAnswer, key: str, text: str) -> NodeAnswer:
-    """Return *answer* with what a node says under *key*.
-
-    Raises:
-        LookupError, ValueError: it is torn.
-    """
-    match key:
-        case "memlock":
-            return answer._replace(memlock=-1 if text == "unlimited" else _count(text))
-        case "network":
-            name, state, address = text.split()
-            network = Network(name, state == "up", address == "address")
-            return answer._replace(networks=(*answer.networks, network))
-        case "device":
-            count, pattern = text.split(" ", 1)
-            return answer._replace(devices={**answer.devices, pattern: _count(count)})
-        case "folder":
-            written, free, path = text.split(" ", 2)
-            is_written = {"yes": True, "no": False, "unknown": None}[written]
-            size = None if free == "-" else _count(free) * KIB
-            folder = Folder(path, is_written, size)
-            return answer._replace(folders=(*answer.folders, folder))
-        case "variable":
-            name, _, value = text.partition(" ")
-            return answer._replace(variables={**answer.variables, name: value})
-        case "plugin":
-            known, lacks, path = text.split(" ", 2)
-            missing = tuple(dict.fromkeys(lacks.split(","))) if known == "no" else ()
-            return answer._replace(plugin=Plugin(path, known != "unknown", missing))
-        case "health":
-            gpu, what, said = text.split(" ", 2)
-            health = Health(_count(gpu), what, said)
-            return answer._replace(health=(*answer.health, health))
-        case "end":
-            return answer._replace(is_whole=True)
-    return answer
-
-
-def _count(text: str) -> int:
-    """Return the number that *text* is, in digits as a node writes them.
-
-    Raises:
-        ValueError: it is none, or more than any node counts.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
-        raise ValueError
-    return int(text)
 
 
 class RankReader:

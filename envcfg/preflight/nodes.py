@@ -11,7 +11,7 @@ from envcfg.characters import whole_number
 from envcfg.findings import Finding, Severity
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.preflight.records import NodeAnswer, Wanted
-from envcfg.probe.gpu import MIB
+from envcfg.probe.gpu import KIB, MIB
 
 _GIB = 1 << 30
 _LEFT = _GIB  # free in a folder for scratch
@@ -59,9 +59,9 @@ def not_seen(wanted: Wanted, answers: Mapping[str, NodeAnswer]) -> list[str]:
     unseen = []
     if wanted.gpus and any(each.gpus and each.gpus.tool == "none" for each in whole):
         unseen.append("the state of the GPUs: no nvidia-smi, rocm-smi or amd-smi")
-    if any(each.plugin and not each.plugin.is_known for each in whole):
+    if any(row[0] == "unknown" for each in whole for row in each.rows("plugin")):
         unseen.append("the libraries of the network plugin: no ldd")
-    if any(folder.is_written is None for each in whole for folder in each.folders):
+    if any(row[0] == "unknown" for each in whole for row in each.rows("folder")):
         unseen.append("whether folders can be written: no rm")
     return unseen
 
@@ -99,10 +99,10 @@ def _usual_networks(answers: Iterable[NodeAnswer]) -> frozenset[str]:
     """Return the interfaces that work on most nodes."""
     whole = [each for each in answers if each.is_whole]
     counts = Counter(
-        network.name
+        name
         for each in whole
-        for network in each.networks
-        if network.is_up and network.has_address
+        for name, state, address in each.rows("network")
+        if state == "up" and address != "-"
     )
     return frozenset(name for name, count in counts.items() if 2 * count >= len(whole))
 
@@ -110,7 +110,7 @@ def _usual_networks(answers: Iterable[NodeAnswer]) -> frozenset[str]:
 def _networks(
     answer: NodeAnswer, wanted: Wanted, usual: frozenset[str]
 ) -> Iterator[Finding]:
-    here = {each.name: each for each in answer.networks}
+    here = {row[0]: row for row in answer.rows("network")}
     signs = interfaces_of(answer, wanted)
     names = {
         name: None
@@ -128,9 +128,9 @@ def _networks(
         network = here.get(name)
         if network is None:
             said = f"has no interface {name}"
-        elif not network.is_up:
+        elif network[1] != "up":
             said = f"interface {name} is down"
-        elif not network.has_address:
+        elif network[2] == "-":
             said = f"interface {name} has no address"
         else:
             continue
@@ -139,8 +139,8 @@ def _networks(
 
 
 def _devices(answer: NodeAnswer) -> Iterator[Finding]:
-    for pattern, count in answer.devices.items():
-        if not count:
+    for count, pattern in answer.rows("device"):
+        if not int(count):
             said = f"has no {pattern} in the container"
             fix = "does the runtime bind it? else leave the node out, and tell the site"
             yield Finding("device-missing", "error", answer.host, said, fix)
@@ -187,16 +187,15 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
 
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
+    rows = [(int(gpu), what, said) for gpu, what, said in answer.rows("health")]
     errors = [
-        each.gpu
-        for each in answer.health
-        if each.what == "total" and (whole_number(each.said) or 0) > 0
+        gpu for gpu, what, said in rows if what == "total" and (whole_number(said) or 0)
     ]
     if errors:
         said = f"GPU {number_ranges(sorted(set(errors)))} has had memory errors (ECC)"
         fix = "leave the node out, and tell the site: uncorrected ones end programs"
         yield Finding("gpu-memory-errors", "error", answer.host, said, fix)
-    held = [each.gpu for each in answer.health if each.said == "Active"]
+    held = [gpu for gpu, _, said in rows if said == "Active"]
     if held:
         said = (
             f"the hardware holds down the clocks of GPU {number_ranges(sorted(held))}"
@@ -222,26 +221,30 @@ def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Findi
 
 
 def _folders(answer: NodeAnswer) -> Iterator[Finding]:
-    for each in answer.folders:
-        least = _SHARED if each.path == _SHM else _LEFT
-        left = "" if each.free is None else f"; {_size(each.free)} are left"
-        if each.is_written is False:
-            said = f"{each.path} takes no file of 1 MiB{left}"
+    for written, kib, path in answer.rows("folder"):
+        free = None if kib == "-" else int(kib) * KIB
+        least = _SHARED if path == _SHM else _LEFT
+        left = "" if free is None else f"; {_size(free)} are left"
+        if written == "no":
+            said = f"{path} takes no file of 1 MiB{left}"
             fix = "clear it, name another (TMPDIR), or leave the node out"
             yield Finding("folder-unwritable", "error", answer.host, said, fix)
-        elif each.free is not None and each.free < least:
-            said = f"{each.path} has {_size(each.free)} left"
+        elif free is not None and free < least:
+            said = f"{path} has {_size(free)} left"
             fix = "clear it, or name another (TMPDIR)"
             yield Finding("folder-full", "warning", answer.host, said, fix)
 
 
 def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
-    plugin = answer.plugin
-    if plugin and plugin.lacks:
-        some = ", ".join(plugin.lacks[:4])
-        more = len(plugin.lacks) - 4
+    for known, lacks, path in answer.rows("plugin"):
+        if known != "no":
+            continue
+        missing = list(dict.fromkeys(lacks.split(",")))
+        more = len(missing) - 4
         rest = f" and {more} more" if more > 0 else ""
-        said = f"the plugin {plugin.path} lacks {some}{rest}: it will not load"
+        said = (
+            f"the plugin {path} lacks {', '.join(missing[:4])}{rest}: it will not load"
+        )
         fix = "bind what it needs, or mend LD_LIBRARY_PATH"
         yield Finding("plugin-unloadable", "error", answer.host, said, fix)
 

@@ -9,45 +9,8 @@ from typing import NamedTuple
 from envcfg.findings import Finding
 from envcfg.probe.sample import GpuSample
 
-
-class Network(NamedTuple):
-    """An interface of a node."""
-
-    name: str
-    is_up: bool
-    has_address: bool
-
-
-class Folder(NamedTuple):
-    """A folder of a node; *free* in bytes.
-
-    Attributes:
-        is_written: a file could be written there; None: nobody tried.
-    """
-
-    path: str
-    is_written: bool | None
-    free: int | None
-
-
-class Plugin(NamedTuple):
-    """The network plugin's file; *lacks*: sonames and versions that the loader misses.
-
-    Attributes:
-        is_known: the image has the tool that tells.
-    """
-
-    path: str
-    is_known: bool
-    lacks: tuple[str, ...] = ()
-
-
-class Health(NamedTuple):
-    """What a GPU's tool says of it: *what* as the tool calls it, and its words."""
-
-    gpu: int
-    what: str
-    said: str
+Rows = tuple[tuple[str, ...], ...]
+Facts = Mapping[str, Rows]
 
 
 class NodeAnswer(NamedTuple):
@@ -55,22 +18,29 @@ class NodeAnswer(NamedTuple):
 
     Attributes:
         is_whole: its last line has come.
-        memlock: bytes that a process may lock; -1: as many as it likes.
-        devices: by pattern, how many there are.
-        variables: what the ranks have of some variables.
+        facts: rows of its words by kind, as ``lines.WORDS`` has them; none is torn.
         gpus: what the tool said; None: it has not answered.
     """
 
     host: str
     is_whole: bool = False
-    memlock: int | None = None
-    networks: tuple[Network, ...] = ()
-    devices: Mapping[str, int] = {}
-    folders: tuple[Folder, ...] = ()
-    variables: Mapping[str, str] = {}
-    plugin: Plugin | None = None
-    health: tuple[Health, ...] = ()
+    facts: Mapping[str, Rows] = {}
     gpus: GpuSample | None = None
+
+    def rows(self, kind: str) -> Rows:
+        """Return the rows of a kind."""
+        return self.facts.get(kind, ())
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What its tasks have of some variables."""
+        return {row[0]: row[1] for row in self.rows("variable")}
+
+    @property
+    def memlock(self) -> int | None:
+        """Bytes that a process may lock; -1: as many as it likes; None: not known."""
+        said = next((row[0] for row in self.rows("memlock")), None)
+        return None if said is None else -1 if said == "unlimited" else int(said)
 
 
 class Pair(NamedTuple):
@@ -178,3 +148,18 @@ class Report(NamedTuple):
             for host, found in self.nodes.items()
             if any(each.severity == "error" for each in found)
         ]
+
+    @property
+    def torch(self) -> tuple[str, str] | None:
+        """Version and build of torch; None: no rank has it."""
+        return next((each.torch for each in self.ranks.values() if each.torch), None)
+
+    @property
+    def backend(self) -> str:
+        """Who carries the collective: ``nccl``, also for RCCL, or ``gloo``."""
+        return "nccl" if any(each.devices for each in self.ranks.values()) else "gloo"
+
+    @property
+    def sums(self) -> list[Sum]:
+        """The all-reduces, by size."""
+        return [made for rank in self.ranks.values() for made in rank.sums]

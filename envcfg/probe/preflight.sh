@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2154 # gpus.sh and place.sh stand above it
 # The probe of envcfg preflight: one runs on each node, in the container, as the ranks do. It
-# says what it sees and judges nothing. Its words are device=PATTERN and folder=PATH. A line
-# is
+# says what it sees and judges nothing. Its words are device=PATTERN and folder=PATH; others are
+# for site.sh. A line is
 #
 #   envcfg-node HOST KEY WORD...
 #
@@ -25,11 +25,11 @@ envcfg_variables() { # NAME...
   done
 }
 
-envcfg_addresses() { # set envcfg_addressed: the interfaces with an address, each between spaces
+envcfg_addresses() { # set envcfg_addressed: NAME=ADDRESS of interfaces, each between spaces
   envcfg_addressed=' '
   if envcfg_has ip; then
-    while read -r _ envcfg_name _; do
-      envcfg_addressed="$envcfg_addressed$envcfg_name "
+    while read -r _ envcfg_name _ envcfg_value _; do
+      envcfg_addressed="$envcfg_addressed$envcfg_name=$envcfg_value "
     done <<EOF
 $(envcfg_limited ip -o address show scope global 2>/dev/null)
 EOF
@@ -37,14 +37,14 @@ EOF
   fi
   # Without ip: an address brings a route to its network. Links have none of their own.
   while read -r envcfg_name _; do
-    envcfg_addressed="$envcfg_addressed$envcfg_name "
+    envcfg_addressed="$envcfg_addressed$envcfg_name=unknown "
   done </proc/net/route
   while read -r _ _ _ envcfg_scope _ envcfg_name; do
-    [ "$envcfg_scope" != 00 ] || envcfg_addressed="$envcfg_addressed$envcfg_name "
+    [ "$envcfg_scope" != 00 ] || envcfg_addressed="$envcfg_addressed$envcfg_name=unknown "
   done </proc/net/if_inet6
 } 2>/dev/null
 
-envcfg_networks() { # each interface: up or down, with an address or without
+envcfg_networks() { # each interface: up or down, and its address
   envcfg_addresses
   for envcfg_path in /sys/class/net/*; do
     [ -r "$envcfg_path/operstate" ] || continue
@@ -52,7 +52,10 @@ envcfg_networks() { # each interface: up or down, with an address or without
     read -r envcfg_state <"$envcfg_path/operstate"
     case $envcfg_state in unknown | up) envcfg_state=up ;; *) envcfg_state=down ;; esac
     case $envcfg_addressed in
-      *" $envcfg_name "*) envcfg_tell network "$envcfg_name" "$envcfg_state" address ;;
+      *" $envcfg_name="*)
+        envcfg_value=${envcfg_addressed#*" $envcfg_name="}
+        envcfg_tell network "$envcfg_name" "$envcfg_state" "${envcfg_value%% *}"
+        ;;
       *) envcfg_tell network "$envcfg_name" "$envcfg_state" - ;;
     esac
   done
@@ -74,14 +77,14 @@ envcfg_fill() { # write 1 MiB into the folder that was made
   done >"$ENVCFG_PLACED/fill"
 }
 
-envcfg_try() { # FOLDER: whether it takes 1 MiB, of which nothing stays, also after a signal
+envcfg_try() { # FOLDER WRITE: whether it takes what WRITE puts there; nothing stays, also after a signal
   (
     for envcfg_signal in 1 2 3 15 25; do # 25: the file is larger than a limit of the job's
       # shellcheck disable=SC2064 # the number is meant to be written in now
       trap "envcfg_unplace; exit $((128 + envcfg_signal))" "$envcfg_signal"
     done
     envcfg_code=0
-    { envcfg_place "$1" && envcfg_fill; } || envcfg_code=$?
+    { envcfg_place "$1" && "$2"; } || envcfg_code=$?
     envcfg_unplace
     exit "$envcfg_code"
   ) 2>/dev/null
@@ -98,7 +101,7 @@ EOF
   fi
   if ! envcfg_has mkdir || ! envcfg_has rm; then
     envcfg_written=unknown # no folder could be made, or none removed again
-  elif envcfg_try "$1"; then
+  elif envcfg_try "$1" envcfg_fill; then
     envcfg_written=yes
   fi
   envcfg_tell folder "$envcfg_written" "$envcfg_free" "$1"
@@ -173,12 +176,14 @@ while read -r envcfg_name envcfg_word envcfg_rest envcfg_value _; do
     'Max locked memory') envcfg_tell memlock "$envcfg_value" ;; # bytes, or unlimited
   esac
 done <"/proc/$$/limits"
-envcfg_variables NCCL_SOCKET_IFNAME GLOO_SOCKET_IFNAME SLURM_GPUS_ON_NODE
+envcfg_variables NCCL_SOCKET_IFNAME GLOO_SOCKET_IFNAME SLURM_GPUS_ON_NODE \
+  CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ZE_AFFINITY_MASK
 envcfg_networks
 for envcfg_word; do
   case $envcfg_word in
     device=*) envcfg_device "${envcfg_word#*=}" ;;
     folder=*) envcfg_folder "${envcfg_word#*=}" ;;
+    *) envcfg_see "$envcfg_word" ;;
   esac
 done
 envcfg_plugin

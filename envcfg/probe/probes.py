@@ -37,12 +37,10 @@ class Probe(NamedTuple):
         return (self.shell, "-c", self.script(), f"envcfg-{self.name}", *words)
 
 
-PREFLIGHT = Probe(
-    # In the container, whose only shell this may be.
-    "preflight",
-    "/bin/sh",
-    ("gpus.sh", os.path.join("..", "bash", "modules", "place.sh"), "preflight.sh"),
-)
+_PLACE = os.path.join("..", "bash", "modules", "place.sh")
+# In the container, whose only shell this may be.
+PREFLIGHT = Probe("preflight", "/bin/sh", ("gpus.sh", _PLACE, "preflight.sh"))
+SITE = Probe("preflight", "/bin/sh", ("gpus.sh", _PLACE, "site.sh", "preflight.sh"))
 HANG = Probe("hang", "/bin/bash", ("gpus.sh", "hang.sh"))
 MONITOR = Probe("monitor", "/bin/sh", ("gpus.sh", "monitor.sh"))
 

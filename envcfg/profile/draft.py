@@ -49,7 +49,7 @@ def starter(
         today=today,
         read=read,
         summary=f"as {named} showed it" if named else "to be described in one line",
-        source=f"{named}, which was asked" if named else "to be named",
+        source=f"asked: {named}" if named else "to be named",
     )
     texts = [
         sections.get(each) or made[each].format(name=name, today=today)

@@ -135,6 +135,30 @@ class Status(NamedTuple):
     reason: Reason
 
 
+class Run(NamedTuple):
+    """A probe that ran on the system, and contradicted no value (``profiles confirm``).
+
+    Attributes:
+        envcfg: its version, as *scheduler*, *runtime* and *driver* have theirs.
+        nodes: how many.
+        bandwidth: of the largest all-reduce, and by what.
+    """
+
+    reason: Reason
+    envcfg: str
+    nodes: int
+    scheduler: str | None = None
+    runtime: str | None = None
+    driver: str | None = None
+    bandwidth: str | None = None
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        versions = (self.scheduler, self.runtime, self.driver, self.bandwidth)
+        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        return ", ".join([self.reason.date, nodes, *filter(None, versions)])
+
+
 class Parent(NamedTuple):
     """The family that a profile extends, and where it says so."""
 
@@ -169,6 +193,7 @@ class Profile(NamedTuple):
     Attributes:
         envcfg: the versions of envcfg for which it is written, as ``>=0.2``.
         closed: of ``partitions`` and ``qos`` those that name all that there are.
+        run: of this file as it is: neither a family's nor a lower layer's.
         seen: partitions that the scheduler here shows, and the profile does not know.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
@@ -181,6 +206,7 @@ class Profile(NamedTuple):
     extends: Parent | None = None
     lifecycle: Status | None = None
     verified: Status | None = None
+    run: Run | None = None
     detect: Detect | None = None
     node: Node | None = None
     launchers: tuple[str, ...] | None = None
@@ -223,7 +249,7 @@ class Profile(NamedTuple):
             given["expect"] = self.expect.over(base.expect)
         given["dropped"] = self.dropped | (base.dropped - (given.keys() - {"expect"}))
         taken_back: dict[str, Any] = dict.fromkeys(self.dropped - given.keys())
-        return base._replace(**given, **taken_back)
+        return base._replace(**{"run": None, **given, **taken_back})
 
 
 class Layer(NamedTuple):

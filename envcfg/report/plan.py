@@ -26,6 +26,7 @@ def plan_json(plan: Plan) -> str:
     document = {
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
+        "run": plan.run and str(plan.run),
         "defaults": plan.defaults,
         "launcher": plan.launcher,
         "starter": plan.starter,
@@ -92,6 +93,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     has no line.
     """
     yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
+    if plan.run:
+        yield f"run        {plan.run}"
     for note in plan.notes:
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"

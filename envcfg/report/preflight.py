@@ -79,12 +79,11 @@ def _finding(host: str, each: Finding) -> Iterator[Line]:
 
 
 def _measured(report: Report) -> Iterator[Line]:
-    torch = next((each.torch for each in report.ranks.values() if each.torch), None)
-    if torch:
-        by = "NCCL or RCCL" if any(e.devices for e in report.ranks.values()) else "gloo"
+    if torch := report.torch:
+        by = "NCCL or RCCL" if report.backend == "nccl" else "gloo"
         many = count_of(len(report.ranks), "rank")
         yield "", f"collective  {many}, torch {torch[0]} ({torch[1]}), by {by}"
-    for each in (made for rank in report.ranks.values() for made in rank.sums):
+    for each in report.sums:
         mib, kib = each.size // MIB, each.size // 1024
         size = f"{mib} MiB" if mib else f"{kib} KiB"
         took = f"{size:>8}  {each.seconds * 1e3:9.3f} ms"
@@ -142,22 +141,19 @@ def _nodes(
 
 
 def _collective(report: Report) -> dict[str, object] | None:
-    torch = next((each.torch for each in report.ranks.values() if each.torch), None)
-    if torch is None:
+    if report.torch is None:
         return None
-    on_gpus = any(each.devices for each in report.ranks.values())
     return {
         "ranks": len(report.ranks),
-        "torch": torch[0],
-        "build": torch[1],
-        "backend": "nccl" if on_gpus else "gloo",
+        "torch": report.torch[0],
+        "build": report.torch[1],
+        "backend": report.backend,
         "sums": [
             {
                 "bytes": each.size,
                 "seconds": each.seconds,
                 "gigabytes_per_second": each.bandwidth,
             }
-            for rank in report.ranks.values()
-            for each in rank.sums
+            for each in report.sums
         ],
     }

@@ -24,7 +24,8 @@ class Script(NamedTuple):
     """What a job script is made of.
 
     Attributes:
-        wrap: the command line of ``envcfg wrap``, without the command.
+        wrap: the command line of ``envcfg wrap``, without the command; none: the first
+            node runs the command itself.
         command: as it was given; the plan's is without what names a launcher.
         inline: the step's bash is written out, so that the job needs no envcfg.
         signal: by which the job is warned to save and start again; None: it is not.
@@ -122,6 +123,8 @@ def _start(script: Script) -> str:
         "# shellcheck disable=SC1090 # envcfg writes it",
         f"source <({_words(words)} || echo exit $?)",
     ]
+    if not script.wrap:
+        lines = [_words(script.command)]
     if script.signal:
         lines = ["envcfg_start() {", *(f"  {line}" for line in lines), "}"]
     return "\n".join(

@@ -44,11 +44,18 @@ def _overview(profiles: Iterable[Profile]) -> str:
             _network(each),
             each.request.scheduler if each.request else "",
             each.lifecycle.state if each.lifecycle else "",
-            f"{each.verified.state}, {each.verified.reason.date}" if each.verified else "",
+            _verified(each),
         ]
         for each in profiles
     ]  # fmt: skip
     return "\n".join([*table(titles.split("|"), rows), ""])
+
+
+def _verified(profile: Profile) -> str:
+    if profile.run:
+        return f"run, {profile.run.reason.date}"
+    verified = profile.verified
+    return f"{verified.state}, {verified.reason.date}" if verified else ""
 
 
 def _network(profile: Profile) -> str:
@@ -69,6 +76,8 @@ def _profile_lines(profile: Profile) -> Iterator[str]:
         yield f"- {profile.lifecycle.state}: {_said(profile.lifecycle.reason)}"
     if profile.verified:
         yield f"- verified by {profile.verified.state}: {_said(profile.verified.reason)}"
+    if run := profile.run:
+        yield f"- run on it: {text(str(run))}; {_said(run.reason)}"
     yield from _node(profile)
     yield ""
     yield from _titled("How to ask for it", _request(profile))

@@ -13,7 +13,7 @@ import pytest
 
 from envcfg.preflight.lines import NodeReader
 from envcfg.preflight.records import NodeAnswer
-from envcfg.probe.probes import PREFLIGHT
+from envcfg.probe.probes import PREFLIGHT, SITE
 from support import lint_shell, require
 
 HOST = "nid001000"
@@ -26,10 +26,18 @@ def shell(request: pytest.FixtureRequest) -> str:
     return name
 
 
-def probe(shell: str, *words: str, path: str = "", **env: str) -> NodeAnswer:
+def probe(
+    shell: str, *words: str, path: str = "", script: str = "", **env: str
+) -> NodeAnswer:
     given = {"PATH": f"{path}:{os.environ['PATH']}", "SLURMD_NODENAME": HOST, **env}
     done = subprocess.run(
-        [*shell.split(), "-c", PREFLIGHT.script(), "envcfg-preflight", *words],
+        [
+            *shell.split(),
+            "-c",
+            script or PREFLIGHT.script(),
+            "envcfg-preflight",
+            *words,
+        ],
         env=given,
         capture_output=True,
         text=True,
@@ -53,6 +61,7 @@ def write_tool(folder: Path, name: str, body: str) -> None:
 
 def test_the_probe_is_clean_posix_shell() -> None:
     assert lint_shell(PREFLIGHT.script().encode(), "sh") == ""
+    assert lint_shell(SITE.script().encode(), "sh") == ""
 
 
 def test_a_node_tells_what_it_has(shell: str, tmp_path: Path) -> None:
@@ -63,27 +72,37 @@ def test_a_node_tells_what_it_has(shell: str, tmp_path: Path) -> None:
         "folder=/no",
     )
     answer = probe(shell, *words, NCCL_SOCKET_IFNAME="hsn0, hsn1")
-    assert answer.devices == {"/dev/nul*": 1, "/dev/none*": 0}
-    mine, none = answer.folders
-    assert (mine.path, mine.is_written, (mine.free or 0) > 0) == (
-        str(tmp_path),
-        True,
-        True,
-    )
-    assert (none.path, none.is_written) == ("/no", False)
+    assert answer.rows("device") == (("1", "/dev/nul*"), ("0", "/dev/none*"))
+    mine, none = answer.rows("folder")
+    assert (mine[2], mine[0], int(mine[1]) > 0) == (str(tmp_path), "yes", True)
+    assert (none[2], none[0]) == ("/no", "no")
     assert list(tmp_path.iterdir()) == []
     assert answer.variables == {"NCCL_SOCKET_IFNAME": "hsn0, hsn1"}
     assert answer.memlock is not None
-    names = sorted(each.name for each in answer.networks)
+    names = sorted(row[0] for row in answer.rows("network"))
     assert names == sorted(os.listdir("/sys/class/net"))
     assert answer.gpus is not None
+
+
+def test_a_node_tells_what_a_profile_is_held_against(
+    shell: str, tmp_path: Path
+) -> None:
+    write_tool(tmp_path, "apptainer", "echo apptainer version 1.4.5")
+    words = ("system", "runtime=apptainer=apptainer", "runtime=x=no-such", f"folder={tmp_path}", f"speed={tmp_path}")  # fmt: skip
+    answer = probe(shell, *words, path=str(tmp_path), script=SITE.script())
+    assert answer.rows("runtime") == (("apptainer", "apptainer version 1.4.5"),)
+    for kind in ("kernel", "memory", "cpus", "rate", "kind"):
+        assert answer.rows(kind), kind
+    ((size, began, ended, path),) = answer.rows("speed")
+    assert (size, float(ended) >= float(began), path) == ("268435456", True, str(tmp_path))  # fmt: skip
+    assert [each.name for each in tmp_path.iterdir()] == ["apptainer"]
 
 
 def test_a_folder_with_spaces_and_signs_is_one_word(shell: str, tmp_path: Path) -> None:
     folder = tmp_path / "a b $HOME;'*"
     folder.mkdir()
-    (told,) = probe(shell, f"folder={folder}").folders
-    assert (told.path, told.is_written) == (str(folder), True)
+    (told,) = probe(shell, f"folder={folder}").rows("folder")
+    assert (told[2], told[0]) == (str(folder), "yes")
 
 
 # Who shares the folder knows the number of the shell that will look at it.
@@ -169,9 +188,10 @@ def test_without_ip_addresses_are_known_by_their_routes(
     without = probe(bare, PATH=str(tmp_path))
     if shell.startswith("busybox"):  # it has an ip of its own
         return
-    for one, other in zip(with_ip.networks, without.networks, strict=True):
-        assert one.name == other.name
-        assert not (one.has_address and one.name != "lo") or other.has_address
+    both = zip(with_ip.rows("network"), without.rows("network"), strict=True)
+    for one, other in both:
+        assert one[0] == other[0]
+        assert one[2] == "-" or one[0] == "lo" or other[2] != "-"
 
 
 @pytest.mark.parametrize(
@@ -192,10 +212,8 @@ def test_libraries_that_a_plugin_lacks_are_told(
     plugin = tmp_path / "librccl-net.so"
     plugin.touch()
     library = f"/none:{tmp_path}"
-    told = probe(shell, path=str(tmp_path), LD_LIBRARY_PATH=library).plugin
-    assert told is not None
-    assert (told.path, told.is_known) == (str(plugin), True)
-    assert told.lacks == lacks
+    (told,) = probe(shell, path=str(tmp_path), LD_LIBRARY_PATH=library).rows("plugin")
+    assert told == ("no" if lacks else "yes", ",".join(lacks) or "-", str(plugin))
 
 
 @pytest.mark.parametrize(
@@ -213,8 +231,8 @@ def test_the_plugin_is_the_one_that_nccl_would_load(
     for each in ("libnccl-net-ofi.so", "libmine.so"):
         (tmp_path / each).touch()
     env = {"NCCL_NET_PLUGIN": variable, "LD_LIBRARY_PATH": str(tmp_path)}
-    told = probe(shell, **env).plugin
-    assert (told and Path(told.path).name) == name
+    told = [Path(row[2]).name for row in probe(shell, **env).rows("plugin")]
+    assert told == ([name] if name else [])
 
 
 def test_a_gpu_with_errors_is_told(shell: str, tmp_path: Path) -> None:
@@ -225,11 +243,11 @@ def test_a_gpu_with_errors_is_told(shell: str, tmp_path: Path) -> None:
     )
     write_tool(tmp_path, "nvidia-smi", body)
     answer = probe(shell, path=str(tmp_path))
-    assert [(each.gpu, each.what, each.said) for each in answer.health] == [
-        (0, "total", "0"),
-        (1, "total", "3"),
-        (0, "hw_slowdown", "Active"),
-        (1, "hw_slowdown", "Not Active"),
-    ]
+    assert answer.rows("health") == (
+        ("0", "total", "0"),
+        ("1", "total", "3"),
+        ("0", "hw_slowdown", "Active"),
+        ("1", "hw_slowdown", "Not Active"),
+    )
     assert answer.gpus is not None
     assert len(answer.gpus.gpus) == 2

@@ -12,7 +12,7 @@ from envcfg.characters import one_line
 from envcfg.commands import add_command
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
-from envcfg.commands.profiles import new, trust
+from envcfg.commands.profiles import new, probe, trust
 from envcfg.core.selection import detect_system, open_catalog, untrusted
 from envcfg.core.site import job_kind, scheduler_here
 from envcfg.core.values import read_pair
@@ -212,4 +212,6 @@ ACTIONS: Mapping[str, tuple[Callable[[Any], None], Callable[..., int]]] = {
     "new": (new.add_options, new.run),
     "detect": (_add_json, _detect),
     "trust": (trust.add_options, trust.run),
+    "probe": (probe.add_options, probe.run),
+    "confirm": (probe.add_confirm, probe.confirm),
 }

@@ -20,6 +20,7 @@ from envcfg.profile.model import (
     Parent,
     Profile,
     Rendezvous,
+    Run,
     Scratch,
     Status,
     Visibility,
@@ -244,6 +245,16 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         Status, {"state": one_of("active", "ends", "retired")}, ["state"]
     ),
     "verified": block(Status, {"state": one_of(*VERIFIED)}, ["state"]),
+    "run": block(
+        Run,
+        {
+            "nodes": Field.integer,
+            **dict.fromkeys(
+                ("envcfg", "scheduler", "runtime", "driver", "bandwidth"), Field.text
+            ),
+        },
+        ["envcfg", "nodes"],
+    ),
     "detect": _read_detect,
     "node": block(
         Node,

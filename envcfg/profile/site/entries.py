@@ -49,6 +49,7 @@ class Draft:
             "request": self._request(),
             "billing": self._billing(),
             "modules": self._modules(),
+            "scratch": self._scratch(),
             "container": self._container(),
             "expect": self._expect(),
         }
@@ -72,11 +73,18 @@ class Draft:
             yield from lines
 
     def _launch(self) -> Entries:
-        name = self.site.scheduler
-        if name in STARTERS:  # Slurm's is the family's
-            agents = "torchrun, " if STARTERS[name].starts_agents else ""
+        name, masks = self.site.scheduler, self.site.masks
+        is_own = name in STARTERS  # Slurm's is the family's
+        if is_own or masks:
             yield "launch:"
+        if is_own and name:
+            agents = "torchrun, " if STARTERS[name].starts_agents else ""
             yield f"  launchers: [{name}, {agents}local]"
+        if masks:
+            yield "  cpu_masks:"
+            yield f"    masks: [{', '.join(masks)}]"
+            why = "the CPUs next to each GPU, shared out where GPUs have the same"
+            yield from self._reason("    ", why, "/sys/bus/pci/devices")
 
     def _node(self) -> Entries:
         shape = self.shape
@@ -227,10 +235,21 @@ class Draft:
                 "    ", "it has the container runtime", "MODULEPATH"
             )
 
+    def _scratch(self) -> Entries:
+        if self.site.scratch is None:
+            return
+        kind, speed = self.site.scratch
+        yield "scratch:"
+        yield '  root: "${TMPDIR:-/tmp}"'
+        yield f"  in_memory: {str(kind in ('tmpfs', 'ramfs')).lower()}"
+        why = f"256 MiB were written at {speed} MB/s; the file system is {kind}"
+        yield from self._reason("  ", why, "stat -f")
+
     def _container(self) -> Entries:
         if not self.site.runtimes:
             return
-        yield _comment(f"On PATH of {self.site.host}. Check: that nodes have them;")
+        check = "" if self.site.is_measured else " Check: that nodes have them;"
+        yield _comment(f"On PATH of {self.site.host}.{check}")
         yield "# the first counts."
         yield "container:"
         yield f"  runtimes: [{_list(self.site.runtimes)}]"
@@ -247,6 +266,8 @@ class Draft:
         if fast[0] in self.site.interfaces:
             yield f"  interfaces: [{_list(fast)}]"
         yield f"  nics: {len(fast)}"
+        if self.site.bandwidth:
+            yield f"  bandwidth: {self.site.bandwidth}"
         why = f"the fast network of {_one_word(self.site.host)}"
         yield from self._reason("  ", why, "/sys/class/net and /sys/class/infiniband")
 
@@ -264,7 +285,8 @@ class Draft:
 
     def _reason(self, indent: str, why: str, source: str) -> Entries:
         yield f"{indent}why: {scalar(why)}"
-        yield f"{indent}source: {scalar(f'{source}, on {self.site.host}')}"
+        where = "measured here" if self.site.is_measured else f"on {self.site.host}"
+        yield f"{indent}source: {scalar(f'{source}, {where}')}"
         yield f"{indent}date: {self.today}"
 
 

@@ -60,6 +60,11 @@ class Site(NamedTuple):
         runtimes: names of those that can be run here.
         modules: that may matter, as they would be loaded.
         accounts: that the user may name, the default first.
+        is_measured: its nodes were asked, in a job; *host* then stands for them.
+        scratch: the kind of file system of ``$TMPDIR`` on the nodes, and how fast 256 MiB
+            were written, MB/s; None: no file could be written.
+        masks: CPUs next to each GPU, as masks, in their order.
+        bandwidth: of a large all-reduce over NCCL, GB/s.
     """
 
     host: str
@@ -74,6 +79,10 @@ class Site(NamedTuple):
     runtimes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    is_measured: bool = False
+    scratch: tuple[str, str] | None = None
+    masks: tuple[str, ...] = ()
+    bandwidth: int | None = None
 
 
 _NVIDIA = tuple("a100 h100 h200 gh200 b200 gb200 v100 a40 l40 a30".split())

@@ -49,7 +49,7 @@ _COLUMNS = {
 
 def log_html(report: LogReport, title: str) -> str:
     """Return the report as a page; *title* names the log."""
-    text, template = _template()
+    text, template = template_of(_TEMPLATE)
     layout = lay_out(report)
     ranks = fold_alike(layout)
     drawn = without_silent(layout, report.transports)
@@ -60,8 +60,8 @@ def log_html(report: LogReport, title: str) -> str:
     most = max((len(node.ranks) for node in ranks.nodes if node.known), default=0)
     page = template.render(
         report=report,
-        style_hash=_content_hash(text, "style"),
-        script_hash=_content_hash(text, "script"),
+        style_hash=content_hash(text, "style"),
+        script_hash=content_hash(text, "script"),
         title=title if len(title) <= _WIDE else f"{title[:_WIDE]}\u2026",
         progress=progress_of(report.job),
         jobs=sorted(report.jobs, key=lambda each: WORST_FIRST.index(each.verdict)),
@@ -89,8 +89,12 @@ def log_html(report: LogReport, title: str) -> str:
 
 
 @cache
-def _template() -> tuple[str, Any]:
-    """Return the page's text, and what fills it."""
+def template_of(path: str) -> tuple[str, Any]:
+    """Return the text of a page, and what fills it.
+
+    Raises:
+        LibraryError: there is no Jinja.
+    """
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import escape
@@ -103,7 +107,7 @@ def _template() -> tuple[str, Any]:
         text = f"{value:g}" if isinstance(value, float) else str(value)
         return "" if value is None else escape(printable(text))
 
-    text = read_text(_TEMPLATE)
+    text = read_text(path)
     environment = Environment(
         autoescape=True,
         finalize=shown,
@@ -115,7 +119,7 @@ def _template() -> tuple[str, Any]:
     return text, environment.from_string(text)
 
 
-def _content_hash(page: str, element: str) -> str:
+def content_hash(page: str, element: str) -> str:
     """Return the hash by which a content security policy knows a page's *element*."""
     from base64 import b64encode
 
