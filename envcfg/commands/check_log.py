@@ -20,6 +20,7 @@ from envcfg.commands.reports import (
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
 from envcfg.core.option import number_of
+from envcfg.core.values import read_silence
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -103,12 +104,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --follow: run by sh when degraded or broken, with ENVCFG_VERDICT and "
         "ENVCFG_SUMMARY set",
     )
+    live.add_argument(
+        "--watch-step",
+        choices=("warn", "stop", "off"),
+        help="what wrap --verify starts: FILE is NCCL's log or output of the step",
+    )
+    live.add_argument(
+        "--since",
+        metavar="N",
+        action="append",
+        default=[],
+        type=int,
+        help="with --watch-step: where the step begins in the output; one for each such FILE",
+    )
+    live.add_argument(
+        "--on-silence",
+        metavar="TIME[=stop]",
+        type=read_silence,
+        help="with --watch-step: ask envcfg hang where nothing was written for this long",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
     names = [*options.files, *(options.command or ())]
     _check(options, names)
+    if options.watch_step:
+        from envcfg.commands.watch_step import run_watch
+
+        return run_watch(options, names, _expectations(options))
     outputs = check_reports(options, names)
     expect = _expectations(options)
     files, proof = names, None
