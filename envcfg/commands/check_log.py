@@ -115,7 +115,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=int,
-        help="with --watch-step: where the step begins in the output; one for each such FILE",
+        help="with --watch-step: first byte of the step, for each FILE of output",
     )
     live.add_argument(
         "--on-silence",
