@@ -19,7 +19,7 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
-from envcfg.core.option import number_of
+from envcfg.core.option import number_of, within
 from envcfg.core.values import read_silence
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
@@ -95,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     live.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=within(0, 1e9, "seconds"),
         help="with --follow: answer then, whatever is known (default: wait on)",
     )
     live.add_argument(
@@ -176,17 +176,6 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         if given is not None and not options.follow:
             msg = f"{option} belongs to --follow"
             raise UsageError(msg, hint="add --follow, or leave it out")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        msg = f"{text!r} is no number of seconds"
-        raise ValueError(msg)
-    return seconds
 
 
 def _expectations(options: argparse.Namespace) -> Expectations:

@@ -64,12 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def look_at(
     given: str | None, nodes: str | None = None, srun_args: Sequence[str] = ()
 ) -> tuple[Evidence, Judgement]:
-    """Return what was seen of a job, and who holds it up.
-
-    Args:
-        given: which job; None: the one that this runs in.
-        nodes: those that are looked at, in Slurm's short form; None: all.
-        srun_args: further options of srun.
+    """Return what was seen of job *given* (None: this one) on *nodes*, and who holds it up.
 
     Raises:
         EnvcfgError: nobody may look at it now, or no node answers.

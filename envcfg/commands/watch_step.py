@@ -12,17 +12,20 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import zip_longest
 
 from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.core.watch import Hands, Watched, watch
+from envcfg.core.watch import Network, Silence
 from envcfg.errors import EnvcfgError
+from envcfg.hang.judge import span
 from envcfg.log.expectations import Expectations
 
 _STDIN = 0
+_PAUSE = 1.0  # seconds between two looks, at least
+_HASTE, _REST = 4, 50  # how many times as long, before and after a verdict
 _LONG = 3600.0  # seconds
 _WORD = 64  # bytes: an exit code is shorter
 
@@ -38,19 +41,7 @@ def run_watch(
             os.kill(parent, signal.SIGTERM)
 
     try:
-        seconds, then = options.on_silence or (0, "")
-        folders = [each for each in names if os.path.isdir(each)]
-        watched = Watched(
-            folder=next(iter(folders), ""),
-            outputs=_outputs([n for n in names if n not in folders], options.since),
-            expect=expect,
-            verify=options.watch_step,
-            silence=seconds,
-            stops_silent=then == "stop",
-        )
-        if seconds and not watched.outputs:
-            tell("--on-silence does nothing: the output of this step is no file")
-        word = watch(watched, Hands(_wait, _say, stop, _ask))
+        word = _watch(options, names, expect, stop)
     except Exception as err:  # noqa: BLE001  # it must not end a job that is good
         tell(f"nothing more is watched: {one_line(repr(err))}")
         word = ""
@@ -60,14 +51,49 @@ def run_watch(
     return 0
 
 
-def _outputs(names: Sequence[str], starts: Sequence[int]) -> dict[str, int]:
-    """Return the files that are written to, by their own names, and where to begin."""
-    found: dict[str, int] = {}
-    for name, start in zip_longest(names, starts, fillvalue=0):
-        path = os.path.realpath(str(name))
-        if os.path.isfile(path):
-            found.setdefault(path, int(start))
-    return found
+def _watch(
+    options: argparse.Namespace,
+    names: Sequence[str],
+    expect: Expectations,
+    stop: Callable[[], None],
+) -> str:
+    """Watch until the step ends; return ``stopped``, ``verified``, or nothing.
+
+    After a look a multiple of what it took is waited, so that it costs a share of a core.
+    """
+    folder = next((each for each in names if os.path.isdir(each)), "")
+    paths = [os.path.realpath(each) for each in names if each != folder]
+    files = dict(zip(paths, options.since, strict=False))
+    outputs = {path: at for path, at in files.items() if os.path.isfile(path)}
+    seconds, then = options.on_silence or (0, "")
+    if seconds and not outputs:
+        tell("--on-silence does nothing: the output of this step is no file")
+        seconds = 0
+    network = Network(folder, outputs, expect, options.watch_step, _say)
+    silence = Silence([*outputs, *filter(None, [folder])], seconds)
+    pause, stopped = _PAUSE, False
+    while (ended := _wait(pause)) is None:
+        if stopped:
+            continue
+        began = time.thread_time()
+        network.look()
+        stopped = network.is_bad and options.watch_step == "stop"
+        silent = silence.seconds()
+        spent = time.thread_time() - began
+        if silent and not stopped:
+            lines, is_held_up = _ask()
+            for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
+                _say(line)
+            stopped = is_held_up and then == "stop"
+            if stopped:
+                _say("error: the step is stopped: it is silent, and held up as above")
+            silence.begin_anew()
+        if stopped:
+            stop()
+        pause = max(_PAUSE, spent * (_HASTE if network.is_open else _REST))
+    if ended and not stopped:
+        network.end(int(ended))
+    return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
 def _wait(seconds: float) -> str | None:

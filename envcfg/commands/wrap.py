@@ -184,6 +184,9 @@ examples:
   envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
     -o job.sh -- python train.py
 
+  # a job that says which network it uses, ends where that is slow, and reports its silence
+  envcfg wrap --container pytorch.sif --verify=stop --on-silence 15m -o job.sh -- ./train
+
   # what would be set, and why
   envcfg wrap --profile lumi-g --container pytorch.sif --print plan
 

@@ -1,13 +1,7 @@
 """The options that make a job tell more of itself, for all commands that make a step."""
 
 from envcfg.core.option import Option, Table
-from envcfg.core.values import (
-    read_ranks,
-    read_silence,
-    read_word,
-    write_ranks,
-    write_silence,
-)
+from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
 
@@ -74,7 +68,7 @@ DIAGNOSTICS: Table = {
             "job's output; 15m=stop: and ends the step where a rank holds it up",
             metavar="TIME[=stop]",
             read=read_silence,
-            write=write_silence,
+            write=lambda each: f"{each[0]}s={each[1]}",
         ),
         Option(
             "--flight-recorder",

@@ -101,11 +101,6 @@ def read_silence(text: str) -> tuple[int, str]:
     return seconds, match["then"] or "report"
 
 
-def write_silence(silence: tuple[int, str]) -> str:
-    """Write what ``read_silence`` reads."""
-    return f"{silence[0]}s={silence[1]}"
-
-
 def read_word(text: str) -> Word:
     """Read a value that may refer to variables: ``${SCRATCH}/logs``.
 

@@ -2,8 +2,7 @@
 
 All of NCCL's files is read as it comes. The output of the step may grow by gigabytes:
 only its begin is read, where NCCL may write, too, and its end when the step has failed.
-A look is followed by a pause of fifty times its length. What goes wrong here is a note:
-the step goes on, and its network is not called verified.
+What goes wrong here is a note: the step goes on, and its network is not called verified.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from envcfg.characters import one_line
 from envcfg.errors import EnvcfgError
-from envcfg.hang.judge import span
 from envcfg.log.expectations import Expectations
-from envcfg.log.follow import Growing, is_safe
+from envcfg.log.follow import Growing, is_safe, present
 from envcfg.log.job import Job
 from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
@@ -25,89 +22,13 @@ from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import EDGE, files_in
 from envcfg.log.verdict import LogReport
 
-_PAUSE = 1.0  # seconds between two looks, at least
-_HASTE, _REST = (
-    4,
-    50,
-)  # times as long as a look takes is waited, before and after a verdict
 _SETTLED = 60.0  # seconds without a line of NCCL, after which none is awaited
 _MOST = 2048  # files of NCCL's log that are read
+_LAST = 1 << 22  # bytes at the end of the output that are read when a step failed
 _COUNTED = 1 << 30  # bytes of a file in which lines are counted
 
 
-class Watched(NamedTuple):
-    """What is watched.
-
-    Attributes:
-        folder: NCCL's log, a file per process; empty where there is none.
-        outputs: files that the step writes to, each with the byte at which it begins.
-        expect: what NCCL's log must show.
-        verify: ``warn``, ``stop``, or ``off``.
-        silence: seconds without output, after which envcfg hang is asked; 0: never.
-        stops_silent: the step is stopped where somebody does.
-    """
-
-    folder: str
-    outputs: Mapping[str, int]
-    expect: Expectations
-    verify: str
-    silence: int
-    stops_silent: bool
-
-
-class Hands(NamedTuple):
-    """What watching needs of the world.
-
-    Attributes:
-        wait: for seconds, or until the step ends; returns its exit code as text then, an
-            empty text where nobody is left to tell it, None while the step runs.
-        say: writes a line into the job's output.
-        stop: ends the step.
-        ask: returns lines that say who holds up the job, and whether somebody does.
-    """
-
-    wait: Callable[[float], str | None]
-    say: Callable[[str], None]
-    stop: Callable[[], None]
-    ask: Callable[[], tuple[list[str], bool]]
-
-
-def watch(watched: Watched, hands: Hands) -> str:
-    """Watch a step until it ends, and say once what is known of it.
-
-    Returns:
-        ``stopped`` where it was ended from here, ``verified`` where its network was, else
-        nothing.
-    """
-    network = _Network(watched, hands.say)
-    silence = _Silence(watched)
-    pause, stopped = _PAUSE, False
-    while (ended := hands.wait(pause)) is None:
-        if stopped:
-            continue
-        began = time.thread_time()
-        network.look()
-        spent = time.thread_time() - began
-        stopped = network.is_bad and watched.verify == "stop"
-        if not stopped and silence.is_due():
-            lines, is_held_up = hands.ask()
-            for line in (f"silent for {span(silence.seconds)}: envcfg hang", *lines):
-                hands.say(line)
-            stopped = is_held_up and watched.stops_silent
-            if stopped:
-                hands.say(
-                    "error: the step is stopped: it is silent, and held up as above"
-                )
-            silence.begin_anew()
-        if stopped:
-            hands.stop()
-        pause = max(_PAUSE, spent * (_HASTE if network.is_open else _REST))
-    if ended and not stopped:
-        network.end(int(ended))
-    return "stopped" if stopped else "verified" if ended and network.is_good else ""
-
-
-class _Network:
+class Network:
     """What NCCL uses, as far as its lines show it.
 
     Attributes:
@@ -115,17 +36,34 @@ class _Network:
         is_good, is_bad: which one it is.
     """
 
-    def __init__(self, watched: Watched, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        folder: str,
+        outputs: Mapping[str, int],
+        expect: Expectations,
+        verify: str,
+        say: Callable[[str], None],
+    ) -> None:
+        """Begin to read.
+
+        Args:
+            folder: NCCL's log, a file per process; empty where there is none.
+            outputs: files that the step writes to, each with the byte where it begins.
+            expect: what NCCL's log must show.
+            verify: ``warn``, ``stop``, or ``off``: no verdict is wanted.
+            say: writes a line into the job's output.
+        """
         rulebook = Rulebook(load_rules())
         self._reader = Reader(Job(rulebook), Job(rulebook, certain=True))
-        self._watched, self._say = watched, say
+        self._folder, self._starts, self._expect = folder, outputs, expect
+        self._verify, self._say = verify, say
         self._outputs = [
             Growing(name, self._reader.begin(name, plain=True), start)
-            for name, start in watched.outputs.items()
+            for name, start in outputs.items()
         ]
         self._files: dict[str, Growing] = {}
         self._began = self._news = time.monotonic()
-        self.is_open = watched.verify != "off"
+        self.is_open = verify != "off"
         self.is_good = self.is_bad = False
         self._is_told = self._is_near = False
 
@@ -166,7 +104,7 @@ class _Network:
 
     def _read(self, *, whole: bool = False) -> bool:
         """Read what is new; *whole*: of the output, its end, too."""
-        mattered, folder = False, self._watched.folder
+        mattered, folder = False, self._folder
         is_gone = whole and not os.path.isdir(folder)
         for name in files_in(folder)[:_MOST] if folder and not is_gone else ():
             if name not in self._files:
@@ -175,15 +113,15 @@ class _Network:
             mattered |= self._files[name].advance(self._reader)
         for output in self._outputs:
             if whole:
-                output.skip(os.path.getsize(output.name) - EDGE)
-            if whole or output.position - self._watched.outputs[output.name] < EDGE:
+                output.skip(os.path.getsize(output.name) - _LAST)
+            if whole or output.position - self._starts[output.name] < EDGE:
                 mattered |= output.advance(self._reader)
         return mattered
 
     def _report(self, number: int = 0) -> LogReport:
         reader = self._reader
         read = Read(reader.files, reader.size)
-        return judge(reader.jobs[number], self._watched.expect, reader.locate, read)
+        return judge(reader.jobs[number], self._expect, reader.locate, read)
 
     def _judge(self, *, is_last: bool = False) -> None:
         """Say a verdict that was safe at the look before: now all ranks are in it."""
@@ -203,7 +141,7 @@ class _Network:
             self._say(f"verified {after}: {said}")
             return
         begin = f"warning: {word} {after}"
-        if self._watched.verify == "stop":
+        if self._verify == "stop":
             begin = f"error: the step is stopped {after}: {word}"
         self._say(f"{begin}: {said}; envcfg check-log {self._where()} says more")
 
@@ -219,7 +157,7 @@ class _Network:
         self._say(f"note: not verified: {said}")
 
     def _where(self) -> str:
-        return self._watched.folder if self._files else min(self._watched.outputs)
+        return self._folder if self._files else min(self._starts)
 
     def _cause(self, code: int) -> Iterator[str]:
         """Yield what ended the step first, and what to do."""
@@ -227,7 +165,7 @@ class _Network:
         report = self._report()
         cause = report.cause
         if cause is None or report.next is None:
-            outputs = ", ".join(self._watched.outputs) or "an output that is no file"
+            outputs = ", ".join(self._starts) or "an output that is no file"
             yield f"the step ended with {code}, and no line in {outputs} says why"
             return
         where = cause.evidence
@@ -242,38 +180,30 @@ class _Network:
         yield f"next: {action}{f': {fix}' if fix else ''}"
 
 
-class _Silence:
-    """Since when nothing was written."""
+class Silence:
+    """Since when *names*, files and folders of them, have not changed."""
 
-    def __init__(self, watched: Watched) -> None:
-        self._watched = watched
-        self._times = 1
+    def __init__(self, names: Sequence[str], least: int) -> None:
+        """Begin; *least* seconds are silence, 0: nothing is."""
+        self._names, self._next = names, float(least)
+        self._least = self._next
         self._state: Sequence[object] = ()
         self._since = time.monotonic()
 
-    @property
     def seconds(self) -> float:
-        """How long nothing has been written."""
-        return time.monotonic() - self._since
-
-    def is_due(self) -> bool:
-        """Return whether it is time to ask: at once, and then each time twice as late."""
-        if not self._watched.silence or not self._watched.outputs:
-            return False
-        if (state := self._look()) != self._state:
-            self._state, self._since, self._times = state, time.monotonic(), 1
-        return self.seconds >= self._watched.silence * self._times
+        """Return how long it is silent where somebody is to be asked, else 0."""
+        if self._least and (state := self._look()) != self._state:
+            self._state, self._since, self._next = state, time.monotonic(), self._least
+        silent = time.monotonic() - self._since
+        return silent if self._least and silent >= self._next else 0.0
 
     def begin_anew(self) -> None:
-        """What was written by now is our own."""
-        self._state = self._look()
-        self._times *= 2
+        """Go on as if nothing was written by now; the next time is twice as late."""
+        self._state, self._next = self._look(), 2 * self._next
 
     def _look(self) -> Sequence[object]:
-        names = list(self._watched.outputs)
         try:
-            names += files_in(self._watched.folder) if self._watched.folder else []
-            states = [os.stat(name) for name in names]
+            states = [os.stat(name) for name in present(self._names)]
         except OSError:  # what is gone does not move
             return ()
         return [(each.st_size, each.st_mtime_ns) for each in states]

@@ -35,12 +35,9 @@ class Growing:
     """One file that grows: where we are, and the line that is not whole yet."""
 
     def __init__(self, name: str, number: int, start: int | None = None) -> None:
-        """Begin at the top of *name*, which is source *number* of the reader.
+        """Begin *name*, source *number* of the reader, at byte *start*: None: the first.
 
-        Args:
-            name: of the file.
-            number: of the source.
-            start: the byte to begin at; lines are then counted when they are asked for.
+        From another byte on, lines are counted when somebody asks for their numbers.
         """
         self.name = name
         self.number = number

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from support import LOCAL, ROOT, Wrap, lint_shell
+from support import LOCAL, ROOT, Wrap, envcfg, lint_shell
 
 sys.path.append(str(ROOT / "tests/log"))
 import jobs
@@ -194,6 +194,10 @@ def test_the_first_cause_is_the_last_that_is_said(step: Make, tmp_path: Path) ->
     assert lines[-2:] == said
     number = int(said[0].rpartition(":")[2][:-1])
     assert "ValueError: corrupt shard 17" in lines[number - 1]
+    first = envcfg("check-log", str(tmp_path / "out")).text.splitlines()[0]
+    assert first.startswith(
+        "broken: the job ended: ValueError: corrupt shard 17 (program.py:"
+    )
 
 
 def test_a_program_without_nccl_is_said_once(step: Make, tmp_path: Path) -> None:
