@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from envcfg.core.inspection import Inspected
     from envcfg.core.job import Job
     from envcfg.core.option import Given
-    from envcfg.core.profiles import Compared, Detected
+    from envcfg.core.profiles import Compared
     from envcfg.hang.judge import Judgement
     from envcfg.hang.records import Evidence
     from envcfg.launch.plan import Plan
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from envcfg.log.verdict import LogReport
     from envcfg.preflight.judge import Seen
     from envcfg.preflight.records import Report, Wanted
+    from envcfg.profile.detect import Detected
     from envcfg.profile.look.view import View
     from envcfg.report.findings import Result
 
@@ -146,10 +147,9 @@ def detect_profile() -> Detected:
     Raises:
         UsageError: the current folder is gone.
     """
-    from envcfg.core.profiles import detect_here
-    from envcfg.core.selection import open_catalog
+    from envcfg.core.selection import detect_system, open_catalog
 
-    return detect_here(open_catalog(enforce=False))
+    return detect_system(open_catalog(enforce=False))
 
 
 def make_plan(

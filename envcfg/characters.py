@@ -1,4 +1,4 @@
-"""Characters that a report or a terminal cannot hold, written out.
+"""Characters that a report or a terminal cannot hold, written out; how wide texts are.
 
 A log, a file's name and a profile may hold any byte. They are read with
 ``surrogateescape``, so a text taken from them may hold what no file in UTF-8, no XML and no
@@ -7,9 +7,13 @@ strict JSON reader accepts; and escapes, by which a terminal shows what is not t
 
 from __future__ import annotations
 
+import os
 import re
+from functools import lru_cache
 
 _MOST_DIGITS = 9  # of a number; no count of anything in a job has more
+# Columns of a text: without a terminal, the fewest, the most.
+_WIDTH, _NARROWEST, _WIDEST = 88, 60, 120
 _SURROGATES = "[\ud800-\udfff]"
 # Besides these, marks that turn the direction of text: a log line could use them to
 # show itself as another.
@@ -17,6 +21,19 @@ _UNPRINTABLE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
     "\ud800-\udfff\ufffe\uffff]"
 )
+
+
+@lru_cache(maxsize=1)
+def text_width() -> int:
+    """Return how wide texts are, in columns: as the terminal, where that reads well.
+
+    ``shutil`` would do it, and costs more than all else that a help needs.
+    """
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
+    except (ValueError, OSError):  # no number, or no terminal
+        return _WIDTH
+    return max(_NARROWEST, min(width, _WIDEST)) if width > 0 else _WIDTH
 
 
 def whole_number(text: str | None) -> int | None:

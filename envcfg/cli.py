@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from envcfg import __version__
-from envcfg.characters import one_line
-from envcfg.commands import NAMES, ROLES, load
+from envcfg.characters import one_line, text_width
+from envcfg.commands import NAMES, ROLES, add_command, load, texts
 from envcfg.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
@@ -25,20 +25,7 @@ from envcfg.errors import (
 )
 from envcfg.failure import Wanted, fail, may_want_script
 from envcfg.interrupts import Held, interruption, raise_signals
-from envcfg.parser import ParseError, Parser, help_width
-
-_EPILOG = """\
-envcfg COMMAND --help has the options of each, and examples.
-
-examples:
-  envcfg profiles list
-  envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \\
-    --time 1:00:00 -o job.sh -- python train.py
-  envcfg check-log slurm-123.out
-
-exit codes: 0 ok, 1 findings, 2 wrong usage or configuration, 3 inconclusive,
-            4 cannot read, write or run something, 70 a bug, 130 interrupted
-"""
+from envcfg.parser import ParseError, Parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
-    Wanted.script = None
+    Wanted.script = Wanted.color = None
     with _mended_streams():
         return _run(words)
 
@@ -90,16 +77,8 @@ def build_parser(only: str | None = None) -> Parser:
     Args:
         only: the first word, where it decides what else is needed.
     """
-    help_width.cache_clear()  # of a run before this one
-    parser = Parser(
-        prog="envcfg",
-        description=(
-            "From a container and a command to a correct multi-node job, "
-            "on every system that has a profile."
-        ),
-        epilog=_EPILOG,
-        usage="envcfg COMMAND [options]",
-    )
+    text_width.cache_clear()  # of a run before this one
+    parser = Parser(prog="envcfg", texts=lambda: texts()["envcfg"])
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"
     )
@@ -110,7 +89,7 @@ def build_parser(only: str | None = None) -> Parser:
     for name in NAMES:
         if known and name != only:
             continue
-        load(name).add_to(commands, name)
+        add_command(commands, name, load(name).add_options, is_listed=not known)
     if only is None:
         parser.roles = ROLES
     return parser
@@ -136,6 +115,7 @@ def _dispatch(words: list[str]) -> int:
         raise
     except SystemExit as end:  # after --help or --version
         return int(end.code or 0)
+    Wanted.color = getattr(options, "color", None)
     if twice := getattr(options, "given_twice", None):
         from envcfg.commands.printing import say
         from envcfg.findings import Finding
@@ -156,7 +136,7 @@ def _dispatch(words: list[str]) -> int:
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
     try:
-        code = load(options.command_name).run(options)
+        code: int = load(options.command_name).run(options)
     except EnvcfgError:
         defaults = getattr(options, "defaults", ())
         if defaults and all(each.is_trusted for each in defaults):
@@ -166,7 +146,7 @@ def _dispatch(words: list[str]) -> int:
             tell(f"these come from files: {said}", "--no-default NAME leaves one out")
         raise
     if sys.stderr.isatty():
-        from envcfg.commands.next import say_next
+        from envcfg.commands.printing import say_next
 
         say_next(options, code)
     return code

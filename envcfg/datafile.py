@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
+from envcfg.findings import Finding
+
 Record = TypeVar("Record")
-_KNOWLEDGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "knowledge")
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_KNOWLEDGE = os.path.join(_HERE, "knowledge")
 _LOADER: Any = __spec__.loader if __spec__ else None
 # The zip that we are in, if any: zipimport's importers say where it is.
 _PATH: str = getattr(_LOADER, "archive", "")
@@ -122,6 +126,23 @@ def load_knowledge_file(name: str) -> Any:  # noqa: ANN401  # as above
 def knowledge_path(name: str) -> str:
     """Return where ``envcfg/knowledge/NAME`` is."""
     return os.path.join(_KNOWLEDGE, name)
+
+
+@cache
+def _texts(room: str) -> Any:  # noqa: ANN401  # as above
+    return load_yaml(os.path.join(_HERE, room, "findings.yaml"))
+
+
+def finding_in(
+    room: str, rule: str, subject: str, which: str = "", /, **words: object
+) -> Finding:
+    """Return what ``findings.yaml`` of a *room* says of a *rule*, filled with *words*.
+
+    Of a rule that has several texts, *which* names one: ``RULE/WHICH``.
+    """
+    known = _texts(room)[f"{rule}/{which}" if which else rule]
+    said = {name: text.format(**words) for name, text in known.items()}
+    return Finding(rule, subject=subject, **said)
 
 
 def load_kept(name: str, paths: Sequence[str]) -> list[Any]:

@@ -22,9 +22,11 @@ class Wanted:
 
     Attributes:
         script: stdout is to be a script; None: nobody has read the command line yet.
+        color: ``always``, ``never``; else the environment and the stream decide.
     """
 
     script: bool | None = None
+    color: str | None = None
 
 
 def fail(lines: Sequence[str], exit_code: int) -> int:

@@ -6,10 +6,35 @@ import re
 import textwrap
 from collections.abc import Iterator
 
+SCREEN = 40  # lines of a help that is read at once
 _WORD = re.compile(r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+")  # as a shell splits them
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _FORMS = r"\n(?= +envcfg )"  # a usage may have several, each in a line of its own
 _COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")  # between a command and what it is for
+
+
+def shortened(epilog: str, room: int) -> str:
+    """Return as much of *epilog* as has room.
+
+    What it must have are the first examples and the exit codes; the text above them comes
+    next, then further examples.
+
+    Args:
+        epilog: as it is written.
+        room: lines that there are.
+    """
+    above, _, below = epilog.partition("examples:\n")
+    first, *rest = re.split(r"\n\n(?=\S)", below)[0].rstrip().split("\n\n")
+    codes = re.search(r"(?m)^exit codes: .*(?:\n .*)*", epilog)
+    end = f"\n{codes[0]}\n" if codes else ""
+    text = f"\nexamples:\n{first}\n"
+    if above and f"{above}{text}{end}".count("\n") < room:
+        text = f"\n{above.strip()}\n{text}"
+    for each in rest:
+        if f"{text}\n{each}\n{end}".count("\n") > room:
+            break
+        text += f"\n{each}\n"
+    return text + end
 
 
 def fold(text: str, width: int) -> str:

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, NoReturn
 
+from envcfg.characters import text_width
 from envcfg.errors import UsageError
 
-_WIDTH, _WIDEST = 88, 120  # columns: default without a terminal, and the most
 # argparse's texts stay as they are: usage_errors.py reads them. To look for translations
 # takes two dozen file operations, and a module that parses locales.
 argparse._ = str  # type: ignore[attr-defined]  # there is no other way
-
-
-@lru_cache(maxsize=1)
-def help_width() -> int:
-    """Return how wide help is, in columns: as the terminal, but no more than reads well.
-
-    argparse would ask a module for it that costs more than all else here.
-    """
-    try:
-        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
-    except (ValueError, OSError):  # no number, or no terminal
-        return _WIDTH
-    return min(width, _WIDEST) if width > 0 else _WIDTH
 
 
 class ParseError(UsageError):
@@ -48,7 +33,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         """Format help for *prog*."""
-        super().__init__(prog, max_help_position=30, width=help_width())
+        super().__init__(prog, max_help_position=30, width=text_width())
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """Return ``-o, --output FILE``: Python before 3.13 says FILE twice."""
@@ -74,19 +59,42 @@ class Parser(argparse.ArgumentParser):
         words: those that it was to read.
         taken: what it has read of them so far, with the defaults of the others.
         roles: its commands by what they are for, as its help lists them.
+        is_whole: its help has all, also where it is longer than a screen.
         preset: returns of those words the values that files give, where they may.
+        texts: returns what stands in its help: usage, description, epilog.
     """
 
     words: Sequence[str] = ()
     roles: Mapping[str, Sequence[str]] = {}
     taken = argparse.Namespace()
+    is_whole = False
     preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401  # argparse's
+    def __init__(
+        self,
+        *,
+        texts: Callable[[], Mapping[str, Any]],
+        **options: Any,  # noqa: ANN401  # argparse's
+    ) -> None:
         """Take what argparse takes; help stands as it is written, and no name is cut."""
-        ours = {"formatter_class": Formatter, "allow_abbrev": False}
-        super().__init__(*arguments, **{**ours, **options})
+        super().__init__(formatter_class=Formatter, allow_abbrev=False, **options)
         self.register("action", None, _Store)
+        self.add_argument(
+            "--color",
+            choices=("auto", "always", "never"),
+            default=argparse.SUPPRESS,
+            help="colours: auto is on a terminal, or as NO_COLOR and its like say",
+        )
+        more = "all options, and all examples"
+        self.add_argument("--help-all", action=_HelpAll, help=more)
+        self.texts = texts
+        del self.usage, self.description, self.epilog
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # texts, and one mapping
+        """Return a text of the help, which is read only where somebody wants it."""
+        if name in {"usage", "description", "epilog"}:
+            return self.texts()[name]
+        raise AttributeError(name)
 
     def parse_known_args(  # type: ignore[override]  # one of its two forms
         self,
@@ -96,7 +104,7 @@ class Parser(argparse.ArgumentParser):
         """Read *args*; what is left over is an error of the command that leaves it."""
         self.words = args or ()
         self.taken = argparse.Namespace() if namespace is None else namespace
-        if self.preset and not {"-h", "--help"} & {*self.words}:
+        if self.preset and not {"-h", "--help", "--help-all"} & {*self.words}:
             vars(self.taken).update(self.preset(self, self.words))
         options, left = super().parse_known_args(args, self.taken)
         if left:
@@ -125,30 +133,56 @@ class Parser(argparse.ArgumentParser):
         raise ParseError(explain(self, message), self.taken)
 
     def format_help(self) -> str:
-        """Return the help; lines that are written by hand are folded where they must."""
-        from envcfg.help_format import fold
+        """Return the help, of a screen or whole; lines written by hand are folded.
 
-        return fold(
-            self._grouped() if self.roles else super().format_help(), help_width()
-        )
+        On a screen stand the options that most need: ``common`` of its texts, else all but
+        those that every command has. Then come as many examples as have room.
+        """
+        from envcfg.help_format import SCREEN, fold, shortened
 
-    def _grouped(self) -> str:
-        """Return the help of a parser whose commands stand by their roles."""
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
-        formatter.add_text(self.description)
+        listed = self._commands_by_role()
+        options = [each for each in self._actions if each.option_strings]
+        if listed:
+            whole = self._arranged([*listed, ("options", options)], self.epilog)
+        else:
+            whole = super().format_help()
+        whole = fold(whole, text_width())
+        if self.is_whole or whole.count("\n") <= SCREEN:
+            return whole
+        for_all = {"-h", "--help", "--color", "--help-all"}
+        common = {*self.texts().get("common", "").split()} or {*self.known_options}
+        shown = [
+            each
+            for each in self._actions
+            if not each.option_strings or {*each.option_strings} & common - for_all
+        ]
+        text = self._arranged(listed or [("options", shown)], None)
+        text = fold(text, text_width())
+        what = f"has all {len(options)} options, and all examples"
+        end = fold(f"\n{self.prog} --help-all {what}\n", text_width())
+        room = SCREEN - text.count("\n") - end.count("\n")
+        return text + shortened(fold(str(self.epilog), text_width()), room) + end
+
+    def _commands_by_role(self) -> list[tuple[str, list[argparse.Action]]]:
+        if not self.roles:
+            return []
         (commands,) = (each for each in self._actions if each.dest == "command_name")
         listed = commands._get_subactions()  # type: ignore[attr-defined]  # noqa: SLF001
         known = {each.dest: each for each in listed}
-        options = [each for each in self._actions if each is not commands]
-        for title, actions in (
-            *((role, [known[n] for n in names]) for role, names in self.roles.items()),
-            ("options", options),
-        ):
+        return [(role, [known[n] for n in names]) for role, names in self.roles.items()]
+
+    def _arranged(
+        self, sections: Sequence[tuple[str, Sequence[argparse.Action]]], end: str | None
+    ) -> str:
+        """Return a help with these actions in it, by the titles of their sections."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for title, actions in sections:
             formatter.start_section(title)
             formatter.add_arguments(actions)
             formatter.end_section()
-        formatter.add_text(self.epilog)
+        formatter.add_text(end)
         return formatter.format_help()
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401
@@ -177,6 +211,14 @@ class Parser(argparse.ArgumentParser):
 
             found = explain_choice(self, action, str(value))
             raise ParseError(found, self.taken)
+
+
+class _HelpAll(argparse._HelpAction):  # noqa: SLF001  # argparse exports no other
+    """Print the whole help."""
+
+    def __call__(self, parser: Any, *arguments: Any) -> None:  # noqa: ANN401  # as there
+        parser.is_whole = True
+        super().__call__(parser, *arguments)
 
 
 class _Store(argparse._StoreAction):  # noqa: SLF001  # argparse exports no other

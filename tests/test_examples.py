@@ -87,6 +87,30 @@ def test_the_workflow_passes_what_is_right_and_shows_what_is_not(
     )
 
 
+def test_what_sbatch_refuses_is_said_alike_before_a_commit_and_on_github(
+    repository: Path,
+) -> None:
+    """By lint for a pull request, in the Security tab, by pre-commit's hook and by wrap."""
+    job = repository / "jobs/bad.sh"
+    job.write_text("#!/bin/bash\n#SBATCH --time=24h\nsrun python train.py\n")
+    steps = steps_of_workflow()
+    names = ("Lint job scripts", "Write what lint found for the Security tab")
+    path = f"{BIN}:{os.environ['PATH']}"
+    linted = ran({name: steps[name] for name in names}, repository, path)
+    hook = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
+    refused = "Invalid --time specification"
+    said = re.findall(rf".*{refused}.*", linted[names[0]][1])
+    assert (len(said), said[0][:31]) == (1, "::error file=jobs/bad.sh,line=2")
+    sarif = json.loads((repository / "envcfg.sarif").read_text())
+    found = [each["message"]["text"] for each in sarif["runs"][0]["results"]]
+    for texts in (
+        found,
+        run([*hook["entry"].split(), job], repository).stdout.splitlines(),
+        run(["envcfg", "wrap", "--from", job], repository).stderr.splitlines(),
+    ):
+        assert len([text for text in texts if refused in text]) == 1, texts
+
+
 def steps_of_workflow() -> dict[str, str]:
     """Return what each step of the workflow runs, by its name."""
     document = yaml.safe_load(WORKFLOW.read_text())

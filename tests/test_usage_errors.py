@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from envcfg import cli
+from envcfg.characters import text_width
 from envcfg.help_format import fold
-from envcfg.parser import help_width
 from envcfg.usage_errors import option_aliases
 
 Said = Callable[..., tuple[int, str]]
@@ -63,7 +63,7 @@ def said(
         return code, capfd.readouterr().err
 
     yield run
-    help_width.cache_clear()
+    text_width.cache_clear()
 
 
 # Words, exit code, what is wrong, what to do.
@@ -228,10 +228,12 @@ def test_aliases_are_of_commands_that_there_are_and_none_of_their_own_options() 
     for line, words in option_aliases().items():
         name = line.removeprefix("envcfg").strip()
         assert name in COMMANDS
-        own = cli.build_parser(name or None).format_help()
+        parser = cli.build_parser(name or None)
         if name:
-            (commands,) = cli.build_parser(name)._subparsers._group_actions  # type: ignore[union-attr]
-            own = commands.choices[name].format_help()  # type: ignore[index]
+            (commands,) = parser._subparsers._group_actions  # type: ignore[union-attr]
+            parser = commands.choices[name]  # type: ignore[index]
+        parser.is_whole = True
+        own = parser.format_help()
         known = set(re.findall(r"^ {2,}(-[\w-]+)|, (--[\w-]+)", own, re.M))
         assert not {each for pair in known for each in pair if each} & set(words)
         for right in words.values():
@@ -251,9 +253,9 @@ def test_help_is_no_wider_than_the_terminal(
     width: int,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    help_width.cache_clear()
+    text_width.cache_clear()
     assert cli.main([*command.split(), "--help"]) == 0
-    help_width.cache_clear()
+    text_width.cache_clear()
     text = capsys.readouterr().out
     longest = max(map(len, text.splitlines()))
     # What cannot be folded: the names of an option, a word.
@@ -273,9 +275,9 @@ def test_help_has_its_own_width_where_the_terminal_has_none(
         raise OSError
 
     monkeypatch.setattr(os, "get_terminal_size", no_terminal)
-    help_width.cache_clear()
-    assert help_width() == 88
-    help_width.cache_clear()
+    text_width.cache_clear()
+    assert text_width() == 88
+    text_width.cache_clear()
 
 
 FOLDED = """\

@@ -1,8 +1,10 @@
-"""The commands: their names, and what each module keeps as its ``COMMAND``."""
+"""The commands: their names, their modules, and what is said of each."""
 
+import os
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
@@ -21,64 +23,54 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 NAMES = tuple(name for names in ROLES.values() for name in names)
 _OTHER_NAMES = dict.fromkeys(("sbatch", "qsub", "submit"), "job")
+_TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "texts.yaml")
 
 
-class Next(NamedTuple):
-    """What may come after a command; ``{name}`` is an option's value, or its first one.
+def load(name: str) -> Any:  # noqa: ANN401  # of a module, mypy knows nothing
+    """Return the module of a command.
 
-    Attributes:
-        done: after exit code 0.
-        found: after findings, or what is inconclusive; None: as *done*.
+    Its ``add_options`` lets a parser read its options. Its ``run`` does it, and returns
+    the exit code; it takes the options that were read. In them are ``command``, the words
+    behind ``--`` (None where there was none), and ``argv``, the whole command line, which
+    the header of a script names. An action takes the catalog, too.
     """
-
-    done: str
-    found: str | None = None
-
-
-# Of what makes a job.
-LOOK = (
-    "when the job has run, envcfg check-log slurm-JOBID.out says which network it used"
-)
-
-
-class Command(NamedTuple):
-    """What a module says of its command, or of its action of ``profiles``.
-
-    Attributes:
-        help: what the list of commands says of it.
-        usage: how it is written.
-        epilog: examples, and exit codes.
-        add_options: lets a parser read its options.
-        run: does it, and returns the exit code. It takes the options that were read; in
-            them are ``command``, the words behind ``--`` (None where there was no ``--``),
-            and ``argv``, the whole command line, which the header of a script names. An
-            action takes the catalog, too.
-        next: what one does after it, by the option that changes it; "": else.
-        description: above its options; by default as *help*.
-        also: its records by its other names.
-    """
-
-    help: str
-    usage: str
-    epilog: str
-    add_options: Callable[[Any], None]
-    run: Callable[..., int]
-    next: Mapping[str, Next] = {}
-    description: str | None = None
-    also: Mapping[str, Any] = {}
-
-    def add_to(self, commands: "argparse._SubParsersAction[Parser]", name: str) -> None:
-        """Let *commands* read it as *name*."""
-        what = self.description or f"{self.help[0].upper()}{self.help[1:]}."
-        parser = commands.add_parser(
-            name, help=self.help, description=what, usage=self.usage, epilog=self.epilog
-        )
-        self.add_options(parser)
-
-
-def load(name: str) -> Command:
-    """Return the record of a command, or of ``profiles.ACTION``; import its module."""
     module = _OTHER_NAMES.get(name, name).replace("-", "_")
-    command: Command = import_module(f"envcfg.commands.{module}").COMMAND
-    found: Command = command.also.get(name, command)
-    return found
+    return import_module(f"envcfg.commands.{module}")
+
+
+@cache
+def texts() -> Mapping[str, Any]:
+    """Return what ``texts.yaml`` says, which only help, errors and people need."""
+    from envcfg.datafile import load_kept
+
+    (found,) = load_kept("commands", [_TEXTS])
+    for name, said in found.items():
+        if name != "look":
+            text = "".join(said["epilog"]).replace("{name}", name)
+            said["epilog"] = text.replace("{program}", said.get("program", ""))
+            if "description" not in said:
+                said["description"] = f"{said['help'][0].upper()}{said['help'][1:]}."
+    return dict(found)
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[Parser]",
+    name: str,
+    add_options: Callable[[Any], None],
+    *,
+    path: str = "",
+    is_listed: bool = True,
+) -> None:
+    """Let *commands* read a command.
+
+    Args:
+        commands: of a parser.
+        name: of the command there.
+        add_options: lets its parser read its options.
+        path: in front of its name, for ``texts``.
+        is_listed: the help of the parser lists it.
+    """
+    key = f"{path}{name}"
+    listed = {"help": texts()[key]["help"]} if is_listed else {}
+    parser = commands.add_parser(name, texts=lambda: texts()[key], **listed)
+    add_options(parser)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
@@ -233,42 +232,3 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
     if done.returncode:
         said = f"--on-bad: exit code {done.returncode}: {one_line(command)}"
         tell(said, severity="warning")
-
-
-COMMAND = Command(
-    help="say for every rank which network its job really used",
-    usage="envcfg check-log [options] FILE...",
-    epilog="""\
-The log must come from a job with NCCL_DEBUG=INFO (RCCL reads the same variable). Several
-files are one job, as NCCL_DEBUG_FILE=nccl-%h-%p.log makes them.
-
-examples:
-  # after the job
-  envcfg check-log slurm-123.out
-  envcfg check-log --profile lumi-g slurm-123.out
-  envcfg check-log --html report.html nccl-logs/
-
-  # in the job, before the program: stop a job that fell back to TCP in its first minute
-  # (NCCL's lines must not wait in a buffer: it flushes none of them)
-  export SLURM_UNBUFFEREDIO=1
-  envcfg check-log --follow "slurm-$SLURM_JOB_ID.out" --timeout 600 \\
-      --on-bad 'scancel "$SLURM_JOB_ID"' >"check-$SLURM_JOB_ID.txt" &
-
-  # for a program, and as annotations of a workflow of GitHub's
-  envcfg check-log --json slurm-123.out
-  envcfg check-log --format github slurm-123.out
-
-verdicts: ok (0); degraded: works, but slow, and broken: cannot work (1); inconclusive: the
-          log does not show it, and what would (3). envcfg explain RULE says more.
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg check-log --html report.html {files} shows it to others",
-            "envcfg explain RULE says more of a finding; its name stands in brackets",
-        )
-    },
-    description="Say for every rank which network its job really used, and if not the "
-    "right one, why and what to do.",
-)

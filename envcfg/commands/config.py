@@ -9,9 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands import Command, Next
 from envcfg.commands.options import add_option
-from envcfg.core.option import Option
+from envcfg.core.option import switch
 from envcfg.core.selection import current_folder
 from envcfg.errors import UsageError
 from envcfg.profile.folders import default_files
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``config``."""
-    add_option(parser, Option("--json", "the same, as JSON", kind="switch"))
+    add_option(parser, switch("--json", "the same, as JSON"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -69,28 +68,3 @@ def _lines(found: Sequence[Default], strangers: Sequence[str]) -> Iterator[str]:
             state = each.state + ("" if each.is_trusted else trust)
             if each.file == file:
                 yield f"  {each.line or '':>3}  {each.text}  [{state}]"
-
-
-COMMAND = Command(
-    help="show the defaults of options that files give, and where they stand",
-    usage="envcfg config [--json]",
-    epilog="""\
-The files are ~/.config/envcfg/config.toml ($XDG_CONFIG_HOME) and envcfg.toml in the current
-folder or the nearest one above it, as in:
-
-  account = "project_465000001"
-  bind = ["/scratch/project_465000001"]
-
-examples:
-  envcfg config
-  envcfg config --json | jq -r '.defaults[] | select(.option == "account") | .file'
-
-  # in a project's file, what decides which code runs counts only then
-  envcfg profiles trust envcfg.toml
-
-exit codes: 0 shown, 2 a file is wrong or must not count, 4 it cannot be read
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg wrap --print plan shows what a job gets of them")},
-)

@@ -7,10 +7,9 @@ import sys
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.options import add_option
-from envcfg.core.option import Option
+from envcfg.core.option import switch
 from envcfg.errors import OutputError, UsageError
 from envcfg.findings import exit_code
 
@@ -22,15 +21,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file of one rank")
     add_option(
         parser,
-        Option("--all", "variables that envcfg does not know, too", kind="switch"),
+        switch("--all", "variables that envcfg does not know, too"),
     )
-    add_option(parser, Option("--json", "the whole answer, as JSON", kind="switch"))
+    add_option(parser, switch("--json", "the whole answer, as JSON"))
     add_option(
         parser, format_option("what is not as planned, as another program reads it")
     )
     add_option(
         parser,
-        Option("--strict", "another value than planned fails, too", kind="switch"),
+        switch("--strict", "another value than planned fails, too"),
     )
 
 
@@ -81,28 +80,3 @@ def _read(name: str) -> bytes:
         raise OutputError(
             msg, hint="name a file that --report-environment wrote"
         ) from err
-
-
-COMMAND = Command(
-    help="say of each variable of a rank who has set it, and whether it was planned",
-    usage="envcfg environment [options] FILE",
-    epilog="""\
-examples:
-  # in the job: rank 0 and rank 8 write down what they saw
-  source <(envcfg wrap --container pytorch.sif --report-environment 0,8 -- \\
-    python train.py || echo exit $?)
-
-  # then: who has set what?
-  envcfg environment envcfg-environment-4321.70112/rank0
-  envcfg environment --json envcfg-environment-4321.70112/rank0 | \\
-    jq -r '.variables[] | select(.state == "changed") | .name'
-
-exit codes: 0 all that was planned is there, 1 something is missing (with --strict: or has
-            another value), 4 this is no such file, or it is not whole
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg explain VARIABLE says what it does, and who sets it")},
-    description="Hold what a rank's environment was, as wrap --report-environment "
-    "wrote it, against the plan: as planned, changed and by whom, missing, unplanned.",
-)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from envcfg.commands.options import add_option
-from envcfg.core.option import Option
+from envcfg.core.option import Option, switch
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 
@@ -18,7 +18,7 @@ FORMATS = ("text", "json", "github", "sarif", "junit")
 
 
 # Of a command that is a check with --format alone.
-STRICT = Option("--strict", "with --format: warnings fail too", kind="switch")
+STRICT = switch("--strict", "with --format: warnings fail too")
 
 
 def format_option(what: str, *, default: str | None = None) -> Option:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
@@ -89,7 +88,7 @@ def look_at(
         )
         if not reader.answering:
             raise no_answer(errors, "no node has answered")
-        views = _with_states(reader.nodes(), lost)
+        views = tuple(_with_states(reader.nodes(), lost))
         known = ask_libraries(views, time.time(), before)
         return Evidence(job.name, views, log, is_part=is_part, **known._asdict())
 
@@ -100,62 +99,25 @@ def look_at(
             f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
         )
         time.sleep(LEAST)
-        first = seen
-        seen = seen_now(first.nodes)
-        seen = seen._replace(
-            still=standing(first.ranks, seen.ranks), watched=time.monotonic() - began
-        )
+        first, seen = seen, seen_now(seen.nodes)
+        still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
+        seen = seen._replace(still=still, watched=watched)
         judgement = judge(seen)
     return seen, judgement
 
 
 def _with_states(
     nodes: Sequence[NodeView], lost: Mapping[str, str]
-) -> tuple[NodeView, ...]:
-    """Return *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
+) -> Iterator[NodeView]:
+    """Yield *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
     from envcfg.probe.slurm import node_states
 
     silent = [node.host for node in nodes if not node.answers]
     states = node_states(silent) if silent else {}
-    return tuple(
-        node
-        if node.answers
-        else node._replace(
-            state=states.get(node.host, ""), reason=lost.get(node.host, "")
-        )
-        for node in nodes
-    )
+    for node in nodes:
+        state, reason = states.get(node.host, ""), lost.get(node.host, "")
+        yield node if node.answers else node._replace(state=state, reason=reason)
 
 
 def _say(text: str) -> None:
     sys.stderr.write(f"envcfg: {one_line(text)}\n")
-
-
-COMMAND = Command(
-    help="say who holds up a running job that is silent",
-    usage="envcfg hang [options] [JOBID]",
-    epilog="""\
-A second step (srun --overlap) runs a bash script on every node, for some
-seconds; it changes nothing and takes no GPU. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg hang 4321                    # a running job that says nothing any more
-  envcfg hang --json 4321 | jq -r '.findings[].message'
-  envcfg hang --nodes nid001003 4321  # this node alone
-  envcfg wrap --flight-recorder ...   # next time: in which collective, and since when
-
-exit codes: 0 it may not hang, 1 somebody holds it up, 2 wrong usage, 3 it cannot be told,
-            4 the job does not run, is another's or unknown, or no node answers,
-            130 interrupted
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg explain RULE says more of a finding; --flight-recorder of envcfg wrap "
-            "has the last collectives kept, for the next time"
-        )
-    },
-    description="Say who holds up a running job that is silent: what each rank does, "
-    "what NCCL's RAS and PyTorch's Flight Recorder know, which node does not answer.",
-)

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
 from envcfg.errors import UsageError
@@ -51,12 +50,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Look into the image, or at this machine, and print what was found."""
-    if options.command:
-        msg = "envcfg inspect takes no command"
-        raise UsageError(msg, hint="envcfg inspect IMAGE")
     _check(options)
     if options.host:
-        return _put_host(options)
+        from envcfg.image.host import read_host
+        from envcfg.report.image import host_json
+        from envcfg.safe_output import Output, check_outputs, write_outputs
+
+        name = "-" if options.output is None else options.output
+        output = Output(name, "--output", "-o host.json", force=options.force)
+        check_outputs([output])
+        write_outputs([(output, host_json(read_host()).encode())])
+        return 0
     from envcfg.core.inspection import inspect, read_host_file
 
     host = read_host_file(options.host_file) if options.host_file is not None else None
@@ -84,64 +88,27 @@ def run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise ``UsageError`` where the options do not fit each other."""
-    if options.host and options.image:
-        msg = "--host looks at this machine, not at an image"
-        raise UsageError(msg, hint="leave out one of them")
-    if not options.host and options.image is None:
-        msg = "no image is named"
-        raise UsageError(msg, hint="envcfg inspect IMAGE, or --host for this machine")
-    if (options.output is not None or options.force) and not options.host:
-        msg = "-o and --force belong to --host"
-        raise UsageError(
-            msg, hint="an image goes to stdout: envcfg inspect --json IMAGE"
+    msg = hint = ""
+    if options.command:
+        msg, hint = "envcfg inspect takes no command", "envcfg inspect IMAGE"
+    elif options.host and options.image:
+        msg, hint = (
+            "--host looks at this machine, not at an image",
+            "leave out one of them",
         )
-    if options.facts and (options.json or options.format):
-        msg = "--facts and --json or --format both write to stdout"
-        raise UsageError(msg, hint="leave one out")
+    elif not options.host and options.image is None:
+        msg, hint = (
+            "no image is named",
+            "envcfg inspect IMAGE, or --host for this machine",
+        )
+    elif (options.output is not None or options.force) and not options.host:
+        msg = "-o and --force belong to --host"
+        hint = "an image goes to stdout: envcfg inspect --json IMAGE"
+    elif options.facts and (options.json or options.format):
+        msg, hint = (
+            "--facts and --json or --format both write to stdout",
+            "leave one out",
+        )
+    if msg:
+        raise UsageError(msg, hint=hint)
     check_format(options)
-
-
-def _put_host(options: argparse.Namespace) -> int:
-    from envcfg.image.host import read_host
-    from envcfg.report.image import host_json
-    from envcfg.safe_output import Output, check_outputs, write_outputs
-
-    name = "-" if options.output is None else options.output
-    output = Output(name, "--output", "-o host.json", force=options.force)
-    check_outputs([output])
-    write_outputs([(output, host_json(read_host()).encode())])
-    return 0
-
-
-COMMAND = Command(
-    help="say what is in an image, and whether its network libraries would load",
-    usage="envcfg inspect [options] IMAGE | envcfg inspect --host [-o FILE]",
-    epilog="""\
-Nothing of the image is run, and nothing is unpacked.
-
-examples:
-  envcfg inspect pytorch.sif
-  envcfg wrap $(envcfg inspect --facts pytorch.sif) --container pytorch.sif ...
-  envcfg inspect --json pytorch.sif | jq '.facts[] | select(.taken)'
-  envcfg inspect --profile lumi-g pytorch.sif     # with the binds of LUMI-G, on LUMI
-  srun -N1 envcfg inspect --host -o host.json     # what a compute node has
-  envcfg inspect --profile lumi-g --host-file host.json pytorch.sif    # anywhere
-
-exit codes: 0 nothing is wrong, 1 the libraries would not load, or the like, 2 wrong usage,
-            4 the image cannot be read
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "host": Next(
-            "envcfg inspect --host-file host.json IMAGE holds an image against this"
-        ),
-        "": Next(
-            "envcfg wrap --container {image} -- python train.py makes a job of it",
-            "envcfg explain RULE says more of a finding",
-        ),
-    },
-    description="Say what is in an image, with the file that shows it: ROCm or CUDA, "
-    "NCCL or RCCL and which one counts, plug-in, libfabric, Python, frameworks; and "
-    "whether all libraries are there that they need.",
-)

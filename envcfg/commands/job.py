@@ -5,64 +5,14 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import Sparing, add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
-from envcfg.core.option import Option, Table, no_default
+from envcfg.core.option import Table, no_default, switch
 from envcfg.core.request_options import INLINE, REQUEST, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
-
-_EPILOG = """\
-The command stands behind a --. What the system's rules want and nobody gives is an error
-that says how to give it; what the job will cost stands on stderr. Letters are those of
-{program}, except -o, which writes the script; the job's output is --log.
-
-examples:
-"""
-_SLURM = """\
-  envcfg {name} --profile lumi-g --container pytorch.sif --account project_465000001 \\
-    --nodes 2 --time 4:00:00 -o job.sh -- python train.py
-  sbatch job.sh
-
-  # what the system would refuse, and what it costs, as annotations of a workflow
-  envcfg {name} --format github --profile lumi-g --container pytorch.sif -- python train.py
-
-  # one GPU of a node that others use too
-  envcfg {name} --profile lumi-g --container pytorch.sif --account project_465000001 \\
-    --partition small-g --gpus 1 --time 30 -- python train.py | sbatch
-
-  # save two minutes before the end, and start again until the program is done
-  envcfg {name} --profile mahti --container pytorch.sif --account project_2001234 \\
-    --partition gpumedium --time 1-12 --requeue -- python train.py
-"""
-_PBS = """\
-  envcfg {name} --profile polaris --container pytorch.sif --account Catalyst \\
-    --partition debug --nodes 2 --time 1:00:00 -o job.sh -- python train.py
-  qsub job.sh
-
-  # a resource of the job by its name, and an option by its letter
-  envcfg {name} --profile polaris --container pytorch.sif --account Catalyst \\
-    --partition preemptable --request-arg=--filesystems=home:grand --request-arg=-r=y \\
-    --time 3-0 -- python train.py | qsub
-"""
-
-
-_SUBMIT = """\
-The script is that of envcfg job with these options, written to -o FILE or JOB-NAME.sh.
-A script that there is goes as it is. What envcfg lint calls an error refuses a script;
-a comment in it (# envcfg: ignore EC419) allows it.
-
-examples:
-  envcfg submit --profile lumi-g --container pytorch.sif --account project_465000001 \\
-    --nodes 2 --time 4:00:00 -- python train.py
-  envcfg submit --dry-run job.sh       # when would it start?
-
-exit codes: those of sbatch, qsub or flux batch; 2 refused before; 4 no scheduler here
-"""
-
 
 # The letters of options, as the users of PBS know them.
 _LETTERS = {
@@ -80,55 +30,44 @@ OPTIONS: Table = {
     "what to print": (
         INLINE,
         no_default(REQUEST, STEP, {"": [INLINE]}),
-        Option("--json", "request, cost and script as JSON", kind="switch"),
+        switch("--json", "request, cost and script as JSON"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,
         *OUTPUT,
     ),
     "to submit it": (
-        Option(
+        switch(
             "--submit",
             "write the script, by default to JOB-NAME.sh, and submit it: envcfg submit",
-            kind="switch",
         ),
-        Option(
+        switch(
             "--dry-run",
             "with --submit: ask when the job would start, and submit nothing",
-            kind="switch",
         ),
     ),
 }
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``job``."""
-    add_table(parser, OPTIONS)
+    """Add the options of ``job``, or of the other name that *parser* reads."""
+    table = dict(OPTIONS)
     parser.set_defaults(script=None)
-
-
-def _add_lettered(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``qsub``, with letters of its own in place of Slurm's."""
-    asked = {
-        title: [each._replace(short=_LETTERS.get(each.flag, "")) for each in options]
-        for title, options in REQUEST.items()
-    }
-    add_table(parser, {**OPTIONS, **asked})
-    parser.set_defaults(script=None)
-
-
-def _add_submitted(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``submit``: those of ``job``, or a script that there is."""
-    parser.add_argument(
-        "script",
-        metavar="SCRIPT",
-        nargs="?",
-        action=Sparing,
-        spares="--container",
-        help="a job script that there is (default: one is made, as by envcfg job)",
-    )
-    own = {"to submit it": OPTIONS["to submit it"][1:]}  # --submit is its name
-    add_table(parser, {**OPTIONS, **own})
-    parser.set_defaults(submit=True)
+    if parser.prog == "envcfg qsub":  # with letters of its own in place of Slurm's
+        for title, options in REQUEST.items():
+            letters = ((each, _LETTERS.get(each.flag, "")) for each in options)
+            table[title] = [each._replace(short=short) for each, short in letters]
+    if parser.prog == "envcfg submit":  # those of job, or a script that there is
+        parser.add_argument(
+            "script",
+            metavar="SCRIPT",
+            nargs="?",
+            action=Sparing,
+            spares="--container",
+            help="a job script that there is (default: one is made, as by envcfg job)",
+        )
+        table["to submit it"] = table["to submit it"][1:]  # --submit is its name
+        parser.set_defaults(submit=True)
+    add_table(parser, table)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -197,64 +136,3 @@ def _put_found(options: argparse.Namespace, name: str, found: list[Finding]) -> 
 
     result = Result({name: found}, "profile")
     return put_result(result, options.format, strict=options.strict)
-
-
-def _record(
-    name: str, what: str, examples: str, *, after: Next, written: Next
-) -> Command:
-    program = "qsub" if name == "qsub" else "sbatch"
-    return Command(
-        help=what,
-        usage=f"envcfg {name} --container IMAGE|none [options] -- COMMAND...",
-        epilog=(_EPILOG + examples).format(name=name, program=program),
-        add_options=_add_lettered if name == "qsub" else add_options,
-        run=run,
-        next={**_SUBMITTED, "output": written, "": after},
-        description="Make a job script: what is asked for and why, and the step.",
-    )
-
-
-_SUBMITTED = {
-    "dry_run": Next("the same without --dry-run submits the job"),
-    "submit": Next(f"wait for the job; {LOOK}"),
-}
-
-
-# One command for all schedulers: the profile says which it is. Two more names, by which
-# people look for it.
-_ALSO = {
-    "sbatch": _record(
-        "sbatch",
-        "the same, with examples for Slurm",
-        _SLURM,
-        after=Next(f"give -o job.sh, or pipe it to sbatch; {LOOK}"),
-        written=Next(f"sbatch {{output}}; {LOOK}"),
-    ),
-    "qsub": _record(
-        "qsub",
-        "the same, with letters and examples for PBS",
-        _PBS,
-        after=Next(
-            "give -o job.sh, or pipe it to qsub; then envcfg check-log its output"
-        ),
-        written=Next("qsub {output}; then envcfg check-log its output"),
-    ),
-    "submit": Command(
-        help="submit a job: its script is made, or is there, and is checked first",
-        usage="envcfg submit --container IMAGE|none [options] -- COMMAND...\n"
-        "       envcfg submit SCRIPT [--profile NAME|FILE] [--dry-run] [--json]",
-        epilog=_SUBMIT,
-        add_options=_add_submitted,
-        run=run,
-        next={**_SUBMITTED, "": _SUBMITTED["submit"]},
-        description="Check a job script and give it to the scheduler: sbatch, qsub or "
-        "flux batch. What the system would refuse is refused before.",
-    ),
-}
-COMMAND = _record(
-    "job",
-    "make a job script: what is asked for, why, what it costs, and the step",
-    f"{_SLURM}\n{_PBS}",
-    after=Next(f"submit it with -o job.sh written; {LOOK}"),
-    written=Next(f"submit {{output}}; {LOOK}"),
-)._replace(also=_ALSO)

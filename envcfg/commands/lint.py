@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
 from envcfg.core.values import read_pair
@@ -193,37 +192,3 @@ def _show(lines: Iterable[bytes]) -> None:
         (styles.get(line[:1], ""), line.decode("utf-8", "replace").rstrip("\r\n"))
         for line in lines
     )
-
-
-COMMAND = Command(
-    help="find what is wrong in job scripts, rank wrappers and environments",
-    usage="envcfg lint FILE|FOLDER|-... [--profile NAME|FILE] [options]",
-    epilog="""\
-examples:
-  envcfg lint job.sh
-  envcfg lint job.sh launch.sh              # read together, as one starts the other
-  envcfg lint --profile lumi-g jobs/        # all scripts of a folder, with what LUMI needs
-  env | envcfg lint -                       # an environment
-  envcfg lint --select EC4 --ignore EC419 job.sh
-  envcfg lint --diff job.sh                 # what --fix would change
-  envcfg lint --fix job.sh
-  envcfg lint --format github *.sbatch      # in a workflow of GitHub's
-
-A comment on the line, or alone on the line above, leaves a finding out:
-  # envcfg: ignore EC419
-
-exit codes: 0 nothing is wrong (with --fix: is left), 1 a warning or an error,
-            4 a file cannot be read or written
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            _NEXT,
-            "envcfg explain RULE says why; envcfg lint --fix {files} mends what is "
-            f"certain; {_NEXT}",
-        )
-    },
-    description="Find what is wrong in job scripts, rank wrappers and environments, and "
-    "say why. Nothing is run; what a script does not show itself is not guessed.",
-)

@@ -7,17 +7,10 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
-from envcfg.commands.formats import (
-    STRICT,
-    check_format,
-    format_option,
-    put_result,
-)
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
@@ -27,7 +20,6 @@ from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
     from envcfg.monitor.marks import Wanted
-    from envcfg.report.monitor.text import Show
 
 _LOOKS = 2  # rates and idle GPUs need two
 _END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
@@ -80,24 +72,16 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.probe.probes import MONITOR
     from envcfg.probe.slurm import start_step
     from envcfg.report.findings import Result
-    from envcfg.report.monitor.text import json_show, live_show, text_show
-    from envcfg.report.styled import is_screen
+    from envcfg.report.monitor import showing
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     wanted = wanted._replace(asked_gpus=job.gpus)
     board = Board(hosts, idle_below=options.gpus_idle_below)
-    silent = PATIENCE + options.interval
-    looks = 0
+    silent, looks = PATIENCE + options.interval, 0
     is_once = options.once or options.format is not None
     raise_signals()  # the step must be ended, and a terminal gets its cursor back
     extra = options.srun_arg
-    shown: AbstractContextManager[Show]
-    if options.json:
-        shown = nullcontext(json_show(job, once=options.once))
-    elif is_screen() and not options.once:
-        shown = live_show(job, wanted.interfaces)
-    else:
-        shown = nullcontext(text_show(job, wanted.interfaces, once=options.once))
+    shown = showing(job, wanted.interfaces, as_json=options.json, once=options.once)
     with (
         start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
         shown as show,
@@ -109,8 +93,7 @@ def run(options: argparse.Namespace) -> int:
             if is_once and looks < _LOOKS:
                 continue
             nodes = board.views(now, silent)
-            below = options.gpus_idle_below
-            found = find_marks(nodes, wanted, idle_below=below)
+            found = find_marks(nodes, wanted, idle_below=options.gpus_idle_below)
             if options.format is not None:
                 result = Result(by_host(nodes, found), "node")
                 return put_result(result, options.format, strict=options.strict)
@@ -150,48 +133,19 @@ def _after_end(name: str, errors: Sequence[str]) -> int:
     Raises:
         JobError: it goes on, and the step was ended by something else.
     """
+    from envcfg.probe.slurm import ask_job
+
     deadline = time.monotonic() + _END_SECONDS
-    state = _state(name)
-    while state in ("RUNNING", "COMPLETING") and time.monotonic() < deadline:
+    while True:
+        try:
+            state = ask_job(name, "monitor").state
+        except JobError:  # some sites forget a job as soon as it has ended
+            state = "unknown to Slurm"
+        is_over = state not in ("RUNNING", "COMPLETING")
+        if is_over or time.monotonic() >= deadline:
+            break
         time.sleep(0.5)
-        state = _state(name)
     if state == "RUNNING":
         raise no_answer(errors, f"the step in job {name} has ended, the job goes on")
     sys.stderr.write(f"envcfg: job {one_line(name)} has ended: {one_line(state)}\n")
     return 0
-
-
-def _state(name: str) -> str:
-    from envcfg.probe.slurm import ask_job
-
-    try:
-        return ask_job(name, "monitor").state
-    except JobError:  # some sites forget a job as soon as it has ended
-        return "unknown to Slurm"
-
-
-COMMAND = Command(
-    help="show how the nodes of a running job are: GPUs, load, memory, network",
-    usage="envcfg monitor [options] [JOBID]",
-    epilog="""\
-A second step (srun --overlap) runs a small shell script on every node; it
-ends with this command. The nodes need no Python and no envcfg.
-
-examples:
-  envcfg monitor 4321                   # from a login node, until Ctrl-C or the job's end
-  envcfg monitor --once 4321
-  envcfg monitor --once --json 4321 | jq '.findings'
-  envcfg monitor --json --interval 30 >"monitor-$SLURM_JOB_ID.jsonl" &   # in the job
-
-`idle` is a GPU that was used less than --gpus-idle-below twice in a row; `?` is what a tool
-does not say. All GPUs of a node may be shown, where the site does not hide others' jobs.
-
-exit codes: 0 also when the job has ended meanwhile, 2 wrong usage, 4 the job does not run,
-            is another's or unknown, or the step cannot start, 130 interrupted
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg check-log slurm-JOBID.out says which network the job used")},
-    description="Show how the nodes of a running job are: what nvidia-smi or rocm-smi "
-    "and /proc say on each, and what stands out.",
-)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.commands import Command, Next
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_table, read_step
 from envcfg.commands.printing import say, write
@@ -223,43 +222,3 @@ def _write(
 
         put(preflight_lines(report, wanted, seconds))
         sys.stdout.flush()
-
-
-COMMAND = Command(
-    help="look at the nodes of a job and their network before it begins",
-    usage="envcfg preflight --container IMAGE|none [options]",
-    epilog="""\
-In a job: one task on each node looks at it, in the container, and then all ranks add
-numbers by the image's own torch. It takes seconds, and no node is waited for for ever.
-
-examples:
-  # in an sbatch script: end the job where a node is bad
-  envcfg preflight --container pytorch.sif || exit
-
-  # the same as a part of the step, with its own options
-  source <(envcfg wrap --container pytorch.sif --preflight --require fast \\
-    -- python train.py || echo exit $?)
-
-  # go on with the good nodes, and tell the site of the others
-  envcfg preflight --container pytorch.sif --nodes-file nodes.txt || true
-  . ./nodes.txt
-  srun --nodelist="$pass" --nodes="$pass_count" ...
-
-  # a table in the log, and the whole answer for a program
-  envcfg preflight --container pytorch.sif --json >"preflight-$SLURM_JOB_ID.json"
-
-exit codes: 0 all nodes pass, 1 a node or the network fails, 2 wrong usage,
-            3 nothing is bad, but not all could be seen, 4 this is no job, or the step
-            cannot start
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "": Next(
-            "envcfg wrap --preflight --require fast ... looks before each program",
-            "envcfg preflight --nodes-file nodes.txt ... writes which nodes to leave out",
-        )
-    },
-    description="Look at the nodes of a job and at the network between them, in the "
-    "image, before the program starts: PASS or FAIL for each node, and why.",
-)

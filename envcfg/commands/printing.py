@@ -10,7 +10,8 @@ from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
-from envcfg.core.option import Option
+from envcfg.commands import texts
+from envcfg.core.option import Option, switch
 from envcfg.errors import EXIT_USAGE
 from envcfg.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.findings import Finding
@@ -28,11 +29,7 @@ OUTPUT = (
         metavar="FILE",
         short="-o",
     ),
-    Option(
-        "--force",
-        "with -o: replace a file that envcfg did not write",
-        kind="switch",
-    ),
+    switch("--force", "with -o: replace a file that envcfg did not write"),
 )
 
 
@@ -47,6 +44,38 @@ def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
     sys.stderr.write(f"envcfg: {severity}: {text}\n")
     if hint:
         sys.stderr.write(f"  hint: {hint}\n")
+
+
+def next_step(options: argparse.Namespace, code: int) -> str | None:
+    """Return what comes after a command; None where nothing is to be said.
+
+    Args:
+        options: those of the command, as they were read.
+        code: its exit code.
+    """
+    import shlex
+
+    given = vars(options)
+    name = ".".join(filter(None, (options.command_name, given.get("action"))))
+    rows = texts()[name].get("next", {})
+    row = next((rows[each] for each in rows if given.get(each)), rows.get("usual"))
+    if row is None or code not in {0, 1, 3} or given.get("values") is not None:
+        return None
+    done, *found = [row] if isinstance(row, str) else row
+    firsts = (
+        (each, value[0] if isinstance(value, list) and value else value)
+        for each, value in given.items()
+    )
+    shown = {each: one_line(shlex.quote(str(value))) for each, value in firsts}
+    text = found[0] if code and found else done
+    return str(text.format(look=texts()["look"], **shown))
+
+
+def say_next(options: argparse.Namespace, code: int) -> None:
+    """Write it to stderr, but not where ``ENVCFG_QUIET`` is set."""
+    if not os.environ.get("ENVCFG_QUIET") and (text := next_step(options, code)):
+        sys.stdout.flush()
+        sys.stderr.write(f"envcfg: next: {text}\n")
 
 
 def write(text: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envcfg.core.job import Job
     from envcfg.core.step import Step
 
-_OF_A_SCRIPT = frozenset({"--profile", "--dry-run", "--json"})
+_OF_A_SCRIPT = frozenset({"--profile", "--color", "--dry-run", "--json"})
 
 
 def send_file(options: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ from envcfg.log.expectations import Expectations
 
 _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
-_HASTE, _REST = 4, 50  # how many times as long, before and after a verdict
+_HASTE, _REST = 4, 50  # times as long as a look took, before and after a verdict
 _LONG = 3600.0  # seconds
 _WORD = 64  # bytes: an exit code is shorter
 
@@ -57,10 +57,7 @@ def _watch(
     expect: Expectations,
     stop: Callable[[], None],
 ) -> str:
-    """Watch until the step ends; return ``stopped``, ``verified``, or nothing.
-
-    After a look a multiple of what it took is waited, so that it costs a share of a core.
-    """
+    """Watch until the step ends; return ``stopped``, ``verified``, or nothing."""
     folder = next((each for each in names if os.path.isdir(each)), "")
     paths = [os.path.realpath(each) for each in names if each != folder]
     files = dict(zip(paths, options.since, strict=False))

@@ -7,7 +7,6 @@ import sys
 
 from envcfg.bash.host import render_job_part, render_script
 from envcfg.bash.launch_line import render_launch_line
-from envcfg.commands import LOOK, Command, Next
 from envcfg.commands.options import add_table, made_by, read_step
 from envcfg.commands.printing import (
     OUTPUT,
@@ -18,7 +17,7 @@ from envcfg.commands.printing import (
     wants_script,
     write,
 )
-from envcfg.core.option import Option, Table, no_default
+from envcfg.core.option import Option, Table, no_default, switch
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
@@ -32,16 +31,14 @@ OPTIONS: Table = {
             dest="script",
             spares="--container",
         ),
-        Option(
+        switch(
             "--drop-known",
             "with --from: leave out exports that are as the profile has them",
-            kind="switch",
         ),
-        Option(
+        switch(
             "--launch-line",
             "the words behind -- are srun, the container and the program, as scripts start "
             "them: as many tasks, and the same in each",
-            kind="switch",
             spares="--container",
         ),
     ),
@@ -55,7 +52,7 @@ OPTIONS: Table = {
             dest="what",
         ),
         no_default(STEP),
-        Option("--json", "the plan as JSON", kind="switch"),
+        switch("--json", "the plan as JSON"),
         *OUTPUT,
     ),
 }
@@ -145,59 +142,3 @@ def _convert(options: argparse.Namespace) -> int:
     else:
         put_script(options, made.script, [options.script], is_sourced=True)
     return 0
-
-
-COMMAND = Command(
-    help="make the bash that runs a command in a container, on every rank",
-    usage="envcfg wrap --container IMAGE|none [options] [-- COMMAND...]\n"
-    "       envcfg wrap --from SCRIPT [options]",
-    epilog="""\
-The command stands behind a --. Without one, the script defines envcfg_run, for several
-steps in one job.
-
-examples:
-  # in an sbatch script, on the system you are on; || ends it where envcfg is not there
-  source <(envcfg wrap --container pytorch.sif -- python train.py || echo exit $?)
-
-  # a variable in the command: the job's own shell expands it, on the line before
-  command=(python train.py --data "${DATA:?}")
-  source <(envcfg wrap --container pytorch.sif -- "${command[@]}" || echo exit $?)
-
-  # several steps
-  source <(envcfg wrap --profile lumi-g --container pytorch.sif --fact rocm=6.2.4 \\
-    || echo exit $?)
-  envcfg_run python prepare.py
-  envcfg_run python train.py
-
-  # on a laptop: two ranks, no container
-  envcfg wrap --container none --launcher local --ranks 2 -o job.sh -- python train.py
-  ./job.sh
-
-  # a script that there is: the same, and envcfg starts its steps
-  envcfg wrap --from old.sh -o new.sh
-
-  # as it was started before: torchrun, accelerate launch, deepspeed ... are recognised
-  source <(envcfg wrap --container pytorch.sif -- \\
-    torchrun --nproc-per-node 8 train.py || echo exit $?)
-
-  # which cores and GPUs has each rank, and which network do they use?
-  envcfg wrap --container pytorch.sif --smoke-test --report-affinity --nccl-debug \\
-    -o job.sh -- python train.py
-
-  # a job that says which network it uses, ends where that is slow, and reports its silence
-  envcfg wrap --container pytorch.sif --verify=stop --on-silence 15m -o job.sh -- ./train
-
-  # what would be set, and why
-  envcfg wrap --profile lumi-g --container pytorch.sif --print plan
-
-values: ${NAME} and ${NAME:-default} refer to a variable, $$ is a dollar, all else is as
-        it stands. What refers to something of a rank (${LOCAL_RANK}) is set in each rank.
-""",
-    add_options=add_options,
-    run=run,
-    next={
-        "output": Next(f"run {{output}} in a job; {LOOK}"),
-        "script": Next("envcfg lint {script} says what is wrong in the script"),
-        "": Next(LOOK),
-    },
-)

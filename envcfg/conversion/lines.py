@@ -12,15 +12,13 @@ from typing import NamedTuple, NoReturn
 
 from envcfg.conversion.nodes import PASSED, Text, Written, innermost
 from envcfg.errors import UsageError
-from envcfg.launch.line import begins_line
+from envcfg.launch.line import begins_line, line_directive, starts_tasks
 from envcfg.lint.facts import is_helper
 from envcfg.lint.model import Command, Model
-from envcfg.lint.program import SHELLS, find_agent
+from envcfg.lint.program import SHELLS, find_agent, load_programs
 from envcfg.lint.source import Source, Sources
+from envcfg.lint.text import Word
 
-_MPI = frozenset(
-    {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "flux", "jsrun", "aprun"}
-)
 _ONE_NODE = frozenset({"nodelist", "relative"})
 
 
@@ -30,12 +28,12 @@ class LaunchLine(NamedTuple):
     Attributes:
         written: as it stands.
         line: its number in the script.
-        words: what following the script has made of it; None: not known, or several.
+        words: what following the script has made of it.
     """
 
     written: Written
     line: int
-    words: tuple[str | None, ...]
+    words: tuple[Word, ...]
 
 
 class _Reader:
@@ -52,32 +50,20 @@ class _Reader:
         steps = [
             each
             for each in self.model.commands
-            if each.is_step and each.scope != "container" and len(each.words) > 1
+            if _starts(each) and each.scope != "container" and len(each.words) > 1
         ]
         chosen = containers or [e for e in steps if not is_helper(e, self.model)]
         if not chosen:
-            self._fail_none()
+            chosen = [each for each in self.model.commands if _is_agent(each)]
+        if not chosen:
+            msg = f"{self.source.path} has no launch line: no srun, and no container"
+            hint = "is it a job script? envcfg wrap --help has examples"
+            raise UsageError(msg, hint=hint)
         found: dict[int, LaunchLine] = {}
         for each in chosen:
             line = self._launch_line(each)
             found[line.written.start] = line
         return [found[start] for start in sorted(found)]
-
-    def _fail_none(self) -> NoReturn:
-        agents = [
-            each
-            for each in self.model.commands
-            if find_agent(each.name, [word.shown for word in each.arguments])
-        ]
-        if agents:
-            where = self._line(agents[0])
-            msg = f"{self.source.path}:{where}: {agents[0].name} starts without srun"
-            hint = "wrap it by hand: source <(envcfg wrap --container IMAGE -- "
-            raise UsageError(msg, hint=f"{hint}{agents[0].name} ... || echo exit $?)")
-        msg = f"{self.source.path} has no launch line: no srun, and no container"
-        raise UsageError(
-            msg, hint="is it a job script? envcfg wrap --help has examples"
-        )
 
     def _launch_line(self, wanted: Command) -> LaunchLine:
         """Return the line of the script that starts *wanted*.
@@ -95,19 +81,25 @@ class _Reader:
                 root, f"{wanted.name} is started in {where.path}, a separate file"
             )
         written = innermost(self.text.commands, at - self.source.base)
-        if written is None or written.first is None or root.unit:
+        if written:
+            written = self._with_first(written, root)
+        if written is None or written.first is None:
             self._fail(root, _why_not_written(written, wanted))
         for each in chain[1:]:
             if each.name in SHELLS or each.unit != root.unit:
                 self._fail(root, f"{wanted.name} stands in a text for another shell")
         for each in chain:
-            if each.name in _MPI:
+            if each.is_step and not begins_line(each.name):
                 self._fail(root, f"{each.name} starts the ranks, which srun is to do")
-        for word in written.before:
-            if word not in PASSED:
-                self._fail(root, f"{word} stands before the launch line")
-        name = (written.words[written.first] or "").rpartition("/")[2]
-        if name in self.text.functions:
+            sign = line_directive(each.name)
+            if sign and f"\n{sign}" not in self.source.chars:
+                why = f"{each.name} starts the ranks, and the script has no line {sign}"
+                self._fail(root, why)
+        if not written.is_run:
+            for word in written.before:
+                if word not in PASSED:
+                    self._fail(root, f"{word} stands before the launch line")
+        for name in sorted({each.name for each in chain} & self.text.functions):
             self._fail(root, f"{name} is a function or an alias of the script")
         told = {name for each in chain for name in each.options}
         if root.context.loop and told & _ONE_NODE:
@@ -115,10 +107,31 @@ class _Reader:
         first = next(
             (n for n, word in enumerate(root.words) if begins_line(word.shown)), 0
         )
-        words = tuple(
-            None if word.is_loose else word.literal for word in root.words[first:]
-        )
+        words = tuple(root.words[first:])
         return LaunchLine(written, self._line(root), words)
+
+    def _with_first(self, written: Written, root: Command) -> Written:
+        """Return a command with the number of the word by which its launch line begins.
+
+        Following the script tells it where that is a variable, or an agent without srun,
+        but not where another way through the script has another program there. Of a text
+        that eval reads it is the launch line itself, where it is written there.
+        """
+        at = root.at - self.source.base
+        name = self.source.chars[at : at + len(root.words[0].shown)]
+        if written.words[:1] == ("eval",) and begins_line(name):
+            return written._replace(
+                spans=((at, at + len(name)),), words=(name,), first=0
+            )
+        if root.unit and written.start != _offset(root) - self.source.base:
+            return written._replace(first=None)
+        if written.first is not None and (written.is_run or None not in written.before):
+            return written
+        there = [e for e in self.model.commands if e.stands == root.stands >= 0]
+        tops = {e.name for e in there if e.parent is None}
+        first = next((n for n, w in enumerate(written.words) if w not in PASSED), 0)
+        is_line = begins_line(root.name) or _is_agent(root)
+        return written._replace(first=first if is_line and len(tops) == 1 else None)
 
     def _line(self, command: Command) -> int:
         at = _offset(command)
@@ -141,15 +154,28 @@ def find_lines(
     return _Reader(source, sources, models[0], text).find()
 
 
+def _is_agent(command: Command) -> bool:
+    words = [word.shown for word in command.arguments]
+    return command.scope == "batch" and find_agent(command.name, words) is not None
+
+
 def _offset(command: Command) -> int:
     """Return where a command stands: its statement, or its name within one."""
     return command.stands if command.stands >= 0 else command.at
 
 
+def _starts(command: Command) -> bool:
+    """Tell whether a command starts tasks."""
+    if command.is_step or not starts_tasks(command.name):
+        return command.is_step
+    verbs = load_programs()[command.name].verbs
+    return not verbs or any(each.literal in verbs for each in command.words[1:])
+
+
 def _enters(command: Command) -> bool:
     """Tell whether a command enters a container to start something."""
     if command.kind == "image" or begins_line(command.name):
-        return not command.is_step and len(command.words) > 2
+        return not starts_tasks(command.name) and len(command.words) > 2
     return False
 
 

@@ -23,6 +23,8 @@ _NO_WORDS = frozenset(
 )
 # The shell's own words before a command, which a function can follow as well.
 PASSED = frozenset({"exec", "command", "time"})
+# Programs that start the words behind theirs, and change nothing that these say.
+RUNNERS = frozenset("timeout nice ionice nohup stdbuf env".split())
 
 
 class Written(NamedTuple):
@@ -40,6 +42,11 @@ class Written(NamedTuple):
     spans: tuple[tuple[int, int], ...]
     words: tuple[str | None, ...]
     first: int | None
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a program before the launch line starts it, which knows no functions."""
+        return any(word in RUNNERS for word in self.before)
 
     @property
     def before(self) -> tuple[str | None, ...]:

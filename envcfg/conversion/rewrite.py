@@ -32,8 +32,11 @@ def edits(lines: Sequence[LaunchLine], body: int, wrap: Sequence[str]) -> list[E
     command = " ".join(map(quote, wrap))
     function = template("job/has_envcfg_here").rstrip("\n") + "\n"
     function += template(f"job/{STEP}").replace("ENVCFG_WRAP", command)
-    if any("exec" in line.written.before for line in lines):
+    is_run = any(each.written.is_run for each in lines)
+    if is_run or any("exec" in each.written.before for each in lines):
         function += template(f"job/exec_{STEP}")
+    if is_run:
+        function += template(f"job/run_{STEP}")
     found = [Edit(body, body, f"{function}\n")]
     for line in lines:
         found += _line_edits(line)
@@ -44,6 +47,8 @@ def _line_edits(line: LaunchLine) -> list[Edit]:
     """Put the function before the line, in the place of what it cannot follow."""
     written = line.written
     at = written.spans[written.first or 0][0]
+    if written.is_run:
+        return [Edit(at, at, f'bash -c "$run_{STEP}" {STEP} ')]
     step = f"exec_{STEP}" if "exec" in written.before else STEP
     return [
         *(

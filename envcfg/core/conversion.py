@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
 from envcfg.budget import Budget
@@ -18,6 +18,7 @@ from envcfg.launch.plan import Options
 from envcfg.launch.resolve import resolve
 from envcfg.profile.words import format_word
 from envcfg.provenance import has_mark, marked
+from envcfg.starters import OWN
 
 if TYPE_CHECKING:
     from envcfg.conversion.lines import LaunchLine
@@ -176,24 +177,28 @@ def _check_line(
     """
     from envcfg.core.launch_line import take_line
     from envcfg.core.step_options import step_options
+    from envcfg.launch.line import OptionError
 
-    if None in line.words:
-        return
-    words = [each or "" for each in line.words]
+    known = [
+        each.shown for each in takewhile(lambda each: not each.is_loose, line.words)
+    ]
+    is_known = all(each.literal is not None for each in line.words)
     try:
-        options, command = take_line(step_options(values), words)
-        if profile:
+        options, command, _ = take_line(step_options(values), known)
+        if profile and is_known:
             resolve(
                 profile,
                 "",
                 Options(
                     launcher=options.launcher,
-                    starter_args={"srun": tuple(options.srun_arg)},
+                    starter_args={own: getattr(options, f"{own}_arg") for own in OWN},
                     command=command,
                     as_said=True,
                 ),
             )
     except UsageError as err:
+        if not (is_known or isinstance(err, OptionError)):
+            return
         msg = f"{path}:{line.line}: this cannot be moved: {err.message}"
         raise UsageError(msg, hint=err.hint) from err
 

@@ -1,6 +1,6 @@
 """The options that make a job tell more of itself, for all commands that make a step."""
 
-from envcfg.core.option import Option, Table
+from envcfg.core.option import Option, Table, switch
 from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
@@ -8,10 +8,9 @@ from envcfg.profile.words import format_word, parse_word
 SPEEDS = ("fast",)  # that --require can ask for
 DIAGNOSTICS: Table = {
     "what the job tells of itself": (
-        Option(
+        switch(
             "--report-affinity",
             "each rank says which CPUs it may use and which GPUs it sees, on stderr",
-            kind="switch",
         ),
         Option(
             "--report-environment",
@@ -24,15 +23,13 @@ DIAGNOSTICS: Table = {
             write=write_ranks,
             default=(),
         ),
-        Option(
+        switch(
             "--smoke-test",
             "count the GPUs of each node first; where one is missing no rank starts",
-            kind="switch",
         ),
-        Option(
+        switch(
             "--preflight",
             "look at nodes and network first, by envcfg preflight; a bad node ends the job",
-            kind="switch",
         ),
         Option(
             "--require",
@@ -48,10 +45,9 @@ DIAGNOSTICS: Table = {
             read=read_word,
             write=format_word,
         ),
-        Option(
+        switch(
             "--nccl-debug-remove",
             "with DIR: remove those files when the step has succeeded",
-            kind="switch",
         ),
         Option(
             "--verify",

@@ -7,27 +7,30 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.characters import one_line
+from envcfg.core.profiles import show
 from envcfg.core.selection import open_catalog, untrusted
 from envcfg.errors import UsageError, suggest
 from envcfg.findings import Finding
-from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
 from envcfg.report.background import (
     Explainable,
     Said,
+    in_groups,
+    log_rules,
     said_findings,
+    words_known,
     words_of,
 )
 from envcfg.report.explanation import Explained
 
 Tell = Callable[[Finding], object]
 _MOST_HITS = 20
-NOTHING_LIKE_IT = "envcfg explain lists all findings"  # the hint, if no name is near
+NOTHING_LIKE_IT = "envcfg explain lists all there is"  # the hint, if no name is near
 
 
 class Explanation(NamedTuple):
@@ -58,11 +61,14 @@ def explain(
     Raises:
         UsageError: nothing is known of a name; also ``ProfileError``.
     """
-    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+    rules = log_rules()
     topics = load_topics()
     said = said_findings(topics)
+    words = words_known(topics)
 
     def find(name: str) -> Collection[Explainable]:
+        if name in words and (len(names) == 1 or name.isupper()):
+            return [words[name]]
         if name in rules or name in said:
             return [rules[name] if name in rules else said[name]]
         if re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
@@ -71,7 +77,7 @@ def explain(
                 return found
         return list(variable(name))
 
-    def variable(name: str) -> Iterator[Explained]:
+    def variable(name: str) -> Iterator[Explainable]:
         """Yield a variable; behind a name that nobody reads, the one that is meant."""
         catalog = open_catalog(enforce=False)
         profiles = [profile] if profile else _usable(catalog, tell)
@@ -80,7 +86,10 @@ def explain(
         for note in untrusted(catalog):
             tell(note)
         if known is None and not uses.uses:
-            raise _unknown(name, [*rules, *said, *variables], catalog.names())
+            if parts := list(_partitions(name, catalog, profiles)):
+                yield from parts
+                return
+            raise _unknown(name, [*rules, *said, *words, *variables], catalog.names())
         word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
         others = [
             each.name
@@ -100,7 +109,14 @@ def explain(
     found = [each for name in names for each in find(name)]
     if not names:
         found = [*rules.values(), *said.values(), *load_lint_rules().values()]
+        found += words.values()
     return Explanation(found, topics, rules)
+
+
+def group(words: str) -> Explanation:
+    """Return the findings of a group, by its title; nothing where there is no such."""
+    every = explain([])
+    return every._replace(found=[*in_groups(every.found, every.topics).get(words, [])])
 
 
 def search(words: str) -> Explanation:
@@ -123,6 +139,17 @@ def search(words: str) -> Explanation:
                 break
     hits.sort(key=lambda hit: hit[0])
     return every._replace(found=[each for _, each in hits][:_MOST_HITS])
+
+
+def _partitions(name: str, catalog: Catalog, profiles: Sequence[str]) -> Iterator[Said]:
+    """Yield what each profile says of a partition of this name."""
+    for profile in profiles:
+        if catalog.load(profile).partitions.get(name):
+            for each in show(catalog, profile, facts={}).values:
+                if (each.section, each.name) == ("partitions", name) and each.reason:
+                    said = f"{each.text}; {each.reason.why} ({each.reason.cited})"
+                    named = f"{name} of {profile}"
+                    yield Said(named, said, "partition", "requests and what they cost")
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:

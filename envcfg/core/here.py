@@ -94,13 +94,12 @@ def draft(catalog: Catalog, name: str, extends: str | None, site: Site | None) -
     Raises:
         UsageError: there is no such profile; or none is named, and nothing is asked.
     """
-    from datetime import date
-
+    from envcfg.core.limits import day_of, now
     from envcfg.profile.draft import starter
     from envcfg.profile.site.entries import Draft
     from envcfg.profile.site.model import family_of
 
-    today = date.today().isoformat()
+    today = day_of(now()).isoformat()
     if site is None:
         if extends is None:
             msg = "--extends is missing: --blank asks nothing of this machine"

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.budget import Budget
 from envcfg.core.image_facts import step_facts
+from envcfg.datafile import finding_in
 from envcfg.errors import OutputError
 from envcfg.findings import Finding
-from envcfg.image.chain import Chain, Setting, follow, judge_chain
+from envcfg.image.chain import Chain, follow, judge_chain
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.facts import inspect_tree
@@ -62,9 +63,8 @@ def inspect(
             chain, findings = judge_image(tree, found, profile, host)
     except OSError as err:
         msg = f"{image}: cannot be read: {err.strerror or err}"
-        raise OutputError(
-            msg, hint="is it whole? a download may have ended early"
-        ) from err
+        hint = "is it whole? a download may have ended early"
+        raise OutputError(msg, hint=hint) from err
     return Inspected(found._replace(findings=(*findings, *found.findings)), chain)
 
 
@@ -100,59 +100,45 @@ def judge_image(
     """
     environ = dict(found.metadata.environment)
     findings: list[Finding] = []
-    chosen: Profile | None = None
-    facts: Facts | None = None
-    if profile is not None:
-        from envcfg.core.selection import open_catalog
+    if profile is None:
+        from envcfg.profile.stacks import Job, known_faults
 
-        catalog = open_catalog()
-        chosen = catalog.load(profile)
+        values = {name: value for name, (value, _) in step_facts(found).items()}
+        faults = known_faults(Job(values))
+    else:
+        from envcfg.core.selection import open_catalog
+        from envcfg.launch.notes import stack_notes
+
+        chosen = open_catalog().load(profile)
         machine = host.tree() if host else FolderTree("/")
         facts = _facts(chosen, found, tree)
         layers = list(_layers(chosen, facts))
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
-            finding = Finding(
-                "chain-bind-absent",
-                "note",
-                ", ".join(absent),
-                "the profile binds what is not on this machine",
-                "compare with a compute node: envcfg inspect --host -o host.json there, "
-                "then --host-file host.json",
-                why="what the host gives to the image was not looked at as a whole",
-            )
-            findings.append(finding)
+            findings.append(finding_in("image", "chain-bind-absent", ", ".join(absent)))
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
+        faults = stack_notes(chosen, facts.known, _settings(chosen, facts, chosen.env))
     index = LibraryIndex(tree, environ)
-    starts = [
-        (each.evidence, each.why)
-        for each in found.facts
-        if each.taken and each.name in {"nccl", "rccl"}
-    ]
+    taken = (each for each in found.facts if each.taken)
+    starts = [(e.evidence, e.why) for e in taken if e.name in {"nccl", "rccl"}]
     if plugin := loaded_plugin(index, environ, found.facts):
         starts.append((plugin.path, plugin.why))
-    chain = follow(index, starts, _of_torch(found))
-    setting = Setting(
-        facts=found.facts,
-        host_architecture=host.architecture if host else "",
-        has_host=profile is not None and not findings,
-    )
+    before: list[
+        str
+    ] = []  # PyTorch's libraries: loaded before NCCL looks for a plug-in
+    if torch := found.taken().get("torch"):
+        site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
+        names = {name for sign in load_signs().libraries for name in sign.needed_by}
+        before = [f"{site}/torch/lib/{name}" for name in sorted(names)]
+    chain = follow(index, starts, before)
+    machine_of_host = host.architecture if host else ""
+    is_laid = profile is not None and not findings
     return chain, [
-        *judge_chain(chain, setting),
-        *_known_faults(found, chosen, facts),
+        *judge_chain(chain, found.facts, host=machine_of_host, is_laid=is_laid),
+        *faults,
         *findings,
     ]
-
-
-def _of_torch(found: Inspection) -> list[str]:
-    """Return the libraries of PyTorch, which are loaded before NCCL looks for a plug-in."""
-    torch = found.taken().get("torch")
-    if torch is None:
-        return []
-    site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
-    names = {name for sign in load_signs().libraries for name in sign.needed_by}
-    return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 
 
 def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
@@ -168,20 +154,6 @@ def _facts(profile: Profile, found: Inspection, tree: Tree) -> Facts:
     runtime = named_runtimes(profile)[0].kind
     options = Options(container=found.image, read=read)
     return gather_facts(profile, options, launcher, runtime)[0]
-
-
-def _known_faults(
-    found: Inspection, profile: Profile | None, facts: Facts | None
-) -> list[Finding]:
-    """Return what is known of these versions, with what the profile sets."""
-    if profile is None or facts is None:
-        from envcfg.profile.stacks import Job, known_faults
-
-        values = {name: value for name, (value, _) in step_facts(found).items()}
-        return known_faults(Job(values))
-    from envcfg.launch.notes import stack_notes
-
-    return stack_notes(profile, facts.known, _settings(profile, facts, profile.env))
 
 
 def _layers(profile: Profile, facts: Facts) -> Iterator[Mount]:
@@ -202,8 +174,7 @@ def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str,
     found = {}
     for name in names:
         setting = profile.env.get(name)
-        cases = choose_cases(setting, facts) if setting else ()
-        first = next(iter(cases), None)
+        first = next(iter(choose_cases(setting, facts) if setting else ()), None)
         word = first.value if first and not first.when else None
         if word and all(isinstance(each, str) for each in word):
             found[name] = "".join(map(str, word))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from envcfg.core.limits import as_of_today
 from envcfg.core.request_options import asked_for
 from envcfg.core.step import Step, complete, resolve_step, wrap_words
 from envcfg.errors import UsageError
@@ -54,16 +55,16 @@ def make_job(
     Raises:
         UsageError: something cannot be right; ``RequestError``: the system would refuse.
     """
-    plan = resolve_step(step)
+    plan, profile = resolve_step(step), as_of_today(step.profile)
     asked, cores = asked_for(values, command), values["cpus_per_task"]
     if cores is not None:
-        asked = _with_cores(asked, cores, step.profile, plan)
-    request = make_request(step.profile, plan, asked)
+        asked = _with_cores(asked, cores, profile, plan)
+    request = make_request(profile, plan, asked)
     if request.ranks is not None:
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
     plan = complete(plan, step, request.shape.nodes)
-    cost, words = charge(step.profile, request)
+    cost, words = charge(profile, request)
     script = Script(
         plan=plan,
         request=request,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from envcfg.core.step_options import StepOptions
 from envcfg.core.values import read_binds, read_setting
 from envcfg.errors import UsageError
 from envcfg.launch.line import read_line
-from envcfg.starters import OWN
+from envcfg.starters import STARTERS
 
 
 def take_line(
     options: StepOptions, words: Sequence[str]
-) -> tuple[StepOptions, tuple[str, ...]]:
-    """Return the options with what the line says, and its command.
+) -> tuple[StepOptions, tuple[str, ...], Mapping[str, str]]:
+    """Return the options with what the line says, its command, and what its options set.
 
     Raises:
         UsageError: the line cannot be read, or says otherwise than an option.
@@ -37,17 +38,20 @@ def take_line(
     except ValueError as err:
         msg = f"the launch line: {err}"
         raise UsageError(msg, hint="correct it there") from err
-    is_local = line.launcher not in OWN
+    own = STARTERS[line.launcher].own
+    more: dict[str, Any] = {}
+    if own:
+        more = {f"{own}_arg": (*line.options, *getattr(options, f"{own}_arg"))}
     taken = options._replace(
         container=line.container or options.container or "none",
         runtime=line.runtime or options.runtime,
         runtime_arg=(*line.arguments, *options.runtime_arg),
         bind=(*binds, *options.bind),
         launcher=line.launcher,
-        ranks=1 if is_local else None,
-        srun_arg=(*line.srun, *options.srun_arg),
+        ranks=None if own else 1,
         changes=(*settings, *options.changes),
         # Without srun it starts one program, where the script runs.
-        allowed=(*options.allowed, "nodes") if is_local else options.allowed,
+        allowed=options.allowed if own else (*options.allowed, "nodes"),
+        **more,
     )
-    return taken, line.command
+    return taken, line.command, line.exports

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
+from envcfg.core.limits import as_of_today
 from envcfg.core.selection import open_catalog
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.findings import Finding
@@ -131,7 +132,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
     """
     catalog = open_catalog(enforce=False)
     if name is not None:
-        given = catalog.load(name)
+        given = as_of_today(catalog.load(name))
         return lambda _: lambda _: given
     known: dict[str, Profile] = {}
     said: set[str] = set()
@@ -142,7 +143,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
             return None
         model.is_recognised = True
         if found.profile not in known:
-            known[found.profile] = catalog.load(found.profile)
+            known[found.profile] = as_of_today(catalog.load(found.profile))
         if model.path not in said:
             said.add(model.path)
             signs = ", ".join(found.signs)

@@ -33,10 +33,7 @@ def check_logs(
     Raises:
         OutputError: one cannot be read.
     """
-    rulebook = Rulebook(load_rules())
-    if reading is None:
-        return check_files(files, rulebook, expect)
-    return check_files(files, rulebook, expect, reading)
+    return check_files(files, Rulebook(load_rules()), expect, reading)
 
 
 def follow_logs(

@@ -1,6 +1,7 @@
 """What an option is: from one table it is read, and written back as words."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -54,6 +55,7 @@ class Option(NamedTuple):
         return self.dest or self.flag[2:].replace("-", "_")
 
 
+switch = partial(Option, kind="switch")
 # The options of each group, by the title of the group, as the help page has them.
 Table = Mapping[str, Sequence[Option]]
 

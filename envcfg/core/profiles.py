@@ -6,11 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.core.selection import detect_system
+from envcfg.core.limits import as_of_today
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.detect import Detection, Machine
-from envcfg.profile.model import Profile
 
 if TYPE_CHECKING:
     from envcfg.profile.look.difference import Difference
@@ -23,13 +21,6 @@ class Compared(NamedTuple):
     old: str
     new: str
     found: Sequence[Difference]
-
-
-class Detected(NamedTuple):
-    """Which profiles fit a machine, and what it shows of itself."""
-
-    detection: Detection
-    machine: Machine
 
 
 def show(
@@ -54,11 +45,27 @@ def show(
             profile lacks.
         ProfileError: something is wrong in it.
     """
+    from envcfg.launch.container import named_runtimes
+    from envcfg.launch.facts import check_facts
+    from envcfg.launch.plan import Options
+    from envcfg.launch.resolve import resolve
     from envcfg.profile.look.view import look_at
 
     profile = catalog.load(name)
-    known = _known_facts(profile, facts, image=image, launcher=launcher)
-    return look_at(profile, catalog.layers(name), known)
+    check_facts(facts)
+    wanted = Options(
+        container=None if image == "none" else image,
+        image_file=image and os.path.realpath(image),
+        launcher=launcher,
+        facts=facts,
+    )
+    found = resolve(profile, "", wanted).facts
+    known = {name: fact.value for name, fact in found.items()}  # as wrap would
+    if image is None and "container" not in facts:
+        del known["container"]  # not given is not known
+        if "runtime" not in facts:  # as the launcher: the profile's first
+            known["runtime"] = named_runtimes(profile)[0].kind
+    return look_at(as_of_today(profile), catalog.layers(name), known)
 
 
 def compare(
@@ -78,11 +85,6 @@ def compare(
         for name in (old, new)
     ]
     return Compared(old, new, differences(*views))
-
-
-def detect_here(catalog: Catalog) -> Detected:
-    """Return which profiles fit this machine; its scheduler may be asked its name."""
-    return Detected(*detect_system(catalog))
 
 
 def validate(
@@ -114,32 +116,3 @@ def validate(
             else:
                 found[path] = problems_of(path, catalog)
     return found, unread
-
-
-def _known_facts(
-    profile: Profile,
-    stated: Mapping[str, str],
-    *,
-    image: str | None,
-    launcher: str | None,
-) -> Mapping[str, str]:
-    """Return what is known with these facts, as ``wrap`` would know it."""
-    from envcfg.launch.container import named_runtimes
-    from envcfg.launch.facts import check_facts
-    from envcfg.launch.plan import Options
-    from envcfg.launch.resolve import resolve
-
-    check_facts(stated)
-    wanted = Options(
-        container=None if image == "none" else image,
-        image_file=image and os.path.realpath(image),
-        launcher=launcher,
-        facts=stated,
-    )
-    known = resolve(profile, "", wanted).facts
-    facts = {name: fact.value for name, fact in known.items()}
-    if image is None and "container" not in stated:
-        del facts["container"]  # not given is not known
-        if "runtime" not in stated:  # as the launcher: the profile's first
-            facts["runtime"] = named_runtimes(profile)[0].kind
-    return facts

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from envcfg.core.option import Option, Table, number_of
+from envcfg.core.option import Option, Table, number_of, switch
 from envcfg.errors import UsageError
 from envcfg.profile.words import is_plain
 from envcfg.request.amounts import array_tasks, mebibytes, seconds
@@ -127,7 +127,7 @@ _NAMED = (
     ),
 )
 _BEHAVIOUR = (
-    Option("--exclusive", "whole nodes", kind="switch"),
+    switch("--exclusive", "whole nodes"),
     Option(
         "--signal",
         "warn the program before the time limit, by USR1 where no name is given",
@@ -154,9 +154,7 @@ _BEHAVIOUR = (
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
-INLINE = Option(
-    "--inline", "write the step out, so that the job needs no envcfg", kind="switch"
-)
+INLINE = switch("--inline", "write the step out, so that the job needs no envcfg")
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 

@@ -25,7 +25,7 @@ from envcfg.profile.folders import profile_folders, project_folders
 from envcfg.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
-    from envcfg.profile.detect import Detection, Machine
+    from envcfg.profile.detect import Detected
 
 
 def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
@@ -62,9 +62,7 @@ def records_folder(environ: Mapping[str, str]) -> str:
     return f"{state}/envcfg/trusted"
 
 
-def detect_system(
-    catalog: Catalog, *, is_asking: bool = True
-) -> tuple[Detection, Machine]:
+def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
     """Return which profiles know this machine, and what it shows of itself.
 
     Where no name, host or mark tells, the scheduler is asked how the cluster is called;
@@ -77,7 +75,7 @@ def detect_system(
     Raises:
         ProfileError: files of others would have to be asked, and are not trusted.
     """
-    from envcfg.profile.detect import ask, known_profiles
+    from envcfg.profile.detect import Detected, ask, known_profiles
 
     machine = this_machine()
     known, broken = known_profiles(catalog)
@@ -87,7 +85,7 @@ def detect_system(
     if is_open and (cluster := cluster_here()):
         machine = machine._replace(cluster=cluster)
         detection = ask(known, machine, broken)
-    return detection, machine
+    return Detected(detection, machine)
 
 
 def overlays(catalog: Catalog) -> list[Finding]:

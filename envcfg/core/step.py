@@ -1,7 +1,7 @@
 """A step: what the user wants to run, with the profile that is chosen, to its plan."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
@@ -104,10 +104,11 @@ def make_step(
             raise UsageError(msg, hint="is the variable set that it comes from?")
     here = current_folder()
     findings: list[Finding] = []
+    exports: Mapping[str, str] = {}
     if is_line:
         from envcfg.core.launch_line import take_line
 
-        options, command = take_line(options, command or ())
+        options, command, exports = take_line(options, command or ())
     if options.changes:
         findings += check_changes(options.changes)
     facts = dict(options.fact)
@@ -119,6 +120,7 @@ def make_step(
     catalog = open_catalog(here)
     name, reason = select_profile(catalog, options.profile, options.launcher)
     profile = catalog.load(name)
+    said = {name: (text,) for name, text in exports.items() if name in profile.env}
     runtime = None if options.runtime == "auto" else options.runtime
     found = () if runtime else _runtimes_here(profile)
     first = choose_runtimes(
@@ -145,7 +147,7 @@ def make_step(
         launcher=options.launcher,
         starter_args={own: tuple(getattr(options, f"{own}_arg")) for own in OWN},
         ranks=options.ranks,
-        settings=dict(options.changes),
+        settings={**said, **dict(options.changes)},
         facts=facts,
         modules=tuple(dict.fromkeys(options.module)),
         no_modules=options.no_modules,

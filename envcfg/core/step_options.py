@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from envcfg import runtimes
 from envcfg.bind import Bind
 from envcfg.core.diagnostics import DIAGNOSTICS
-from envcfg.core.option import Option, Table, number_of
+from envcfg.core.option import Option, Table, number_of, switch
 from envcfg.core.values import (
     Change,
     read_binds,
@@ -92,6 +92,13 @@ STEP: Table = {
             needs_trust=True,
         ),
         Option(
+            "--flux-arg",
+            "the same for flux run, as in --flux-arg=--label-io",
+            metavar="ARG",
+            kind="many",
+            needs_trust=True,
+        ),
+        Option(
             "--ranks",
             "processes per node (default: as the job says, else one per GPU; local: 1)",
             metavar="N",
@@ -113,11 +120,7 @@ STEP: Table = {
             choices=ALLOWABLE,
             dest="allowed",
         ),
-        Option(
-            "--no-modules",
-            "load none of the profile's modules",
-            kind="switch",
-        ),
+        switch("--no-modules", "load none of the profile's modules"),
     ),
     "what to set": (
         Option(
@@ -147,10 +150,8 @@ STEP: Table = {
             read=read_pair,
             write="=".join,
         ),
-        Option(
-            "--no-inspect",
-            "do not read facts in the image: state them, or do without",
-            kind="switch",
+        switch(
+            "--no-inspect", "do not read facts in the image: state them, or do without"
         ),
     ),
     **DIAGNOSTICS,
@@ -168,6 +169,7 @@ class StepOptions(NamedTuple):
     launcher: str | None
     srun_arg: Sequence[str]
     mpiexec_arg: Sequence[str]
+    flux_arg: Sequence[str]
     ranks: int | None
     module: Sequence[str]
     allowed: Sequence[Allowed]

@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.characters import one_line
-from envcfg.core.profiles import detect_here
-from envcfg.core.selection import open_catalog
+from envcfg.core.selection import detect_system, open_catalog
 from envcfg.core.site import scheduler_here
 from envcfg.errors import FindingsError, JobError, UsageError
 from envcfg.findings import Finding
@@ -53,7 +52,7 @@ def system_here() -> str | None:
     """Return the profile of this system, if it is known; devices alone are a guess."""
     if named := os.environ.get("ENVCFG_PROFILE"):
         return named
-    found = detect_here(open_catalog(enforce=False)).detection.one()
+    found = detect_system(open_catalog(enforce=False)).detection.one()
     return found.name if found and found.evidence != "devices" else None
 
 

@@ -50,19 +50,13 @@ def activity(rank: RankView) -> Activity:
         return Activity("stuck", f"cannot be interrupted in the kernel{at}")
     if rank.state == "R":
         return Activity("runs", "runs")
-    said = _waits_for(rank.channel) if rank.channel else ""
+    fits = (e["said"] for e in _channels() if re.search(e["pattern"], rank.channel))
+    said = next(fits, "") if rank.channel else ""
     if said == "sleeps" or (not said and rank.call in _SLEEPS):
         return Activity("sleeps", "sleeps")
     if rank.channel:
         return Activity("waits", said or f"waits in {rank.channel}")
     return Activity("unknown", "waits for something that the kernel does not tell")
-
-
-@cache
-def _waits_for(channel: str) -> str:
-    """Return what a function of the kernel waits for; empty where that is not known."""
-    known = (e["said"] for e in _channels() if re.search(e["pattern"], channel))
-    return next(known, "")
 
 
 @cache
@@ -108,16 +102,14 @@ def standing(
     used next to nothing of a processor, none of that is the program.
     """
     known = {(each.host, each.pid): each for each in before}
-    return frozenset(
-        (each.host, each.pid)
-        for each in now
-        if (old := known.get((each.host, each.pid))) and _stood(old, each)
-    )
-
-
-def _stood(old: RankView, now: RankView) -> bool:
-    if None in (old.turns, now.turns, old.worked, now.worked, old.moment, now.moment):
-        return False
-    passed = (now.moment or 0.0) - (old.moment or 0.0)
-    worked = (now.worked or 0.0) - (old.worked or 0.0)
-    return passed >= LEAST and old.turns == now.turns and 0 <= worked <= _IDLE * passed
+    found = set()
+    for each in now:
+        old = known.get((each.host, each.pid), RankView(0, "", 0))
+        if None in (each.turns, old.worked, each.worked, old.moment, each.moment):
+            continue
+        passed = (each.moment or 0.0) - (old.moment or 0.0)
+        worked = (each.worked or 0.0) - (old.worked or 0.0)
+        is_idle = passed >= LEAST and 0 <= worked <= _IDLE * passed
+        if is_idle and old.turns == each.turns:
+            found.add((each.host, each.pid))
+    return frozenset(found)

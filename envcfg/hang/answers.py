@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from envcfg.hang.programs import program_names
-from envcfg.hang.records import RAS, Behind, NodeView, RankView
+from envcfg.hang.records import RAS, Behind, NodeView, RankView, program_names
 from envcfg.trace.fields import TraceError
 from envcfg.trace.ras import Laggard, laggards, read_ras
 from envcfg.trace.ras_records import RasReport
@@ -62,8 +61,7 @@ def _answers(
                 problems.setdefault(RAS, f"the answer of {node.host}: {err.message}")
                 continue
             if not report.whole:
-                said = f"the answer of {node.host} was cut off"
-                problems.setdefault(RAS, said)
+                problems.setdefault(RAS, f"the answer of {node.host} was cut off")
                 if not report.comms:
                     continue
             if _is_foreign(report, ranks):
@@ -71,20 +69,14 @@ def _answers(
                 continue
             number = 0
             while held := series.get((node.host, answer.port, number)):
-                if _have_common(held[-1], report):
+                # Of one program, as their communicators say; if they say it. The text
+                # names only communicators in which something is wrong.
+                one, other = ({c.hash for c in r.comms} for r in (held[-1], report))
+                if not one or not other or one & other:
                     break
                 number += 1
             series.setdefault((node.host, answer.port, number), []).append(report)
     return series
-
-
-def _have_common(one: RasReport, other: RasReport) -> bool:
-    """Tell whether they are of one program, as their communicators say; if they say it.
-
-    The text names only communicators in which something is wrong.
-    """
-    hashes = [{each.hash for each in report.comms} for report in (one, other)]
-    return not all(hashes) or not hashes[0].isdisjoint(hashes[1])
 
 
 def _states(reports: Iterable[RasReport]) -> dict[tuple[str, int], Mapping[str, int]]:

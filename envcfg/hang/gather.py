@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, NamedTuple
 
 from envcfg.hang.answers import ask_ras
-from envcfg.hang.flights import lagging, open_file, read_dumps
-from envcfg.hang.programs import program_names
-from envcfg.hang.records import FLIGHT, Behind, LastLine, NodeView, RankView
-from envcfg.trace.flight import FlightDump
+from envcfg.hang.records import (
+    FLIGHT,
+    Behind,
+    LastLine,
+    NodeView,
+    RankView,
+    program_names,
+)
+from envcfg.trace.fields import LARGEST, TraceError
+from envcfg.trace.flight import DEFAULT, FlightDump, FlightEntry, read_flight
+from envcfg.trace.lag import follows, lag, out_of_step
 
 _TAIL = 1 << 16  # bytes of a log in which its last line is looked for
 _MOST = 1 << 24  # bytes of a log whose lines are counted
@@ -20,20 +28,16 @@ _WIDTH = 300  # characters of a line that are told
 def last_line(path: str, now: float) -> LastLine:
     """Return how the log at *path* ends; *now* is the time, seconds since 1970."""
     try:
-        with open_file(path) as file:
+        with _open_file(path) as file:
             status = os.fstat(file.fileno())
             file.seek(max(0, status.st_size - _TAIL))
             tail = file.read(_TAIL).split(b"\n")
-            below = next(
-                (n for n, each in enumerate(reversed(tail)) if each.strip()), None
-            )
-            number = None
+            filled = (n for n, each in enumerate(reversed(tail)) if each.strip())
+            below, number = next(filled, None), None
             if below is not None and status.st_size <= _MOST:
                 file.seek(0)
-                count = sum(
-                    block.count(b"\n") for block in iter(lambda: file.read(_TAIL), b"")
-                )
-                number = count + 1 - below
+                blocks = iter(lambda: file.read(_TAIL), b"")
+                number = sum(block.count(b"\n") for block in blocks) + 1 - below
     except OSError as err:
         return LastLine(path, err.strerror or str(err))
     text = b"" if below is None else tail[-1 - below]
@@ -74,8 +78,8 @@ def ask_libraries(
     dumps: list[FlightDump] = []
     for program in sorted(set(names.values())):
         own = [r for r in ranks if names[r.host, r.pid] == program]
-        found = read_dumps([r for r in own if r.dump_path not in shared], problems)
-        for each in lagging(found, {r.rank for r in own}, now):
+        found = _read_dumps([r for r in own if r.dump_path not in shared], problems)
+        for each in _lagging(found, {r.rank for r in own}, now):
             behind.append(each._replace(program=program))
         dumps += found
     calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
@@ -102,3 +106,122 @@ def _shared(
     if shared:
         problems[FLIGHT] = f"several programs write their dumps to {min(shared)}"
     return shared
+
+
+def _read_dumps(
+    ranks: Sequence[RankView], problems: dict[str, str]
+) -> list[FlightDump]:
+    """Return the dumps that ranks have written now; *problems* gets why one lacks."""
+    fresh = [each for each in ranks if each.dump == "new"]
+    asked = [each for each in ranks if each.dump]
+    if asked and not fresh:
+        is_old = any(each.dump == "old" for each in ranks)
+        older = ", and those that are there are older" if is_old else ""
+        problems[FLIGHT] = f"no rank has written a dump now{older}"
+        return []
+    dumps: list[FlightDump] = []
+    for each in fresh:
+        path = each.dump_path
+        try:
+            with _open_file(path) as file:
+                data = file.read(LARGEST + 1)
+            if each.dump_size not in (None, len(data)):
+                problems[FLIGHT] = f"{path} here is another file than on {each.host}"
+                continue
+            dumps.append(read_flight(data, each.rank))
+        except OSError as err:
+            problems[FLIGHT] = f"{path} (of {each.host}) cannot be read: {err.strerror}"
+        except TraceError as err:
+            problems[FLIGHT] = f"{path}: {err.message}"
+    return dumps
+
+
+def _lagging(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> list[Behind]:
+    """Return the ranks that others wait for, or that have called something else.
+
+    *everyone* are the ranks of the job; *now* is the time, seconds since 1970.
+    """
+    found = []
+    lags = lag(dumps)
+    for group in lags:
+        absent: Mapping[int, int] = group.absent
+        if not absent or not group.waiting:
+            continue
+        since = None if group.since is None else max(0.0, now - group.since / 1e9)
+        found.append(
+            Behind(
+                by=FLIGHT,
+                ranks=tuple(sorted(absent)),
+                waiting=len(group.waiting),
+                operation=group.operation,
+                group=group.desc or group.group,
+                number=max(absent.values()),
+                most=group.seq,
+                since=since,
+                where=group.place,
+                elsewhere=next(iter(group.elsewhere.values()), ""),
+                follows=follows(group, lags),
+            )
+        )
+    found += _without_dump(dumps, everyone, now)
+    for other in out_of_step(dumps):
+        least = other.steps[-1]
+        found.append(
+            Behind(
+                by=FLIGHT,
+                ranks=least.ranks,
+                waiting=sum(len(step.ranks) for step in other.steps[:-1]),
+                operation=f"{least.called} where others call {other.steps[0].called}",
+                group=other.desc or other.group,
+                most=other.seq,
+                differs=other.differs,
+            )
+        )
+    return found
+
+
+def _without_dump(
+    dumps: Sequence[FlightDump], everyone: set[int], now: float
+) -> Iterator[Behind]:
+    """Yield the ranks that all others wait for and that have written nothing.
+
+    Who cannot write a dump, as it is stopped, cannot call anything either. The group of all
+    ranks is *everyone*; gloo does not say whose the others are.
+    """
+    # Groups of one name may be several, which their ranks tell apart.
+    calls: dict[tuple[str, str, tuple[int, ...]], dict[int, FlightEntry]] = {}
+    for dump in dumps:
+        for entry in dump.entries:
+            if not entry.is_p2p:
+                group = (*entry.group, dump.ranks.get(entry.group[0], ()))
+                calls.setdefault(group, {})[dump.rank] = entry  # the last one
+    seen = {dump.rank for dump in dumps}
+    for (name, desc, ranks), last in calls.items():
+        members = everyone if desc == DEFAULT else set(ranks)
+        unseen = tuple(sorted(members - seen))
+        same = {entry.seq for entry in last.values()}
+        if not unseen or len(same) > 1 or any(each.done for each in last.values()):
+            continue
+        first = next(iter(last.values()))
+        times = [each.created for each in last.values() if each.created is not None]
+        yield Behind(
+            by=FLIGHT,
+            ranks=unseen,
+            waiting=len(last),
+            operation=first.said,
+            group=desc or name,
+            most=first.seq,
+            since=max(0.0, now - min(times) / 1e9) if times else None,
+            where=first.place,
+        )
+
+
+def _open_file(path: str) -> BinaryIO:
+    """Open a file: a pipe or a terminal would have its bytes taken away."""
+    file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(0, "it is no file")
+    return file

@@ -15,16 +15,13 @@ from typing import Literal, NamedTuple
 from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.activity import does
-from envcfg.hang.certain import blamed, of_nodes, of_processes, twice
-from envcfg.hang.compare import compared
-from envcfg.hang.programs import by_program
-from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence
+from envcfg.hang.processes import blamed, compared, of_nodes, of_processes, twice
+from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence, by_program
 from envcfg.hang.rules import finding, has, ranks_said
 from envcfg.log.numbers import count_of
 
-_MOVES = (
-    15.0  # seconds without a new line or collective, below which a job does not hang
-)
+# Seconds without a new line or collective, below which a job does not hang.
+_MOVES = 15.0
 
 Verdict = Literal["named", "moves", "unclear"]
 
@@ -53,15 +50,11 @@ def judge(seen: Evidence) -> Judgement:
     certain = list(of_nodes(seen))
     for part in parts:
         certain += _named(part, of_processes(part))
-    found = list(certain)
-    for part in parts:
-        if not twice(part):
-            own = _of_libraries(part, blamed(certain, part))
-            found += _named(part, own)
-    if not found:
-        for part in parts:
-            if not twice(part):
-                found += _named(part, compared(part.ranks))
+    found, clear = list(certain), [part for part in parts if not twice(part)]
+    for part in clear:
+        found += _named(part, _of_libraries(part, blamed(certain, part)))
+    for part in () if found else clear:
+        found += _named(part, compared(part.ranks))
     notes = list(_missing(seen))
     moves = [] if certain else list(_moves(seen))
     if moves and _stands(seen, parts, found):
@@ -132,10 +125,8 @@ def _moves(seen: Evidence) -> Iterator[Finding]:
         said = f"its last line is {log.age:.0f} s old, so that it may not hang"
         yield finding("hang-log-moves", job, said)
     elif waits or (seen.called is not None and seen.called < _MOVES):
-        since = f"{max(waits, default=seen.called or 0.0):.0f} s"
-        said = (
-            f"its ranks were in other collectives {since} ago, so that it may not hang"
-        )
+        since = f"{max(waits, default=seen.called or 0.0):.0f} s ago"
+        said = f"its ranks were in other collectives {since}, so that it may not hang"
         yield finding("hang-ranks-move", job, said)
 
 
@@ -143,9 +134,8 @@ def _of_libraries(seen: Evidence, blamed: set[int]) -> Iterator[Finding]:
     views = {rank.rank: rank for rank in seen.ranks}
     hosts = {number: rank.host for number, rank in views.items()}
     for each in seen.behind:
-        if not each.ranks:
-            subject = f"communicator {each.group}"
-        else:
+        subject = f"communicator {each.group}"
+        if each.ranks:
             subject = ranks_said(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
         said = f"{_behind_said(each)} ({each.by})"
@@ -164,15 +154,11 @@ def _behind_said(each: Behind) -> str:
     where = f" at {each.where}" if each.where else ""
     since = f" for {span(each.since)}" if each.since is not None else ""
     if each.by == FLIGHT:
-        done = (
-            f"{verb} written no dump"
-            if each.number is None
-            else f"{verb} called {each.number} collectives of {each.group}"
-        )
-        return (
-            f"{done}; {waits} in number {each.most} of {each.group}, {each.operation}"
-            f"{since}{where}"
-        )
+        done = "written no dump"
+        if each.number is not None:
+            done = f"called {each.number} collectives of {each.group}"
+        call = f"number {each.most} of {each.group}, {each.operation}"
+        return f"{verb} {done}; {waits} in {call}{since}{where}"
     return (
         f"{verb} begun {each.number} {each.operation} of communicator {each.group}, "
         f"{count_of(each.waiting, 'other')} {each.most}"
@@ -191,10 +177,8 @@ def _why_unclear(seen: Evidence) -> str:
         return f"I cannot tell: its one rank {does(ranks[0])}"
     if twofold := next(filter(None, map(twice, by_program(seen))), ""):
         return f"I cannot tell: several programs run in it, as {twofold}"
-    counts = Counter(does(rank) for rank in ranks)
-    said = "; ".join(
-        f"{count_of(count, 'rank')}: {what}" for what, count in counts.most_common(4)
-    )
+    most = Counter(map(does, ranks)).most_common(4)
+    said = "; ".join(f"{count_of(count, 'rank')}: {what}" for what, count in most)
     return f"I cannot tell who holds it up: {said}"
 
 
@@ -209,26 +193,19 @@ def _missing(seen: Evidence) -> Iterator[Finding]:
     if not seen.flights:
         said = seen.problems.get(FLIGHT, "Flight Recorder is not set up")
         yield finding("hang-flight-absent", job, said)
-    without = [rank for rank in seen.ranks if not rank.stack]
-    if without:
-        problem = next(
-            (rank.stack_problem for rank in without if rank.stack_problem), ""
-        )
+    if without := [rank for rank in seen.ranks if not rank.stack]:
+        problems = (f": {rank.stack_problem}" for rank in without if rank.stack_problem)
         said = f"no Python stack of {ranks_said([rank.rank for rank in without])}"
-        yield finding(
-            "hang-stacks-absent", job, f"{said}: {problem}" if problem else said
-        )
+        yield finding("hang-stacks-absent", job, said + next(problems, ""))
 
 
 def _with_log(found: Iterable[Finding], seen: Evidence) -> Iterator[Finding]:
     """Yield *found*, the first with the line of the log that was last."""
-    log, is_first = seen.log, True
+    log = seen.log
+    first = Line(log.path, log.line or 1, log.text) if log.text else None
     for each in found:
-        if is_first and log.text:
-            yield each._replace(evidence=Line(log.path, log.line or 1, log.text))
-        else:
-            yield each
-        is_first = False
+        yield each._replace(evidence=first) if first else each
+        first = None
 
 
 def span(seconds: float) -> str:

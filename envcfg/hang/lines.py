@@ -16,6 +16,7 @@ from envcfg.probe.sample import GpuSample, SampleReader
 TAG = "envcfg-hang"
 _MOST_PARTS = 1 << 20  # characters of a text that came in parts
 _MOST_LINES = 20_000  # of a node's answer of RAS
+_MOST_FRAMES, _MOST_KERNEL = 400, 8  # of a stack, and of that in the kernel
 _MOST_RANKS = 1 << 20  # of a job; what says more makes fun of us
 _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
 
@@ -51,7 +52,7 @@ class HangReader:
         self._change(host, answers=True)
         try:
             self._take(host, kind, text)
-        except (IndexError, ValueError):
+        except (LookupError, ValueError):
             return  # torn, or of a process that makes fun of us: it stays unknown
 
     @property
@@ -90,7 +91,7 @@ class HangReader:
         """Take what a node says of one *kind*.
 
         Raises:
-            IndexError, ValueError: it is torn, or of a process that nobody knows.
+            LookupError, ValueError: it is torn, or of a process that nobody knows.
         """
         port, _, said = text.partition(" ")
         match kind:
@@ -100,7 +101,18 @@ class HangReader:
                 view = _rank(host, text.split(" ", 15))
                 self._ranks[host, view.pid] = view
             case "kernel" | "stack" | "dump":
-                self._take_of_rank(host, kind, text)
+                view = self._ranks[host, int(port)]
+                frames = self._stacks.setdefault((host, view.pid), [])
+                if kind == "dump":
+                    state, size, path = said.split(" ", 2)
+                    view = view._replace(
+                        dump=state, dump_size=_number(size), dump_path=path
+                    )
+                elif kind == "kernel" and len(view.kernel) < _MOST_KERNEL:
+                    view = view._replace(kernel=(*view.kernel, said))
+                elif kind == "stack" and len(frames) < _MOST_FRAMES:
+                    frames.append(said)
+                self._ranks[host, view.pid] = view
             case "ras":
                 lines = self._ras.setdefault((host, port), [])
                 if len(lines) < _MOST_LINES:
@@ -111,24 +123,6 @@ class HangReader:
                 self._change(host, ras=(*self._nodes[host].ras, answer))
             case "end":
                 self._change(host, whole=True)
-
-    def _take_of_rank(self, host: str, kind: str, text: str) -> None:
-        pid, _, said = text.partition(" ")
-        key = host, int(pid)
-        if key not in self._ranks:
-            raise ValueError
-        view = self._ranks[key]
-        if kind == "stack":
-            frames = self._stacks.setdefault(key, [])
-            if len(frames) < 400:
-                frames.append(said)
-        elif kind == "dump":
-            state, size, path = said.split(" ", 2)
-            self._ranks[key] = view._replace(
-                dump=state, dump_size=_number(size), dump_path=path
-            )
-        elif len(view.kernel) < 8:
-            self._ranks[key] = view._replace(kernel=(*view.kernel, said))
 
 
 def _rank(host: str, words: Sequence[str]) -> RankView:

@@ -1,6 +1,10 @@
-"""What the nodes of a silent job say, and what was found beside them; data."""
+"""What the nodes of a silent job say, and what was found beside them; data.
 
-from collections.abc import Mapping
+A job may run several programs, each of which has its own ranks: two steps are two, and so
+are two launchers in one. Their ranks have the same numbers, and meet at other ports.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.probe.gpu import Gpu
@@ -196,3 +200,43 @@ class Evidence(NamedTuple):
         """All ranks that were seen, rising."""
         found = [each for node in self.nodes for each in node.ranks]
         return tuple(sorted(found, key=lambda each: (each.rank, each.host, each.pid)))
+
+
+def program_names(ranks: Sequence[RankView]) -> dict[tuple[str, int], str]:
+    """Return the program of each process (host and pid); all empty where there is one.
+
+    A port tells programs of one step apart only where a number is there twice: who starts
+    ranks may give each another port, and then that is what is wrong.
+    """
+    ports: dict[tuple[str, int], set[str]] = {}
+    for each in ranks:
+        ports.setdefault((each.step, each.rank), set()).add(each.port)
+    doubled = {step for (step, _), each in ports.items() if len(each) > 1}
+    found = {}
+    for each in ranks:
+        where = f"step {each.step}" if each.step else "the batch script"
+        port = each.port if each.step in doubled else ""
+        found[each.host, each.pid] = f"{where}, port {port}" if port else where
+    return found if len({*found.values()}) > 1 else dict.fromkeys(found, "")
+
+
+def by_program(seen: Evidence) -> list[Evidence]:
+    """Return what is known of each program of a job; of one, as it is.
+
+    A node without ranks of a program says nothing of it; one that does not answer may hold
+    some.
+    """
+    names = program_names(seen.ranks)
+    programs = sorted(set(names.values()))
+    if len(programs) < 2:
+        return [seen]
+    parts = []
+    for program in programs:
+        nodes = []
+        for node in seen.nodes:
+            ranks = tuple(r for r in node.ranks if names[r.host, r.pid] == program)
+            if ranks or not node.answers:
+                nodes.append(node._replace(ranks=ranks))
+        behind = tuple(each for each in seen.behind if each.program == program)
+        parts.append(seen._replace(nodes=tuple(nodes), behind=behind, program=program))
+    return parts

@@ -5,12 +5,8 @@ The format is that of squashfs_fs.h, Linux 6.1. Every length in it may lie.
 
 from __future__ import annotations
 
-import io
 import struct
-from array import array
 from functools import lru_cache
-from itertools import accumulate
-from typing import BinaryIO, NamedTuple
 
 from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.compression import reader_of
@@ -99,9 +95,9 @@ class Blocks:
         if length > self.block_size:
             refuse(f"a block of {length} bytes")
         found = self._file.read_at(start, length)
-        return (
-            found if stored & _STORED_DATA else self._unpacked(found, self.block_size)
-        )
+        if stored & _STORED_DATA:
+            return found
+        return self._unpacked(found, self.block_size)
 
     def fragment(self, number: int) -> bytes:
         """Return the block of data where the ends of several files are.
@@ -138,7 +134,7 @@ class Blocks:
             kind, length = struct.unpack("<HH", data)
             name, here = self.table(here, length)
             data, here = self.table(here, 4)
-            (length,) = struct.unpack("<I", data)
+            length = int.from_bytes(data, "little")
             if length > _MOST_ATTRIBUTE:
                 refuse(f"an attribute of {length} bytes")
             value, here = self.table(here, length)
@@ -148,9 +144,8 @@ class Blocks:
 
     def _indexed(self, start: int, number: int) -> tuple[int, int, int]:
         """Return an entry of a table whose blocks a list from *start* on names."""
-        (block,) = struct.unpack(
-            "<Q", self._file.read_at(start + 8 * (number // 512), 8)
-        )
+        data = self._file.read_at(start + 8 * (number // 512), 8)
+        block = int.from_bytes(data, "little")
         entry, _ = self.table((block, 16 * (number % 512)), 16)
         place, size, more = struct.unpack("<QII", entry)
         return place, size, more
@@ -173,77 +168,3 @@ class Blocks:
         if len(found) > most:
             refuse("a block is larger than it may be")
         return found
-
-
-class Stored(NamedTuple):
-    """Where the contents of a file are.
-
-    Attributes:
-        size: in bytes.
-        start: where its first block begins, in bytes from the image's start.
-        sizes: of its blocks, as they are written; 0 is a hole.
-        tail: of its last part the fragment's number, and the byte in it.
-    """
-
-    size: int
-    start: int
-    sizes: array[int]
-    tail: tuple[int, int] | None
-
-
-def open_stored(blocks: Blocks, file: Stored) -> BinaryIO:
-    """Return the contents of *file* to read and to seek in."""
-    return io.BufferedReader(_Contents(blocks, file), blocks.block_size)
-
-
-class _Contents(io.RawIOBase):
-    """The contents of one file; the last block that was read is kept."""
-
-    def __init__(self, blocks: Blocks, file: Stored) -> None:
-        self._blocks = blocks
-        self._file = file
-        self._at = 0
-        self._starts = array(
-            "Q", accumulate(map(stored_length, file.sizes), initial=file.start)
-        )
-        self._kept: tuple[int, bytes] = (-1, b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = (0, self._at, self._file.size)[whence]
-        if base + offset < 0:
-            raise ValueError(base + offset)
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        if self._at >= self._file.size:
-            return 0
-        number, offset = divmod(self._at, self._blocks.block_size)
-        if self._kept[0] != number:
-            self._kept = (number, self._read_block(number))
-        part = self._kept[1][offset : offset + len(buffer)]
-        buffer[: len(part)] = part
-        self._at += len(part)
-        return len(part)
-
-    def _read_block(self, number: int) -> bytes:
-        blocks, file = self._blocks, self._file
-        length = min(blocks.block_size, file.size - number * blocks.block_size)
-        if number >= len(file.sizes):
-            if file.tail is None:
-                refuse("a file without an end")
-            fragment, offset = file.tail
-            data = blocks.fragment(fragment)[offset : offset + length]
-        elif file.sizes[number] == 0:  # a hole
-            return bytes(length)
-        else:
-            data = blocks.data(self._starts[number], file.sizes[number])
-        if len(data) != length:
-            refuse(f"a block of a file has {len(data)} bytes, not {length}")
-        return data

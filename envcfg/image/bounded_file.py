@@ -52,10 +52,10 @@ class BoundedFile:
         Raises:
             OSError: they are not all there.
         """
-        if offset + length > self.size:
-            refuse(f"bytes {offset:,} to {offset + length:,} are missing")
-        data = os.pread(self._descriptor, length, self._start + offset)
-        if len(data) != length:
+        is_there = offset + length <= self.size
+        at = self._start + offset
+        data = os.pread(self._descriptor, length, at) if is_there else b""
+        if not is_there or len(data) != length:
             refuse(f"bytes {offset:,} to {offset + length:,} are missing")
         return data
 
@@ -66,6 +66,6 @@ class BoundedFile:
             OSError: they are not all there.
         """
         if offset < 0 or size < 0 or offset + size > self.size:
-            missing = f"bytes {offset:,} to {offset + size:,}"
-            refuse(f"{missing} are missing: it has {self.size:,}")
+            end = f"{offset + size:,} are missing: it has {self.size:,}"
+            refuse(f"bytes {offset:,} to {end}")
         return BoundedFile(self._descriptor, self._start + offset, size)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envcfg.findings import Finding, Severity
+from envcfg.datafile import finding_in
+from envcfg.findings import Finding
 from envcfg.image.fact_patterns import (
     interfaces_of,
     is_of_driver,
@@ -17,11 +18,6 @@ from envcfg.image.library_index import LibraryIndex
 from envcfg.image.record import ImageFact, Library, version_number
 
 _MOST = 500  # libraries; PyTorch has some hundred
-_WITHOUT = "without it NCCL takes the slow sockets, or the job does not start"
-_BIND = (
-    "bind what the host has and name its folder in LD_LIBRARY_PATH, or install it in the "
-    "image"
-)
 
 
 class Link(NamedTuple):
@@ -100,7 +96,7 @@ def follow(
             for soname in by.needed:
                 if soname in loaded:
                     continue
-                if found := index.loader.find(soname, by):
+                if found := index.find(soname, by):
                     take(
                         found.path, Link(by, soname, by.path, found.why, "", is_before)
                     )
@@ -109,69 +105,58 @@ def follow(
     return Chain(tuple(links.values()), tuple(missing.values()))
 
 
-class Setting(NamedTuple):
-    """What the chain is judged in.
+def judge_chain(
+    chain: Chain, facts: Sequence[ImageFact], *, host: str = "", is_laid: bool = False
+) -> list[Finding]:
+    """Return all that is wrong with *chain*, that which stops the plug-in first.
 
-    Attributes:
+    Args:
+        chain: what is loaded.
         facts: those of the image.
-        host_architecture: of the nodes; empty where no host is known.
-        has_host: the profile's binds were laid over the image.
+        host: the architecture of the nodes; empty where no host is known.
+        is_laid: the profile's binds were laid over the image.
     """
-
-    facts: Sequence[ImageFact]
-    host_architecture: str = ""
-    has_host: bool = False
-
-
-def judge_chain(chain: Chain, setting: Setting) -> list[Finding]:
-    """Return all that is wrong with *chain*, that which stops the plug-in first."""
+    taken = {each.name: each for each in reversed(facts) if each.taken}
     return [
-        *_architecture(chain, setting),
-        *_missing(chain, setting),
+        *_architecture(chain, taken.get("architecture"), host),
+        *_missing(chain, is_laid=is_laid),
         *_versions(chain),
-        *_interface(chain, setting),
-        *_host_over_image(chain, setting),
-        *_two(setting),
-        *_unfound(chain, setting),
+        *_interface(chain, taken.get("rccl") or taken.get("nccl")),
+        *_host_over_image(chain, taken.get("libfabric")),
+        *_two(facts),
+        *_unfound(chain, facts),
     ]
 
 
-def _architecture(chain: Chain, setting: Setting) -> Iterator[Finding]:
-    own = _fact(setting, "architecture")
-    machine, host = own.value if own else "", setting.host_architecture
-    why = "nothing of the image can run"
-    if own and host and machine != host:
-        said = f"is for {machine}, and the nodes are {host}"
-        fix = f"take an image for {host}, or build this one there"
-        yield Finding("chain-architecture", "error", own.evidence, said, fix, why=why)
-    why = "the loader passes over it"
+def _architecture(chain: Chain, own: ImageFact | None, host: str) -> Iterator[Finding]:
+    if own is None or not own.value:
+        return
+    machine = own.value
+    if host and machine != host:
+        yield finding_in(
+            "image", "chain-architecture", own.evidence, machine=machine, host=host
+        )
     for link in chain.own:
-        if machine and link.library.machine != machine:
-            said = f"is for {link.library.machine}, and the image is for {machine}"
-            fix = "leave its bind out" if link.host else "build it for this machine"
-            shown = _shown(link)
-            yield Finding("chain-architecture", "error", shown, said, fix, why=why)
+        if link.library.machine != machine:
+            which = "bound" if link.host else "library"
+            words = {"machine": machine, "own": link.library.machine}
+            yield finding_in(
+                "image", "chain-architecture", _shown(link), which, **words
+            )
 
 
-def _missing(chain: Chain, setting: Setting) -> Iterator[Finding]:
+def _missing(chain: Chain, *, is_laid: bool) -> Iterator[Finding]:
     by_path = {link.library.path: link for link in chain.links}
     lacking: dict[str, list[str]] = {}
     for soname, needed_by in chain.missing:
         if not is_of_driver(soname):
             lacking.setdefault(needed_by, []).append(soname)
-    severity: Severity = "error" if setting.has_host else "warning"
-    where = "neither in the image nor bound" if setting.has_host else "not in the image"
-    for needed_by, sonames in lacking.items():
-        needs = _shown(by_path[needed_by]) if needed_by in by_path else needed_by
-        said = f"{'are' if len(sonames) > 1 else 'is'} {where}, and {needs} needs that"
-        yield Finding(
-            "chain-library-missing",
-            severity,
-            ", ".join(sonames),
-            said,
-            _BIND,
-            why=_WITHOUT,
-        )
+    which = "host" if is_laid else ""
+    for path, sonames in lacking.items():
+        needs = _shown(by_path[path]) if path in by_path else path
+        subject, are = ", ".join(sonames), "are" if len(sonames) > 1 else "is"
+        words = {"are": are, "needs": needs}
+        yield finding_in("image", "chain-library-missing", subject, which, **words)
 
 
 def _versions(chain: Chain) -> Iterator[Finding]:
@@ -183,34 +168,27 @@ def _versions(chain: Chain) -> Iterator[Finding]:
     for link in chain.own:
         for soname, wanted in link.library.requires.items():
             provider = by_name.get(soname)
-            if provider is None or not provider.library.provides:
+            if provider is None or not (has := provider.library.provides):
                 continue
-            lacking = [each for each in wanted if each not in provider.library.provides]
-            if lacking:
-                yield _lacking(link, provider, soname, sorted(lacking, key=_sorting))
+            if lacking := sorted(
+                (each for each in wanted if each not in has), key=_sorting
+            ):
+                yield _lacking(link, provider, soname, lacking)
 
 
 def _lacking(link: Link, provider: Link, soname: str, lacking: list[str]) -> Finding:
-    what = f"needs {', '.join(lacking)} of {soname}"
-    shown, why = _shown(link), f"the loader refuses it; {_WITHOUT}"
+    words = {"lacking": ", ".join(lacking), "soname": soname}
     if lacking[-1].startswith("GLIBC_") and soname.startswith("libc.so"):
         numbered = [each for each in provider.library.provides if each[6:7].isdigit()]
         newest = max(numbered, key=_sorting, default="")
         ends = f"ends with {newest}" if newest else "has no version"
-        said = f"{what}, and that of the image {ends}"
-        fix = (
-            "take a newer image; or leave the bind out, and let the image have its own"
-            if link.host
-            else "build it in this image"
-        )
-        return Finding("chain-glibc-old", "error", shown, said, fix, why=why)
-    said = f"{what}, and {_shown(provider)} does not have it ({provider.why})"
-    fix = f"let a newer {soname} come first: the image's own, or the host's by a bind"
-    return Finding("chain-symbol-version", "error", shown, said, fix, why=why)
+        which, words = "bound" if link.host else "", words | {"ends": ends}
+        return finding_in("image", "chain-glibc-old", _shown(link), which, **words)
+    words |= {"provider": _shown(provider), "how": provider.why}
+    return finding_in("image", "chain-symbol-version", _shown(link), **words)
 
 
-def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
-    nccl = _fact(setting, "rccl") or _fact(setting, "nccl")
+def _interface(chain: Chain, nccl: ImageFact | None) -> Iterator[Finding]:
     takes = interfaces_of(nccl.value) if nccl else None
     if nccl is None or takes is None:
         return
@@ -220,64 +198,37 @@ def _interface(chain: Chain, setting: Setting) -> Iterator[Finding]:
             continue
         if not any(takes.oldest <= each <= takes.newest for each in exported):
             has = ", ".join(f"v{each}" for each in exported)
-            taken = f"{nccl.name} {nccl.value} takes v{takes.oldest} to v{takes.newest}"
-            yield Finding(
-                "chain-plugin-interface",
-                "error",
-                _shown(link),
-                f"has the interfaces {has}, and {taken}",
-                "take a plug-in that was built for this release, or the NCCL that it fits",
-                takes.source,
-                why=f"NCCL passes over it; {_WITHOUT}",
+            words = {"has": has, "nccl": f"{nccl.name} {nccl.value}", **takes._asdict()}
+            yield finding_in("image", "chain-plugin-interface", _shown(link), **words)
+
+
+def _host_over_image(chain: Chain, own: ImageFact | None) -> Iterator[Finding]:
+    for link in chain.own if own else ():
+        if own and link.host and link.library.soname.startswith("libfabric.so"):
+            version = "of no version that it tells" if own.value == "yes" else own.value
+            words = {"host": link.host, "own": own.evidence, "version": version}
+            yield finding_in(
+                "image", "chain-host-libfabric", link.library.path, **words
             )
 
 
-def _host_over_image(chain: Chain, setting: Setting) -> Iterator[Finding]:
-    own = _fact(setting, "libfabric")
-    version = own.value if own else ""
-    version = "of no version that it tells" if version == "yes" else version
-    for link in chain.own:
-        if link.host and link.library.soname.startswith("libfabric.so") and own:
-            said = f"is the host's {link.host}, and counts before the image's own "
-            said += f"{own.evidence} ({version})"
-            why = "what the image was tested with is not what runs"
-            path = link.library.path
-            yield Finding("chain-host-libfabric", "note", path, said, why=why)
-
-
-def _two(setting: Setting) -> Iterator[Finding]:
+def _two(facts: Sequence[ImageFact]) -> Iterator[Finding]:
     for name in ("nccl", "rccl"):
-        found = [each for each in setting.facts if each.name == name]
+        found = [each for each in facts if each.name == name]
         taken = next((each for each in found if each.taken), None)
         others = {each.value: each for each in found if not each.taken}
         for value, other in others.items():
             if taken and value != taken.value:
-                said = f"is there twice: {taken.value} ({taken.evidence}) counts, not "
-                said += f"{value} ({other.evidence}): {taken.why}"
-                fix = "to take the other one, name it in LD_PRELOAD"
-                yield Finding("chain-two-nccl", "note", name, said, fix)
+                words = {"value": value, "other": other.evidence, "how": taken.why}
+                words |= {"taken": taken.value, "evidence": taken.evidence}
+                yield finding_in("image", "chain-two-nccl", name, **words)
 
 
-def _unfound(chain: Chain, setting: Setting) -> Iterator[Finding]:
-    if any(is_plugin(link.library.path) for link in chain.links):
-        return
-    said = "is a plug-in that no NCCL of the image looks for"
-    fix = "name its folder in LD_LIBRARY_PATH, or the file in NCCL_NET_PLUGIN"
-    for each in setting.facts:
-        if each.name == "plugin":
-            yield Finding(
-                "chain-plugin-unfound",
-                "warning",
-                each.evidence,
-                said,
-                fix,
-                why=_WITHOUT,
-            )
-
-
-def _fact(setting: Setting, name: str) -> ImageFact | None:
-    found = (each for each in setting.facts if each.name == name and each.taken)
-    return next(found, None)
+def _unfound(chain: Chain, facts: Sequence[ImageFact]) -> Iterator[Finding]:
+    if not any(is_plugin(link.library.path) for link in chain.links):
+        for each in facts:
+            if each.name == "plugin":
+                yield finding_in("image", "chain-plugin-unfound", each.evidence)
 
 
 def _shown(link: Link) -> str:

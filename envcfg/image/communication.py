@@ -22,21 +22,20 @@ def library_facts(
         sites: folders of Python packages, the one that counts first.
     """
     counted = _counted(index, sign, sites)
-    built_in = None if counted else _built_in(index, sign, sites)
+    built_in = None if counted else next(_built_in(index, sign, sites), None)
     if counted is None and built_in is None:
-        counted = index.loader.find(sign.soname)
-    paths = [counted.path] if counted else []
-    if found := index.loader.find(sign.soname):
-        paths.append(found.path)
+        counted = index.find(sign.soname)
+    found = (counted, index.find(sign.soname))
+    paths = [each.path for each in found if each]
     for pattern in sign.also:
         paths += index.glob(pattern, list(sites))
-    seen: set[str] = set()
-    made: list[ImageFact] = []
+    by_file: dict[str | None, str] = {}
     for path in paths:
-        real = index.tree.resolve(path)
-        if real is None or real in seen or index.library(path) is None:
+        by_file.setdefault(index.tree.resolve(path), path)
+    made: list[ImageFact] = []
+    for path in by_file.values():
+        if index.library(path) is None:
             continue
-        seen.add(real)
         value, taken = index.version(sign, path), counted is not None and not made
         why = counted.why if counted and taken else ""
         made.append(ImageFact(sign.fact, value, path, taken, why))
@@ -44,9 +43,8 @@ def library_facts(
         made.insert(0, built_in)
     if made and not made[0].taken:
         why = "the only one" if len(made) == 1 else "the first of several"
-        made[0] = made[0]._replace(
-            taken=True, why=f"{why}; the loader does not find it"
-        )
+        why += "; the loader does not find it"
+        made[0] = made[0]._replace(taken=True, why=why)
     yield from made[:1]
     for each in made[1:]:
         yield each._replace(why=f"{made[0].evidence} comes before it")
@@ -57,29 +55,25 @@ def _counted(
 ) -> Found | None:
     """Return the file that PyTorch loads; None where it needs none."""
     stem = sign.soname.partition(".so")[0] + ".so"
-    for path in index.loader.preloaded:
+    for path in index.preloaded:
         if posixpath.basename(path).startswith(stem) and index.library(path):
             return Found(path, "LD_PRELOAD of the image: its symbols come first")
-    for site in sites:
-        for name in sign.needed_by:
-            torch = index.library(f"{site}/torch/lib/{name}")
-            for soname in torch.needed if torch else ():
-                if soname.startswith(stem):
-                    # Not the libraries that stand beside one that is a link.
-                    return index.loader.find(soname, torch)
+    for path in (f"{a}/torch/lib/{b}" for a in sites for b in sign.needed_by):
+        torch = index.library(path)
+        for soname in torch.needed if torch else ():
+            if soname.startswith(stem):
+                # Not the libraries that stand beside one that is a link.
+                return index.find(soname, torch)
     return None
 
 
 def _built_in(
     index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
-) -> ImageFact | None:
-    for site in sites:
-        for name in sign.built_into:
-            path = f"{site}/torch/lib/{name}"
-            if said := index.first_words(path, sign.strings):
-                why = "built into PyTorch, which needs no other"
-                return ImageFact(sign.fact, said["value"], path, why=why)
-    return None
+) -> Iterator[ImageFact]:
+    why = "built into PyTorch, which needs no other"
+    for path in (f"{a}/torch/lib/{b}" for a in sites for b in sign.built_into):
+        if said := index.first_words(path, sign.strings):
+            yield ImageFact(sign.fact, said["value"], path, why=why)
 
 
 def plugin_facts(
@@ -93,13 +87,12 @@ def plugin_facts(
         facts: those of NCCL and RCCL.
     """
     counted = loaded_plugin(index, environ, facts)
-    seen: set[str] = set()
+    by_file: dict[str | None, str] = {}
     for path in (*([counted.path] if counted else ()), *_plugin_files(index)):
-        real = index.tree.resolve(path)
-        library = None if real is None or real in seen else index.library(path)
-        if real is None or library is None:
+        by_file.setdefault(index.tree.resolve(path), path)
+    for path in by_file.values():
+        if (library := index.library(path)) is None:
             continue
-        seen.add(real)
         taken = counted is not None and path == counted.path
         if counted and index.library(counted.path):
             why = counted.why if taken else f"{counted.path} comes before it"
@@ -121,7 +114,7 @@ def _plugin_files(index: LibraryIndex) -> Iterator[str]:
     """Yield the paths of files that are called like a plug-in, where plug-ins lie."""
     signs, tree = load_signs().plugins, index.tree
     for folder in signs.folders:
-        for each in index.loader.folders() if folder == "{lib}" else tree.glob(folder):
+        for each in index.folders() if folder == "{lib}" else tree.glob(folder):
             for name in tree.names(each):
                 if any(fnmatchcase(name, pattern) for pattern in signs.names):
                     yield f"{each}/{name}"
@@ -143,7 +136,7 @@ def loaded_plugin(
         names = (named, f"{stem}-{named}.so") if named else (f"{stem}.so",)
         by = index.library(path) if path else None  # whose RUNPATH counts for dlopen
         for name in names:
-            if found := index.loader.find(name, by):
+            if found := index.find(name, by):
                 why = "NCCL_NET_PLUGIN of the image; " if named else ""
                 return Found(found.path, f"{why}{found.why}")
     return None
@@ -158,14 +151,18 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     taken = {each.name: each for each in facts if each.taken}
     names = [name for name in ("rccl", "nccl") if name in taken]
     if not names:
-        yield from ((each.stem, "") for each in signs)
+        yield from ((each["stem"], "") for each in signs)
     for name in names:
         number = version_number(taken[name].value)
         for each in signs:
-            is_old = number < version_number(each.since)
-            is_new = each.before and number >= version_number(each.before)
-            if each.fact == name and not is_old and not is_new:
-                yield each.stem, taken[name].evidence
+            is_old = number < version_number(each.get("since", ""))
+            before = version_number(each.get("before", ""))
+            if (
+                each["fact"] == name
+                and not is_old
+                and not (before and number >= before)
+            ):
+                yield each["stem"], taken[name].evidence
                 break
 
 
@@ -179,12 +176,9 @@ def provider_facts(
         if fact.name != "libfabric":
             continue
         path = fact.evidence
-        found: dict[str, None] = {}
-        for match in index.words(path, pattern):
-            found[str(match.lastgroup)] = None
-        here = posixpath.dirname(path)
-        for file in index.tree.glob(signs.provider_files.format(folder=here)):
-            found[posixpath.basename(file)[3:-6]] = None
+        found = {str(match.lastgroup) for match in index.words(path, pattern)}
+        here = signs.provider_files.format(folder=posixpath.dirname(path))
+        found |= {posixpath.basename(file)[3:-6] for file in index.tree.glob(here)}
         if found:
             words = " ".join(sorted(found))
             yield ImageFact("providers", words, path, fact.taken, "of this libfabric")

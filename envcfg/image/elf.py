@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import islice
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from envcfg.image.record import Library
@@ -36,20 +37,17 @@ _MACHINES = {
 }
 # What damaged files make pyelftools raise, beside its own errors.
 _DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-    ValueError,
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(NotImplementedError, RecursionError, TypeError, ValueError),
 )
 
 
 class ElfError(ValueError):
     """A file that is no ELF, or a damaged one; says so in words for people."""
+
+    def __init__(self, what: str = "a damaged ELF file") -> None:
+        """Keep *what* it is."""
+        super().__init__(what)
 
 
 def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
@@ -113,10 +111,9 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
     with _mended():
         section = elf.get_section_by_name(".rodata")
         start, size = (section["sh_offset"], section["sh_size"]) if section else (0, 0)
+        file.seek(start)
     wanted = re.compile(pattern.encode("ascii"))
     left = min(size or MOST_SCANNED, MOST_SCANNED)
-    with _mended():
-        file.seek(start)
     kept = b""
     while left > 0 and (piece := file.read(min(_CHUNK, left))):
         left -= len(piece)
@@ -127,9 +124,7 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
         is_last = left <= 0 or len(piece) < _CHUNK
         # What begins in the last bytes is seen whole with the next piece.
         end = len(text) if is_last else len(text) - _LONGEST
-        for match in wanted.finditer(text):
-            if match.start() < end:
-                yield match
+        yield from (each for each in wanted.finditer(text) if each.start() < end)
         kept = text[end:]
 
 
@@ -138,8 +133,7 @@ def _open(file: BinaryIO) -> ELFFile:
 
     file.seek(0)
     if file.read(4) != b"\x7fELF":
-        msg = "no ELF file"
-        raise ElfError(msg)
+        raise ElfError("no ELF file")  # noqa: EM101
     file.seek(0)
     with _mended():
         return ELFFile(cast("IO[bytes]", _Metered(file)))
@@ -165,24 +159,21 @@ def _provides(elf: ELFFile) -> Iterator[str]:
         return
     for version, names in section.iter_versions():
         if not version["vd_flags"] & _BASE:
-            yield from (
-                str(each.name) for _, each in zip(range(1), names, strict=False)
-            )
+            yield from (str(each.name) for each in islice(names, 1))
 
 
 def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
     from elftools.elf.sections import SymbolTableSection
 
     section = elf.get_section_by_name(".dynsym")
-    if (
-        not isinstance(section, SymbolTableSection)
-        or section.num_symbols() > _MOST_SYMBOLS
-    ):
+    if not isinstance(section, SymbolTableSection):
         return
-    wanted = re.compile(pattern)
-    for symbol in section.iter_symbols():
-        if symbol["st_shndx"] != "SHN_UNDEF" and wanted.fullmatch(str(symbol.name)):
-            yield str(symbol.name)
+    for symbol in (
+        section.iter_symbols() if section.num_symbols() <= _MOST_SYMBOLS else ()
+    ):
+        name = str(symbol.name)
+        if symbol["st_shndx"] != "SHN_UNDEF" and re.fullmatch(pattern, name):
+            yield name
 
 
 @contextmanager
@@ -195,8 +186,7 @@ def _mended() -> Iterator[None]:
     except ElfError:
         raise
     except (ELFError, *_DAMAGE) as err:
-        msg = "a damaged ELF file"
-        raise ElfError(msg) from err
+        raise ElfError from err
 
 
 class _Metered:
@@ -215,8 +205,7 @@ class _Metered:
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
         if size < 0 or self._reads > _MOST_READS or self._bytes + size > _MOST_BYTES:
-            msg = "an ELF file with tables without end"
-            raise ElfError(msg)
+            raise ElfError("an ELF file with tables without end")  # noqa: EM101
         size = max(0, min(size, self._end - self._at))
         first, last = self._at // _PAGE, (self._at + size) // _PAGE
         data = b"".join(self._page(number) for number in range(first, last + 1))
@@ -232,8 +221,7 @@ class _Metered:
     def seek(self, offset: int, whence: int = 0) -> int:
         at = offset + (0, self._at, self._end)[whence]
         if not 0 <= at < 1 << 62:
-            msg = "an ELF file with places outside of it"
-            raise ElfError(msg)
+            raise ElfError("an ELF file with places outside of it")  # noqa: EM101
         self._at = at
         return at
 

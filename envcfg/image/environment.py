@@ -86,10 +86,8 @@ def shell_assignments(
         if depth or len(line) > _LONGEST:
             continue
         match = re.fullmatch(_ASSIGNMENT, line)
-        if match is None:
-            continue
-        value = _value(match["word"], values)
-        if value is not None and len(value) < _LONGEST:
+        value = _value(match["word"], values) if match else None
+        if match and value is not None and len(value) < _LONGEST:
             values[match["name"]] = value
             yield match["name"], value
 
@@ -145,11 +143,11 @@ def start_fact(tree: Tree, metadata: Metadata) -> ImageFact:
     lines = [line for line in lines if line and not line.startswith("#")]
     joined = "\n".join(lines)
     # What Apptainer and SingularityCE write for an image of OCI (oci2sif, docker://).
-    if match := re.search(r"^OCI_ENTRYPOINT=(.*)$", joined, re.MULTILINE):
-        if match[1].strip("'\""):
-            how, why = "run", "the entrypoint gets the command as its arguments"
-        else:
-            how, why = "exec", "the image has no entrypoint"
+    entrypoint = re.search(r"^OCI_ENTRYPOINT=(.*)$", joined, re.MULTILINE)
+    if entrypoint and entrypoint[1].strip("'\""):
+        how, why = "run", "the entrypoint gets the command as its arguments"
+    elif entrypoint:
+        how, why = "exec", "the image has no entrypoint"
     elif not re.search(r"\$[@*]|\$\{[@*]", joined):
         how, why = "exec", "the runscript does not run what it is given"
     elif len(lines) > 1:

@@ -1,4 +1,4 @@
-"""By which signs an image shows its facts: records of ``facts.yaml`` and ``chain.yaml``."""
+"""By which signs an image shows its facts: the records of ``facts.yaml``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from envcfg.datafile import load_yaml, record
 from envcfg.image.record import version_number
 
-_PLUGINS = ("libnccl-net*", "librccl-net*")
 _NET = "ncclNetPlugin_v"
 
 
@@ -39,41 +38,35 @@ class LibrarySign(NamedTuple):
     in_chain: bool = False
 
 
-class LookedFor(NamedTuple):
-    """What a library looks for as plug-in, from a release on and before another."""
-
-    fact: str
-    stem: str
-    since: str = ""
-    before: str = ""
-
-
 class PluginSign(NamedTuple):
-    """How plug-ins of NCCL are called, where they lie and what they export."""
+    """How plug-ins of NCCL are called, where they lie and what they export.
+
+    *looked_for* says what each library looks for, from a release on and before another.
+    """
 
     names: tuple[str, ...]
-    looked_for: tuple[LookedFor, ...]
+    looked_for: tuple[Mapping[str, str], ...]
     folders: tuple[str, ...]
     strings: tuple[str, ...]
     symbols: str
 
 
-class Signs(NamedTuple):
-    """All of them.
+class BaseSign(NamedTuple):
+    """A path that images have which were made from one that is known by *name*."""
 
-    Attributes:
-        packages: for each fact the names of the Python packages that tell it.
-        providers: for each provider of libfabric what its functions begin with.
-        provider_files: where those with a file of their own lie.
-        sites: folders of Python packages that PATH need not lead to.
-        programs: that must be there.
-        variables: which variables of the image are worth a note.
-        labels: which labels state a fact.
-    """
+    path: str
+    name: str
+    source: str
+    date: str
+
+
+class Signs(NamedTuple):
+    """All of them; ``facts.yaml`` says what each is for."""
 
     texts: tuple[TextSign, ...]
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
+    bases: tuple[BaseSign, ...]
     packages: Mapping[str, tuple[str, ...]]
     providers: Mapping[str, str]
     provider_files: str
@@ -81,21 +74,21 @@ class Signs(NamedTuple):
     programs: tuple[str, ...]
     variables: str
     labels: str
+    interfaces: tuple[Mapping[str, Any], ...]
+    driver: tuple[str, ...]
+    drivers: Mapping[str, str]
+    plugin_files: tuple[str, ...]
 
 
 @cache
 def load_signs() -> Signs:
     """Return what ``facts.yaml`` says."""
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
-    plugins, providers = data["plugins"], data["providers"]
-    looked_for = tuple(record(LookedFor, each) for each in plugins["looked_for"])
     own = {
         "texts": tuple(record(TextSign, each) for each in data["texts"]),
+        "bases": tuple(record(BaseSign, each) for each in data["bases"]),
         "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
-        "plugins": record(PluginSign, {**plugins, "looked_for": looked_for}),
-        "packages": {each["fact"]: tuple(each["names"]) for each in data["packages"]},
-        "providers": providers["built_in"],
-        "provider_files": providers["files"],
+        "plugins": record(PluginSign, data["plugins"]),
     }
     return record(Signs, {**data, **own})
 
@@ -117,16 +110,14 @@ def interfaces_of(version: str) -> Interfaces | None:
     True
     """
     number = version_number(version)
-    known = [e for e in _data()["interfaces"] if number >= version_number(e["since"])]
-    if not number or not known:
-        return None
-    return Interfaces(known[-1]["oldest"], known[-1]["newest"], known[-1]["source"])
+    known = [e for e in load_signs().interfaces if number >= version_number(e["since"])]
+    return record(Interfaces, known[-1]) if number and known else None
 
 
 def is_plugin(path: str) -> bool:
     """Tell by the name of a file whether it is a plug-in for NCCL's network."""
     name = posixpath.basename(path)
-    return any(fnmatchcase(name, each) for each in _PLUGINS)
+    return any(fnmatchcase(name, each) for each in load_signs().plugin_files)
 
 
 def net_versions(symbols: Sequence[str]) -> list[int]:
@@ -140,9 +131,4 @@ def net_versions(symbols: Sequence[str]) -> list[int]:
 
 def is_of_driver(soname: str) -> bool:
     """Tell whether the runtime brings *soname* with the driver (``--nv``, ``--rocm``)."""
-    return any(fnmatchcase(soname, each) for each in _data()["driver"])
-
-
-@cache
-def _data() -> Any:  # noqa: ANN401  # our own file
-    return load_yaml(os.path.join(os.path.dirname(__file__), "chain.yaml"))
+    return any(fnmatchcase(soname, each) for each in load_signs().driver)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.image.communication import library_facts, plugin_facts, provider_facts
 from envcfg.image.environment import Variable, read_environment, start_fact
@@ -51,24 +52,24 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     index = LibraryIndex(tree, environ)
     python = find_python(tree, environ)
     sites = order_sites(tree, python, load_signs().sites)
-    counted = next((each for each in sites if _has_torch(tree, each)), None)
+    with_torch = [each for each in sites if tree.look(f"{each}/torch/version.py")]
+    counted = with_torch[0] if with_torch else None
     if counted:  # the libraries of this one are those that a job loads
         sites.sort(key=lambda each: each != counted)
     own = python.sites if python else ()
     standing = {site: _standing(site, own, counted) for site in sites}
     installed = [*_package_facts(tree, standing), *_text_facts(tree, standing)]
     said = said_by_torch(installed, counted)
-    facts = fitting(installed, said)
+    facts = []
     if python:
         why = "the PATH of the image finds it"
         why = f"{python.kind}; {why}" if python.kind else why
-        facts.insert(
-            0, ImageFact("python", python.version or "yes", python.path, why=why)
-        )
+        facts.append(ImageFact("python", python.version or "yes", python.path, why=why))
     signs = load_signs().libraries
     shared = [fact for sign in signs for fact in library_facts(index, sign, sites)]
     shared = fitting(shared, said)
     facts += [
+        *fitting(installed, said),
         *shared,
         *plugin_facts(index, environ, shared),
         *provider_facts(index, shared),
@@ -82,8 +83,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         libraries=tuple(_libraries(index, facts)),
         findings=(
             *remarks,
-            *_remarks([each for each in sites if _has_torch(tree, each)], facts),
-            *_variable_remarks(variables),
+            *_remarks(with_torch, {each.name for each in facts}, variables),
             *index.damaged,
         ),
     )
@@ -103,12 +103,14 @@ def unclear_facts(found: Inspection) -> set[str]:
 
     Which one a job activates is not in the image.
     """
-    chosen = found.taken().get("torch")
+    taken = found.taken()
+    chosen = taken.get("torch")
     if chosen is None or chosen.why != _ELSEWHERE:
         return set()
-    taken = found.taken()
-    sites = {_site(each) for each in found.facts if each.name == "torch"}
-    others = tuple(f"{site}/" for site in sites - {_site(chosen)})
+    everywhere = (each.evidence for each in found.facts if each.name == "torch")
+    sites = {each.rpartition("/torch")[0] for each in everywhere}
+    own = chosen.evidence.rpartition("/torch")[0]
+    others = tuple(f"{site}/" for site in sites - {own})
     return {
         each.name
         for each in found.facts
@@ -116,14 +118,6 @@ def unclear_facts(found: Inspection) -> set[str]:
         and each.evidence.startswith(others)
         and not agree(each.value, taken[each.name].value)
     }
-
-
-def _site(fact: ImageFact) -> str:
-    return fact.evidence.rpartition("/torch")[0]
-
-
-def _has_torch(tree: Tree, site: str) -> bool:
-    return tree.look(f"{site}/torch/version.py") is not None
 
 
 def _package_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact]:
@@ -140,11 +134,9 @@ def _package_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageF
 def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact]:
     for sign in load_signs().texts:
         for pattern in sign.paths:
-            places: dict[str, Standing]
-            if pattern.startswith("{site}"):
-                below = pattern.removeprefix("{site}")
-                places = {site + below: each for site, each in sites.items()}
-            else:
+            below = pattern.removeprefix("{site}")
+            places = {site + below: each for site, each in sites.items()}
+            if below == pattern:
                 places = dict.fromkeys(tree.glob(pattern), (True, ""))
             for path, (taken, why) in places.items():
                 text = tree.text(path, _LONGEST) or ""
@@ -155,7 +147,7 @@ def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact
 def _system_facts(
     tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
-    libc = index.loader.find("libc.so.6")
+    libc = index.find("libc.so.6")
     library = index.library(libc.path if libc else "/bin/sh")
     if library:
         yield ImageFact("architecture", library.machine, library.path)
@@ -173,90 +165,66 @@ def _system_facts(
 
 def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
     """Yield the facts in order; of each name the first that counts, then the others."""
-    order = {name: at for at, name in enumerate(_ORDER)}
-    last = {name: len(facts) + len(order) + at for at, name in enumerate(_LAST)}
     names = dict.fromkeys(each.name for each in facts)
-    for name in sorted(names, key=lambda n: order.get(n, last.get(n, len(order)))):
+    middle = [name for name in names if name not in (*_ORDER, *_LAST)]
+    for name in (*_ORDER, *middle, *_LAST):
+        if name not in names:
+            continue
         mine = [each for each in facts if each.name == name]
         mine.sort(key=lambda each: not each.taken)
         yield mine[0]
         seen = {(mine[0].value, tree.resolve(mine[0].evidence))}
         for each in mine[1:]:
             what = each.value, tree.resolve(each.evidence) or each.evidence
-            is_shorter = each.evidence == mine[0].evidence and agree(
-                each.value, mine[0].value
-            )
-            if what not in seen and not is_shorter:
-                seen.add(what)
-                why = (
-                    each.why if not each.taken else f"{mine[0].evidence} says it first"
-                )
-                yield each._replace(taken=False, why=why)
+            is_same_place = each.evidence == mine[0].evidence
+            if what in seen or (is_same_place and agree(each.value, mine[0].value)):
+                continue
+            seen.add(what)
+            why = f"{mine[0].evidence} says it first" if each.taken else each.why
+            yield each._replace(taken=False, why=why)
 
 
 def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Library]:
     """Yield those that the chain is made of, each once."""
     names = {sign.fact for sign in load_signs().libraries if sign.in_chain}
-    seen: set[str] = set()
-    for fact in facts:
-        if fact.name in {*names, "plugin", "interfaces"}:
-            library = index.library(fact.evidence)
-            if library and library.path not in seen:
-                seen.add(library.path)
-                yield library
+    names |= {"plugin", "interfaces"}
+    found = (index.library(each.evidence) for each in facts if each.name in names)
+    yield from {each.path: each for each in found if each}.values()
 
 
 def _with_labels(
     facts: list[ImageFact], metadata: Metadata
 ) -> tuple[list[ImageFact], list[Finding]]:
     """Add what labels state, where files do not say otherwise; remark on what is unread."""
-    msg, fix = (
-        "is not read, and may say otherwise",
-        "state with --fact what envcfg gets wrong",
-    )
     findings = [
-        Finding("image-part-unread", "warning", part, msg, fix)
-        for part in metadata.unread
+        finding_in("image", "image-part-unread", part) for part in metadata.unread
     ]
     for label, value in metadata.labels.items():
         match = re.fullmatch(load_signs().labels, label)
         if match is None or not re.fullmatch(r"\d+(\.\d+)*", value):
             continue
-        name, evidence = match["fact"], f"label {label}"
+        name = match["fact"]
         read = next((f for f in facts if f.name == name and f.taken), None)
         why = "the maker of the image says so"
-        facts.append(ImageFact(name, value, evidence, why=why))
+        facts.append(ImageFact(name, value, f"label {label}", why=why))
         if read and not agree(read.value, value):
-            msg = f"the label says {value}, and {read.evidence} says {read.value}"
-            fix = "what the files say counts; state another with --fact, or mend the label"
-            findings.append(Finding("image-label-wrong", "warning", label, msg, fix))
+            words = {"value": value, "evidence": read.evidence, "own": read.value}
+            findings.append(finding_in("image", "image-label-wrong", label, **words))
     return facts, findings
 
 
-def _remarks(places: Sequence[str], facts: Sequence[ImageFact]) -> Iterator[Finding]:
-    """Remark on PyTorch in several *places*, and on programs that envcfg's bash needs."""
+def _remarks(
+    places: Sequence[str], there: Iterable[str], variables: Mapping[str, Variable]
+) -> Iterator[Finding]:
+    """Remark on PyTorch in several *places*, programs, and variables by which jobs talk."""
     if len(places) > 1:
-        msg = f"is in {len(places)} places: {', '.join(places)}"
-        fix = f"{places[0]} counts; activate the one that is meant, or state it: --fact"
-        yield Finding("image-torch-twice", "note", "torch", msg, fix)
-    there = {each.name for each in facts}
+        words = {"count": len(places), "places": ", ".join(places), "first": places[0]}
+        yield finding_in("image", "image-torch-twice", "torch", **words)
     if "sh" not in there:
-        msg = "is not in the image; every rank starts by it"
-        fix = "add a shell to the image"
-        yield Finding("image-no-shell", "error", "/bin/sh", msg, fix)
+        yield finding_in("image", "image-no-shell", "/bin/sh")
     if "mkdir" not in there:
-        msg = "is not in the image; node-local caches need it"
-        fix = "add coreutils or busybox"
-        yield Finding("image-no-mkdir", "warning", "mkdir", msg, fix)
-
-
-def _variable_remarks(variables: Mapping[str, Variable]) -> Iterator[Finding]:
-    """Remark on variables by which jobs talk, where the image sets them."""
-    pattern = re.compile(load_signs().variables)
-    for name, each in sorted(variables.items()):
-        if pattern.fullmatch(name):
-            msg = f"the image sets it to {each.value[:120]!r} ({each.evidence})"
-            why = (
-                "what the profile or --set says of it wins, as ranks set it themselves"
-            )
-            yield Finding("image-sets-variable", "note", name, msg, why=why)
+        yield finding_in("image", "image-no-mkdir", "mkdir")
+    for name, (value, evidence) in sorted(variables.items()):
+        if re.fullmatch(load_signs().variables, name):
+            words = {"value": repr(value[:120]), "evidence": evidence}
+            yield finding_in("image", "image-sets-variable", name, **words)

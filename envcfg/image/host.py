@@ -22,14 +22,6 @@ SCHEMA_VERSION = 1
 _MOST = 2000  # libraries of one host
 _LONGEST = 4096  # characters of a text
 _MOST_TEXTS = 1000  # in a list
-# Drivers, and the file in which the kernel says their version; read on this machine alone.
-_DRIVERS = {
-    "nvidia": "/sys/module/nvidia/version",
-    "amdgpu": "/sys/module/amdgpu/version",
-    "cxi": "/sys/module/cxi_ss1/version",
-    "mlx5": "/sys/module/mlx5_core/version",
-    "efa": "/sys/module/efa/version",
-}
 
 
 class Host(NamedTuple):
@@ -70,7 +62,7 @@ def read_host(root: str = "/") -> Host:
             other = f"{own.rpartition('/')[0]}/{name}"
             if name and "/" not in name and tree.resolve(other) == own:
                 links[other] = own
-        if (found := index.loader.find(link.asked)) and found.path != own:
+        if (found := index.find(link.asked)) and found.path != own:
             links[found.path] = own
     machine = os.uname()
     return Host(
@@ -78,7 +70,7 @@ def read_host(root: str = "/") -> Host:
         architecture=machine.machine,
         drivers={
             name: text
-            for name, path in _DRIVERS.items()
+            for name, path in load_signs().drivers.items()
             for text in [(tree.text(path, 200) or "").strip()]
             if re.fullmatch(r"[\w.+~-]{1,60}", text)
         },
@@ -96,10 +88,8 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
     """
     facts: list[ImageFact] = []
     starts: dict[str, str] = {}
-    for sign in load_signs().libraries:
-        if not sign.in_chain:
-            continue
-        paths = [found.path] if (found := index.loader.find(sign.soname)) else []
+    for sign in (each for each in load_signs().libraries if each.in_chain):
+        paths = [found.path] if (found := index.find(sign.soname)) else []
         for pattern in sign.also:
             paths += index.glob(pattern, [])
         for path in dict.fromkeys(paths):
@@ -140,16 +130,14 @@ class _NoHostError(ValueError):
 
 
 def _host(found: object) -> Host:
-    data = _object(found, "the file")
+    data = _checked(found, dict, _MOST, "the file is no object of a host")
     if data.get("schema_version") != SCHEMA_VERSION:
-        msg = f"schema_version is not {SCHEMA_VERSION}"
-        raise _NoHostError(msg)
+        raise _NoHostError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
     host: Host = _read(Host, data, "the file")
     own = (each.path for each in host.libraries)
     for path in chain(own, host.links, host.links.values()):
         if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
-            msg = f"{path[:80]!r} is no path"
-            raise _NoHostError(msg)
+            raise _NoHostError(f"{path[:80]!r} is no path")  # noqa: EM102
     return host
 
 
@@ -164,11 +152,12 @@ def _read(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  # of th
         most = _MOST_TEXTS if inner[0] is str else _MOST
         each_of = _checked(value, list, most, f"{where} is no list of a host")
         return tuple(_read(inner[0], each, where) for each in each_of)
-    data = _object(value, where)
+    data = _checked(value, dict, _MOST, f"{where} is no object of a host")
     if inner:
-        return {
-            _read(str, k, where): _read(inner[1], v, where) for k, v in data.items()
-        }
+        pairs = (
+            (_read(str, k, where), _read(inner[1], v, where)) for k, v in data.items()
+        )
+        return dict(pairs)
     fields = get_type_hints(kind).items()
     return kind(**{name: _read(hint, data.get(name), name) for name, hint in fields})
 
@@ -178,7 +167,3 @@ def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
     if not isinstance(value, kind) or len(value) > most:
         raise _NoHostError(problem)
     return value
-
-
-def _object(value: object, where: str) -> dict[str, Any]:
-    return _checked(value, dict, _MOST, f"{where} is no object of a host")

@@ -2,84 +2,26 @@
 
 from __future__ import annotations
 
-import abc
-import os
 import posixpath
-import stat
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO, NamedTuple
+from io import BufferedReader
+from typing import NamedTuple
 
 from envcfg.image.record import Library
-from envcfg.image.tree import Entry, FolderTree, Tree
+from envcfg.image.tree import Entry, Tree
 
 _WHITEOUT = ".wh."  # a file .wh.NAME hides NAME of the layers below
 _OPAQUE = ".wh..wh..opq"  # a folder that holds it hides all of them
-# The same, as overlayfs and fuse-overlayfs write it.
-OPAQUE_ATTRIBUTES = (
-    "trusted.overlay.opaque",
-    "user.overlay.opaque",
-    "user.fuseoverlayfs.opaque",
-)
 _FOLDER = Entry("folder")
-
-
-class Layer(Tree):
-    """A tree that can hide what stands below it in other layers."""
-
-    @abc.abstractmethod
-    def is_whiteout(self, path: str) -> bool:
-        """Return whether *path* is a device 0/0: as overlayfs marks what is removed."""
-
-    @abc.abstractmethod
-    def has_opaque_mark(self, path: str) -> bool:
-        """Return whether an attribute of the folder *path* hides those below it."""
-
-    def hides(self, path: str) -> bool:
-        """Return whether a file says that *path* is removed, as archives of layers do.
-
-        It counts for the layers below: what this one has itself under the name is there.
-        """
-        folder, name = posixpath.split(path)
-        return self.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
-
-    def is_opaque(self, path: str) -> bool:
-        """Return whether the folder *path* hides the same folder of layers below."""
-        mark = posixpath.join(path, _OPAQUE)
-        return self.has_opaque_mark(path) or self.entry(mark) is not None
-
-
-class FolderLayer(FolderTree, Layer):
-    """A layer that lies unpacked in a folder."""
-
-    def is_whiteout(self, path: str) -> bool:
-        """See ``Layer``."""
-        try:
-            status = os.lstat(self._root + path)
-        except OSError:
-            return False
-        return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
-
-    def has_opaque_mark(self, path: str) -> bool:
-        """See ``Layer``."""
-        here = self._root + path
-        try:
-            names = os.listxattr(here, follow_symlinks=False)
-            return any(
-                os.getxattr(here, name, follow_symlinks=False) == b"y"
-                for name in OPAQUE_ATTRIBUTES
-                if name in names
-            )
-        except (OSError, ValueError):
-            return False
 
 
 class LayeredTree(Tree):
     """What a container sees of layers that lie over each other."""
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[Tree]) -> None:
         """Read *layers*, the uppermost first."""
         self._layers = tuple(layers)
-        self._seen: dict[str, tuple[Layer, ...]] = {}
+        self._seen: dict[str, tuple[Tree, ...]] = {}
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
@@ -100,14 +42,14 @@ class LayeredTree(Tree):
             hidden |= gone | {mark[len(_WHITEOUT) :] for mark in marks}
         return sorted(names)
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
         found = self._find(path)
         if found is None:
             raise FileNotFoundError(path)
         return found[0].open_entry(path)
 
-    def _find(self, path: str) -> tuple[Layer, Entry] | None:
+    def _find(self, path: str) -> tuple[Tree, Entry] | None:
         """Return the uppermost layer that says what *path* is."""
         folder = posixpath.dirname(path)
         for layer in self._layers if path == "/" else self._folders(folder):
@@ -115,30 +57,37 @@ class LayeredTree(Tree):
                 return None
             if (entry := layer.entry(path)) is not None:
                 return layer, entry
-            if layer.hides(path):
+            if _hides(layer, path):
                 return None
         return None
 
-    def _folders(self, path: str) -> tuple[Layer, ...]:
+    def _folders(self, path: str) -> tuple[Tree, ...]:
         """Return the layers that have a part in the folder *path*, uppermost first."""
         if path not in self._seen:
+            found = []
             above = posixpath.dirname(path)
-            layers = self._layers if path == "/" else self._folders(above)
-            self._seen[path] = _merged(layers, path)
+            for layer in self._layers if path == "/" else self._folders(above):
+                entry = layer.entry(path)
+                if entry is not None:
+                    if entry.kind != "folder":
+                        break
+                    found.append(layer)
+                mark = posixpath.join(path, _OPAQUE)
+                if _hides(layer, path) or (
+                    entry and (layer.has_opaque_mark(path) or layer.entry(mark))
+                ):
+                    break
+            self._seen[path] = tuple(found)
         return self._seen[path]
 
 
-def _merged(layers: Sequence[Layer], path: str) -> tuple[Layer, ...]:
-    found = []
-    for layer in layers:
-        entry = layer.entry(path)
-        if entry is not None and entry.kind != "folder":
-            break
-        if entry is not None:
-            found.append(layer)
-        if layer.hides(path) or (entry is not None and layer.is_opaque(path)):
-            break
-    return tuple(found)
+def _hides(layer: Tree, path: str) -> bool:
+    """Return whether a file says that *path* is removed, as archives of layers do.
+
+    It counts for the layers below: what this one has itself under the name is there.
+    """
+    folder, name = posixpath.split(path)
+    return layer.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
 
 
 class Mount(NamedTuple):
@@ -183,7 +132,7 @@ class RecordedTree(Tree):
         """See ``Tree``."""
         return sorted(self._names.get(path, ()))
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``; only the record of a file is here."""
         msg = f"{path} was recorded on another machine, and is not here"
         raise OSError(msg)
@@ -196,9 +145,7 @@ class Overlay(Tree):
         """Lay *mounts* of *host* over *image*; those whose source is absent are not."""
         self._image, self._host = image, host
         real = [(host.resolve(each.source), each.target.rstrip("/")) for each in mounts]
-        self._layers = [(each, target) for each, target in real if each and target][
-            ::-1
-        ]
+        self._layers = [(at, target) for at, target in reversed(real) if at and target]
         self._above = {
             parent for _, target in self._layers for parent in _parents(target)
         }
@@ -231,11 +178,10 @@ class Overlay(Tree):
         names = set(self._image.children(path) if own and own.kind == "folder" else ())
         for target in (*self._above, *(target for _, target in self._layers)):
             folder, name = posixpath.split(target)
-            if folder == path and name:
-                names.add(name)
+            names |= {name} if folder == path and name else set()
         return sorted(names)
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
         if (here := self.on_host(path)) is not None:
             return self._host.open_entry(here)

@@ -6,8 +6,10 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.image.elf import ElfError, find_words, read_library
 from envcfg.image.environment import folders_of
@@ -37,27 +39,29 @@ class Found(NamedTuple):
     why: str
 
 
-class Loader:
-    """The search of one image under one environment."""
+class LibraryIndex:
+    """The libraries of one image, as the loader finds them under one environment.
+
+    Attributes:
+        tree: the image.
+        preloaded: what ``LD_PRELOAD`` names.
+        damaged: libraries that could not be read.
+    """
 
     def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
-        """Read what is the same for every library.
-
-        Args:
-            tree: the image.
-            environ: of the program: ``LD_LIBRARY_PATH`` and ``LD_PRELOAD`` count.
-        """
-        self._tree = tree
+        """Look at nothing yet but what the loader reads: *environ* is the program's."""
+        self.tree = tree
         self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
-        self.library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
-        self.defaults: tuple[str, ...] = _OTHERS
+        self._library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
+        self._defaults: tuple[str, ...] = _OTHERS
         for triplet in _TRIPLETS:
-            if tree.look(f"/usr/lib/{triplet}/libc.so.6") or tree.look(
-                f"/lib/{triplet}/libc.so.6"
-            ):
-                self.defaults = tuple(each.format(triplet) for each in _DEBIAN)
+            if any(tree.look(f"{each}/{triplet}/libc.so.6") for each in _SYSTEM):
+                self._defaults = tuple(each.format(triplet) for each in _DEBIAN)
                 break
-        self.cache = read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
+        self._cache = _read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
+        self.damaged: list[Finding] = []
+        self._libraries: dict[str, Library | None] = {}
+        self._packages: dict[str, str] | None = None
 
     def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
         """Return the file that is loaded for *soname*; None where there is none.
@@ -67,7 +71,7 @@ class Loader:
             wanted_by: the library that needs it; None: the program itself.
         """
         for path, why in self._places(soname, wanted_by):
-            entry = self._tree.look(path)
+            entry = self.tree.look(path)
             if entry and entry.kind == "file":
                 return Found(path, why)
         return None
@@ -76,72 +80,22 @@ class Loader:
         for path in self.preloaded:
             if posixpath.basename(path) == soname:
                 yield path, "LD_PRELOAD of the image"
-        own = [] if by is None else list(own_folders(by))
-        if by is not None and by.is_rpath:
-            for folder in own:
-                yield f"{folder}/{soname}", f"RPATH of {by.path}"
-        for folder in self.library_path:
-            yield f"{folder}/{soname}", "LD_LIBRARY_PATH of the image"
-        if by is not None and not by.is_rpath:
-            for folder in own:
-                yield f"{folder}/{soname}", f"RUNPATH of {by.path}"
-        for path in self.cache.get(soname, ()):
+        places = [(self._library_path, "LD_LIBRARY_PATH of the image")]
+        if by is not None:
+            kind, at = ("RPATH", 0) if by.is_rpath else ("RUNPATH", 1)
+            places.insert(at, (list(_own_folders(by)), f"{kind} of {by.path}"))
+        for folders, why in places:
+            yield from ((f"{folder}/{soname}", why) for folder in folders)
+        for path in self._cache.get(soname, ()):
             yield path, "/etc/ld.so.cache"
-        for folder in self.defaults:
+        for folder in self._defaults:
             yield f"{folder}/{soname}", "default folder of the loader"
 
     def folders(self) -> list[str]:
         """Return the folders in which libraries lie, for every program of the image."""
-        cached = (
-            posixpath.dirname(each) for all_ in self.cache.values() for each in all_
-        )
-        every = dict.fromkeys((*self.library_path, *cached, *self.defaults))
+        cached = map(posixpath.dirname, chain.from_iterable(self._cache.values()))
+        every = dict.fromkeys((*self._library_path, *cached, *self._defaults))
         return list(every)[:_MOST_FOLDERS]
-
-
-def own_folders(library: Library) -> Iterator[str]:
-    """Yield the folders that *library* itself names, ``$ORIGIN`` filled in."""
-    origin = posixpath.dirname(library.path)
-    for each in library.runpath:
-        folder = each.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
-        if folder.startswith("/"):
-            yield posixpath.normpath(folder)
-
-
-def read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
-    """Return the paths of each soname in an ``ld.so.cache``; nothing of a damaged one.
-
-    Source: glibc, ``sysdeps/generic/dl-cache.h`` (``struct cache_file_new``), 2.32.
-    """
-    start = data.find(_MAGIC)
-    if start < 0 or len(data) < start + _HEADER:
-        return {}
-    (count,) = struct.unpack_from("<I", data, start + len(_MAGIC))
-    table = data[start + _HEADER : start + _HEADER + count * _ENTRY]
-    table = table[: len(table) - len(table) % _ENTRY]
-    found: dict[str, list[str]] = {}
-    for _, key, value, _, _ in struct.iter_unpack("<iIIIQ", table):
-        soname, path = _text(data, start + key), _text(data, start + value)
-        if soname and path.startswith("/"):
-            found.setdefault(soname, []).append(path)
-    return {soname: tuple(dict.fromkeys(paths)) for soname, paths in found.items()}
-
-
-def _text(data: bytes, at: int) -> str:
-    end = data.find(b"\0", at, at + 4096)
-    return data[at:end].decode("utf-8", "replace") if end > at else ""
-
-
-class LibraryIndex:
-    """The libraries of *tree*, as a program with *environ* finds them."""
-
-    def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
-        """Look at nothing yet but what the loader reads."""
-        self.tree = tree
-        self.loader = Loader(tree, environ)
-        self.damaged: list[Finding] = []
-        self._libraries: dict[str, Library | None] = {}
-        self._packages: dict[str, str] | None = None
 
     def library(self, path: str) -> Library | None:
         """Return what the file at *path* says; None where it is no ELF file."""
@@ -211,23 +165,54 @@ class LibraryIndex:
             yield from self.tree.glob(pattern)
             return
         start, _, inside = pattern.partition("}")
-        for folder in self.loader.folders() if start == "{lib" else list(sites):
+        for folder in self.folders() if start == "{lib" else list(sites):
             # The folder's own name may hold a sign of patterns: it is no pattern.
             yield from self.tree.glob(inside, below=folder, hidden=True)
 
     def _dpkg(self) -> dict[str, str]:
         if self._packages is None:
-            self._packages = {}
-            name = ""
+            self._packages, name = {}, ""
             for line in (self.tree.text(_DPKG, _MOST_DPKG) or "").splitlines():
                 key, _, value = line.partition(": ")
-                if key == "Package":
-                    name = value
-                elif key == "Version" and name:
+                name = value if key == "Package" else name
+                if key == "Version" and name:
                     self._packages[name] = value
         return self._packages
 
     def _note(self, path: str, err: ElfError) -> None:
-        found = Finding("image-library-damaged", "note", path, f"cannot be read: {err}")
+        found = finding_in("image", "image-library-damaged", path, problem=err)
         if found not in self.damaged:
             self.damaged.append(found)
+
+
+def _own_folders(library: Library) -> Iterator[str]:
+    """Yield the folders that *library* itself names, ``$ORIGIN`` filled in."""
+    origin = posixpath.dirname(library.path)
+    for each in library.runpath:
+        folder = each.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+        if folder.startswith("/"):
+            yield posixpath.normpath(folder)
+
+
+def _read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
+    """Return the paths of each soname in an ``ld.so.cache``; nothing of a damaged one.
+
+    Source: glibc, ``sysdeps/generic/dl-cache.h`` (``struct cache_file_new``), 2.32.
+    """
+    start = data.find(_MAGIC)
+    if start < 0 or len(data) < start + _HEADER:
+        return {}
+    (count,) = struct.unpack_from("<I", data, start + len(_MAGIC))
+    table = data[start + _HEADER : start + _HEADER + count * _ENTRY]
+    table = table[: len(table) - len(table) % _ENTRY]
+    found: dict[str, list[str]] = {}
+    for _, key, value, _, _ in struct.iter_unpack("<iIIIQ", table):
+        soname, path = _text(data, start + key), _text(data, start + value)
+        if soname and path.startswith("/"):
+            found.setdefault(soname, []).append(path)
+    return {soname: tuple(dict.fromkeys(paths)) for soname, paths in found.items()}
+
+
+def _text(data: bytes, at: int) -> str:
+    end = data.find(b"\0", at, at + 4096)
+    return data[at:end].decode("utf-8", "replace") if end > at else ""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from envcfg.image.fact_patterns import load_signs
 from envcfg.image.record import Metadata
 from envcfg.image.tree import Tree
 
@@ -106,13 +107,12 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
 
 def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return the images that this one was made from, the nearest first, each once."""
-    numbered = (
-        (int(digits[0]) if (digits := re.search(r"\d{1,6}$", path)) else -1, path)
-        for path in tree.glob(_HISTORY)
-    )
-    history = sorted(numbered, key=lambda each: each[0], reverse=True)
-    paths = (_NOW, *(path for _, path in history[:_MOST]))
+    numbered = {path: re.search(r"\d{1,6}$", path) for path in tree.glob(_HISTORY)}
+    numbers = {path: int(each[0]) if each else -1 for path, each in numbered.items()}
+    history = sorted(numbers, key=lambda each: numbers[each], reverse=True)
+    paths = (_NOW, *history[:_MOST])
     found = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
     named = (labels[name] for name in _BASE_LABELS if labels.get(name))
-    bases = (*named, *(each[1].rstrip() for each in found if each))
+    signs = (each.name for each in load_signs().bases if tree.entry(each.path))
+    bases = (*named, *(each[1].rstrip() for each in found if each), *signs)
     return tuple(dict.fromkeys(bases))[:_MOST]

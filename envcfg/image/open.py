@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from envcfg.datafile import load_yaml
 from envcfg.errors import ImageError
-from envcfg.image import sif, unsupported_formats
+from envcfg.image import sif
 from envcfg.image.blocks import MAGIC as SQUASHFS
 from envcfg.image.bounded_file import BoundedFile, FormError
 from envcfg.image.metadata import complete, parse_object, variables, words
@@ -21,6 +23,13 @@ from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
 _READ = "can you read it?"
 _SUFFIXES = (".sif", ".simg", ".img", ".sqfs", ".sqsh", ".squashfs", ".tar")
 _LAUNCH = b"#!/usr/bin/env run-singularity\n"  # before the squashfs of Singularity 2
+_HEAD = 2048  # bytes that tell what a file is
+_TAR_AT, _TAR = 257, b"ustar"
+_MOST_MEMBERS = 500  # of an archive that is looked through
+_BY_ENROOT = ("dockerd", "podman")  # schemes that no other program fetches
+_REFERENCES = re.compile(
+    "docker-archive|oci-archive|oci|docker-daemon|containers-storage"
+)
 
 
 @contextmanager
@@ -79,8 +88,9 @@ def _open(name: str, program: str | None, stack: ExitStack) -> tuple[Tree, Metad
     if stat.S_ISDIR(status.st_mode):
         return _open_folder(name, puller)
     if not stat.S_ISREG(status.st_mode):
-        what = unsupported_formats.special(status.st_mode)
-        raise FormError(f"{what}, not an image", "give a file or a folder")  # noqa: EM102
+        known = _unsupported()["special"]
+        kind = known.get(f"{stat.S_IFMT(status.st_mode):o}", "no file")
+        raise FormError(f"{kind}, not an image", "give a file or a folder")  # noqa: EM102
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     stack.callback(os.close, descriptor)
     return _open_file(name, program, descriptor)
@@ -90,7 +100,7 @@ def _open_file(
     name: str, program: str | None, descriptor: int
 ) -> tuple[Tree, Metadata]:
     file = BoundedFile(descriptor)
-    head = file.read_at(0, min(file.size, unsupported_formats.HEAD))
+    head = file.read_at(0, min(file.size, _HEAD))
     if head.startswith(sif.MAGIC, sif.MAGIC_AT):
         try:
             return sif.read_sif(file)
@@ -102,17 +112,24 @@ def _open_file(
             if (metadata := inspect_by_runtime(name, program)) is None:
                 raise
             return ClosedTree(err), metadata._replace(unread=(str(err),))
-    if head.startswith(SQUASHFS):
-        return SquashTree(file), Metadata("squashfs")
-    if head.startswith(_LAUNCH + SQUASHFS):
-        start = len(_LAUNCH)
+    start = len(_LAUNCH) if head.startswith(_LAUNCH) else 0
+    if head.startswith(SQUASHFS, start):
         return SquashTree(file.part(start, file.size - start)), Metadata("squashfs")
-    raise unsupported_formats.recognise(descriptor, head, name, program or "apptainer")
+    raise _recognise(descriptor, head, name, program or "apptainer")
 
 
 def _open_name(name: str, puller: str, stack: ExitStack) -> tuple[Tree, Metadata]:
-    if (found := unsupported_formats.reference(name, puller)) is not None:
-        raise found
+    """Open an image in a store of Podman; what is a URI nothing here fetches."""
+    scheme, colon, rest = name.partition(":")
+    made, file = f"{puller} pull image.sif {name}", "image.sif"
+    if scheme in _BY_ENROOT:
+        made, file = f"enroot import -o image.sqsh {name}", "image.sqsh"
+    hint = f"fetch it: {made}, then give {file}"
+    is_archive = colon and _REFERENCES.fullmatch(scheme)
+    if is_archive:
+        hint = f"make one: {puller} build image.sif {name}, then give image.sif"
+    if is_archive or rest.startswith("//"):
+        raise FormError("a reference, not a file", hint)  # noqa: EM101
     if not name or name.startswith(("/", ".", "~")) or name.endswith(_SUFFIXES):
         raise FormError("no such file or folder", "look at the path with ls")  # noqa: EM101
     stored = open_stored_image(name, stack)
@@ -120,8 +137,7 @@ def _open_name(name: str, puller: str, stack: ExitStack) -> tuple[Tree, Metadata
         return stored
     looked = ", ".join(stores()) or "there is none"
     msg = f"no such file, and no such image in the stores of Podman ({looked})"
-    hint = f"give a path, or fetch it: podman pull {name}"
-    raise FormError(msg, hint)
+    raise FormError(msg, f"give a path, or fetch it: podman pull {name}")
 
 
 def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
@@ -142,3 +158,51 @@ def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
         metadata = Metadata("folder", environment=environment, starts=starts)
         return FolderTree(os.path.join(name, "rootfs")), metadata
     return FolderTree(name), Metadata("folder")
+
+
+def _unsupported() -> Any:  # noqa: ANN401  # our own file
+    here = os.path.dirname(__file__)
+    return load_yaml(os.path.join(here, "unsupported_formats.yaml"))
+
+
+def _recognise(descriptor: int, head: bytes, path: str, program: str) -> FormError:
+    """Return what the file *path*, which begins with *head*, is instead of an image."""
+    if not head:
+        return FormError("an empty file", "build or copy it once more")
+    known = _unsupported()
+    for each in known["files"]:
+        if head.startswith(each["magic"].encode("latin-1"), each.get("at", 0)):
+            return FormError(each["what"], each.get("hint", known["any"]))
+    if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        return _archive(descriptor, path, program)
+    if not set(head) & set(range(9)):
+        return FormError("a text", known["any"])
+    return FormError("no image of a form that is known", known["any"])
+
+
+def _archive(descriptor: int, path: str, program: str) -> FormError:
+    names = set(_members(descriptor))
+    if "oci-layout" in names:
+        scheme, of = "oci-archive", "an OCI image"
+    elif "manifest.json" in names:
+        scheme, of = "docker-archive", "docker save"
+    else:
+        return FormError("a tar archive", "unpack it, and give the folder")
+    made = f"make an image of it: {program} build image.sif {scheme}:{path}"
+    hint = f"{made}, or podman load -i {path}, and give its name"
+    return FormError(f"an archive of {of} ({scheme})", hint)
+
+
+def _members(descriptor: int) -> Iterator[str]:
+    """Yield the names in a tar archive, going from header to header."""
+    at = 0
+    for _ in range(_MOST_MEMBERS):
+        header = os.pread(descriptor, 512, at)
+        size = header[124:136].rstrip(b"\0 ")
+        if len(header) < 512 or not size.isdigit():
+            return
+        yield header[:100].rstrip(b"\0").decode(errors="replace").removeprefix("./")
+        try:
+            at += 512 + -(-int(size, 8) // 512) * 512
+        except ValueError:
+            return

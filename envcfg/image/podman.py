@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from typing import Any
 
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
-from envcfg.image.layers import FolderLayer, Layer, LayeredTree
+from envcfg.image.layers import LayeredTree
 from envcfg.image.metadata import read_config, words
 from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
-from envcfg.image.tree import MOST_BYTES, Tree
+from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
 
 _DRIVERS = ("overlay", "vfs")
 _SYSTEM = ("/etc/containers/storage.conf", "/usr/share/containers/storage.conf")
@@ -57,9 +57,8 @@ def _configured(path: str) -> list[str]:
     more = r"^\s*additionalimagestores\s*=\s*\[([^\]]*)\]"
     for inside in re.findall(more, text, re.MULTILINE):
         found += re.findall(r'"([^"\n]+)"', re.sub(r"(?m)^\s*#.*", "", inside))
-    return [
-        os.path.expandvars(each.replace("$UID", str(os.getuid()))) for each in found
-    ]
+    own = str(os.getuid())
+    return [os.path.expandvars(each.replace("$UID", own)) for each in found]
 
 
 def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | None:
@@ -108,30 +107,27 @@ def _named(images: list[dict[str, Any]], name: str) -> Mapping[str, Any] | None:
             if prefix + full in words(image.get("names")):
                 return image
     short = name.removeprefix("sha256:")
-    if len(short) < _SHORTEST_ID:
-        return None
-    return next((each for each in images if each["id"].startswith(short)), None)
+    same = (each for each in images if each["id"].startswith(short))
+    return next(same, None) if len(short) >= _SHORTEST_ID else None
 
 
 def _tree(store: str, driver: str, top: str, stack: ExitStack) -> Tree:
     chain = list(_chain(store, driver, top))
     if driver == "vfs":  # each layer is the whole
-        return FolderLayer(f"{store}/vfs/dir/{chain[0]}")
+        return FolderTree(f"{store}/vfs/dir/{chain[0]}")
     squashed = _squashed(store, chain[0])
     if squashed is not None:
         descriptor = os.open(squashed, os.O_RDONLY | os.O_CLOEXEC)
         stack.callback(os.close, descriptor)
         return SquashTree(BoundedFile(descriptor))
-    layers: list[Layer] = []
-    for layer in chain:
-        folder = f"{store}/overlay/{layer}/diff"
+    folders = [f"{store}/overlay/{layer}/diff" for layer in chain]
+    for folder in folders:
         if not os.path.isdir(folder):
             refuse(f"its layer {folder} is not there")
         if not os.access(folder, os.R_OK | os.X_OK):
             hint = "run envcfg as the one to whom the store belongs"
             raise FormError(f"its layer {folder} is not ours to read", hint)  # noqa: EM102
-        layers.append(FolderLayer(folder))
-    return LayeredTree(layers)
+    return LayeredTree([FolderTree(each) for each in folders])
 
 
 def _chain(store: str, driver: str, top: str) -> Iterator[str]:
@@ -141,13 +137,11 @@ def _chain(store: str, driver: str, top: str) -> Iterator[str]:
         for name in ("layers.json", "volatile-layers.json")
         for each in _list(f"{store}/{driver}-layers/{name}")
     }
-    layer = top
     for _ in range(_MOST_LAYERS):
-        if layer not in layers:
-            refuse(f"the store {store} does not know its layer {layer}")
-        yield layer
-        layer = str(layers[layer].get("parent") or "")
-        if not layer:
+        if top not in layers:
+            refuse(f"the store {store} does not know its layer {top}")
+        yield top
+        if not (top := str(layers[top].get("parent") or "")):
             return
     refuse(f"more than {_MOST_LAYERS} layers, or a circle of them")
 

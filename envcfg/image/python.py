@@ -20,8 +20,7 @@ _SITES = (
     "{prefix}/lib/python3/dist-packages",
 )
 # What a PyTorch that is made for one kind of GPU does not load, and what it says itself.
-_OTHER_KIND = {"rocm": ("cuda", "nccl"), "cuda": ("rocm", "rccl")}
-_SPELT = {"rocm": "ROCm", "cuda": "CUDA"}
+_OTHER_KIND = {"rocm": ("ROCm", "cuda", "nccl"), "cuda": ("CUDA", "rocm", "rccl")}
 _OWN = ("torch", "cuda")
 
 
@@ -61,20 +60,25 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
     text = tree.text(f"{prefix}/pyvenv.cfg", 1 << 16) or ""
     pairs = (line.partition("=") for line in text.splitlines())
     settings = {name.strip(): value.strip() for name, equals, value in pairs if equals}
+    home = ""
     if settings:
-        version = settings.get("version", settings.get("version_info", ""))
-        version = ".".join(version.split(".")[:2]) or _version_of(tree, prefix)
-        sites = [*own, *_sites(tree, prefix, version)]
-        home = settings.get("home", "")
-        if settings.get("include-system-site-packages", "") == "true" and home:
-            sites += _sites(tree, posixpath.dirname(home.rstrip("/")), version)
-        return Python(path, version, "venv", tuple(dict.fromkeys(sites)))
-    real = tree.resolve(path) or path
-    prefix = posixpath.dirname(posixpath.dirname(real))
-    match = re.search(r"python(\d+\.\d+)[a-z]*$", real)
-    version = match[1] if match else _version_of(tree, prefix)
-    kind = "conda" if tree.look(f"{prefix}/conda-meta") else ""
+        kind, version = (
+            "venv",
+            settings.get("version", settings.get("version_info", "")),
+        )
+        version = ".".join(version.split(".")[:2])
+        if settings.get("include-system-site-packages") == "true":
+            home = settings.get("home", "")
+    else:
+        real = tree.resolve(path) or path
+        prefix = posixpath.dirname(posixpath.dirname(real))
+        match = re.search(r"python(\d+\.\d+)[a-z]*$", real)
+        version = match[1] if match else ""
+        kind = "conda" if tree.look(f"{prefix}/conda-meta") else ""
+    version = version or _version_of(tree, prefix)
     found = [*own, *_sites(tree, prefix, version)]
+    if home:
+        found += _sites(tree, posixpath.dirname(home.rstrip("/")), version)
     return Python(path, version, kind, tuple(dict.fromkeys(found)))
 
 
@@ -142,22 +146,15 @@ def fitting(facts: Sequence[ImageFact], said: Mapping[str, str]) -> list[ImageFa
         facts: of packages, texts or libraries.
         said: what PyTorch says of itself.
     """
+    found = list(facts)
     kinds = said.keys() & _OTHER_KIND.keys()
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    others = _OTHER_KIND.get(kind, ())
-    found = [
-        each._replace(taken=False, why=f"PyTorch is made for {_SPELT[kind]}")
-        if each.name in others
-        else each
-        for each in facts
-    ]
-    found.sort(
-        key=lambda each: (
-            each.name in _OWN
-            and each.name in said
-            and not agree(said[each.name], each.value)
-        )
-    )
+    if len(kinds) == 1:
+        spelt, *others = _OTHER_KIND[kinds.pop()]
+        why = f"PyTorch is made for {spelt}"
+        left = (each._replace(taken=False, why=why) for each in facts)
+        found = [b if a.name in others else a for a, b in zip(facts, left, strict=True)]
+    own = {name: said[name] for name in _OWN if name in said}
+    found.sort(key=lambda e: e.name in own and not agree(own[e.name], e.value))
     return found
 
 
@@ -168,15 +165,8 @@ def prefer_wheel(
     libraries = tree.names(f"{counted}/torch/lib") if counted else []
     if not any(each.startswith("libamdhip64.so") for each in libraries):
         return facts
+    own = f"{counted}/"
+    mine = [e for e in facts if e.name == "rocm" and e.evidence.startswith(own)]
+    left = [each for each in facts if each not in mine]
     why = "PyTorch brings its own ROCm, and loads that"
-    mine = [
-        each._replace(why=why)
-        for each in facts
-        if each.name == "rocm" and each.evidence.startswith(f"{counted}/")
-    ]
-    left = [
-        each
-        for each in facts
-        if each.name != "rocm" or each._replace(why=why) not in mine
-    ]
-    return [*mine, *left]
+    return [*(each._replace(why=why) for each in mine), *left]

@@ -67,8 +67,7 @@ def inspect_by_runtime(
                 found = parse_object(told.read(MOST_BYTES))
         except OSError:
             return None
-    attributes = found.get("attributes")
-    if not isinstance(attributes, dict):
+    if not isinstance(attributes := found.get("attributes"), dict):
         return None
     labels = texts(attributes.get("labels"))
     return Metadata("sif", machine(labels.get(BUILD_ARCHITECTURE, "")), labels)

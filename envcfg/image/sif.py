@@ -69,8 +69,7 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     if any(part.kind == _OCI_INDEX for part in parts):
         return _read_oci(parts)
     labels: dict[str, str] = {}
-    unread = []
-    root = None
+    unread, root = [], None
     for part in parts:
         if part.kind == _LABELS and part.file.size <= MOST_BYTES:
             data = part.file.read_at(0, part.file.size)
@@ -90,10 +89,8 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
         system = _FILE_SYSTEMS.get(kind, f"of the unknown kind {kind}")
         msg = f"a SIF whose root file system is {system}, which is not read"
         raise FormError(msg, _BUILD_HINT)
-    name = _ARCHITECTURES.get(_text(code), "")
-    return SquashTree(root), Metadata(
-        "sif", machine(name), labels, unread=tuple(unread)
-    )
+    own = machine(_ARCHITECTURES.get(_text(code), ""))
+    return SquashTree(root), Metadata("sif", own, labels, unread=tuple(unread))
 
 
 def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
@@ -114,9 +111,7 @@ def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
             hint = "pull it once more with layers as squashfs: singularity pull --oci"
             raise FormError(msg, hint)
         trees.append(SquashTree(_blob(blobs, layers, number)))
-    if len(trees) == 1:
-        return trees[0], metadata
-    return LayeredTree(trees[::-1]), metadata
+    return trees[0] if len(trees) == 1 else LayeredTree(trees[::-1]), metadata
 
 
 def _blob(blobs: dict[str, BoundedFile], entries: object, number: int) -> BoundedFile:

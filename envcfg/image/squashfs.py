@@ -7,15 +7,16 @@ lengths, and reads neither the LZO of enroot nor the LZ4 of podman-hpc.
 
 from __future__ import annotations
 
+import io
 import struct
 from array import array
 from functools import lru_cache
-from typing import BinaryIO, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
-from envcfg.image.blocks import NONE, Blocks, Place, Stored, open_stored
+from envcfg.image.blocks import NONE, Blocks, Place, stored_length
 from envcfg.image.bounded_file import BoundedFile, refuse
-from envcfg.image.layers import OPAQUE_ATTRIBUTES, Layer
-from envcfg.image.tree import Entry, Kind
+from envcfg.image.tree import OPAQUE_ATTRIBUTES, Entry, Kind, Tree
 
 # Above these an image lies, or is none that anybody runs: they bound time and memory.
 _MOST_LISTING = 4 << 20  # bytes of a folder's list: more than 100,000 names
@@ -45,7 +46,7 @@ class _Inode(NamedTuple):
     extended: bool
 
 
-class SquashTree(Layer):
+class SquashTree(Tree):
     """The files of a squashfs that lies in a file, or in a part of it."""
 
     def __init__(self, file: BoundedFile) -> None:
@@ -80,20 +81,21 @@ class SquashTree(Layer):
         inode = self._find(path)
         return [] if inode is None else sorted(self._list(inode))
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> io.BufferedReader:
         """See ``Tree``."""
         inode = self._find(path)
         if inode is None or inode.kind != _FILE:
             raise FileNotFoundError(path)
-        return open_stored(self._blocks, self._file(inode))
+        stored = _StoredFile(self._blocks, inode)
+        return io.BufferedReader(stored, self._blocks.block_size)
 
     def is_whiteout(self, path: str) -> bool:
-        """See ``Layer``."""
+        """See ``Tree``."""
         inode = self._find(path)
         return inode is not None and inode.kind == _CHARACTERS and inode.body[1] == 0
 
     def has_opaque_mark(self, path: str) -> bool:
-        """See ``Layer``."""
+        """See ``Tree``."""
         inode = self._find(path)
         if inode is None or inode.kind != _FOLDER or not inode.extended:
             return False
@@ -160,18 +162,66 @@ class SquashTree(Layer):
             self._listed.cache_clear()
         return found
 
-    def _file(self, inode: _Inode) -> Stored:
+
+class _StoredFile(io.RawIOBase):
+    """The contents of one file; the last block that was read is kept."""
+
+    def __init__(self, blocks: Blocks, inode: _Inode) -> None:
         if inode.extended:
             start, size, _, _, fragment, offset, _ = inode.body
         else:
             start, fragment, offset, size = inode.body
-        whole, rest = divmod(size, self._blocks.block_size)
+        whole, rest = divmod(size, blocks.block_size)
         count = whole + (rest > 0 and fragment == NONE)
         if count > _MOST_BLOCKS:
             refuse(f"a file of {size:,} bytes")
-        sizes = array("I", self._blocks.table(inode.rest, 4 * count)[0])
-        tail = None if fragment == NONE or not rest else (fragment, offset)
-        return Stored(size, start, sizes, tail)
+        self._blocks, self._size, self._at = blocks, size, 0
+        # As they are written; 0 is a hole. The tail: a fragment's number, a byte in it.
+        self._sizes = array("I", blocks.table(inode.rest, 4 * count)[0])
+        self._tail = None if fragment == NONE or not rest else (fragment, offset)
+        lengths = map(stored_length, self._sizes)
+        self._starts = array("Q", accumulate(lengths, initial=start))
+        self._kept: tuple[int, bytes] = (-1, b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        at = (0, self._at, self._size)[whence] + offset
+        if at < 0:
+            raise ValueError(at)
+        self._at = at
+        return at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if self._at >= self._size:
+            return 0
+        number, offset = divmod(self._at, self._blocks.block_size)
+        if self._kept[0] != number:
+            self._kept = (number, self._read_block(number))
+        part = self._kept[1][offset : offset + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+    def _read_block(self, number: int) -> bytes:
+        blocks = self._blocks
+        length = min(blocks.block_size, self._size - number * blocks.block_size)
+        if number >= len(self._sizes):
+            if self._tail is None:
+                refuse("a file without an end")
+            fragment, offset = self._tail
+            data = blocks.fragment(fragment)[offset : offset + length]
+        elif self._sizes[number] == 0:  # a hole
+            return bytes(length)
+        else:
+            data = blocks.data(self._starts[number], self._sizes[number])
+        if len(data) != length:
+            refuse(f"a block of a file has {len(data)} bytes, not {length}")
+        return data
 
 
 def _text(data: bytes) -> str:

@@ -13,8 +13,14 @@ import posixpath
 import stat
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
+# How overlayfs and fuse-overlayfs write that a folder hides those of layers below.
+OPAQUE_ATTRIBUTES = (
+    "trusted.overlay.opaque",
+    "user.overlay.opaque",
+    "user.fuseoverlayfs.opaque",
+)
 _MOST_LINKS = 40  # as Linux has it: more are a circle
 MOST_BYTES = 4 << 20  # of a text that is read whole
 
@@ -59,8 +65,16 @@ class Tree(abc.ABC):
         """Return the names in the folder *path*, which is no link, sorted."""
 
     @abc.abstractmethod
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> io.BufferedReader:
         """Open the file *path*, which is no link: to read and to seek in."""
+
+    def is_whiteout(self, path: str) -> bool:  # noqa: ARG002  # most have none
+        """Return whether *path* is a device 0/0: as overlayfs marks what is removed."""
+        return False
+
+    def has_opaque_mark(self, path: str) -> bool:  # noqa: ARG002  # most have none
+        """Return whether an attribute of the folder *path* hides those below it."""
+        return False
 
     def resolve(self, path: str) -> str | None:
         """Return *path* without links, or None where nothing is."""
@@ -68,23 +82,18 @@ class Tree(abc.ABC):
         done, links = "/", 0
         while left:
             part = left.pop()
-            if part == ".":
-                continue
-            if part == "..":
-                done = posixpath.dirname(done)
+            if part in (".", ".."):
+                done = posixpath.dirname(done) if part == ".." else done
                 continue
             here = posixpath.join(done, part)
             entry = self.entry(here)
-            if entry is None:
+            links += entry is not None and entry.kind == "link"
+            if entry is None or links > _MOST_LINKS:
                 return None
             if entry.kind != "link":
                 done = here
                 continue
-            links += 1
-            if links > _MOST_LINKS:
-                return None
-            if entry.target.startswith("/"):
-                done = "/"
+            done = "/" if entry.target.startswith("/") else done
             left.extend([each for each in entry.target.split("/") if each][::-1])
         return done
 
@@ -96,18 +105,18 @@ class Tree(abc.ABC):
     def names(self, folder: str) -> list[str]:
         """Return the names in *folder*, sorted; none where there is no such folder."""
         found = self.resolve(folder)
-        entry = None if found is None else self.entry(found)
+        entry = self.entry(found) if found else None
         return (
             self.children(found) if found and entry and entry.kind == "folder" else []
         )
 
-    def open(self, path: str) -> BinaryIO | None:
+    def open(self, path: str) -> io.BufferedReader | None:
         """Open the file *path* to read and to seek in; None where there is no file."""
         found = self.resolve(path)
-        if found is None or (entry := self.entry(found)) is None:
-            return None
+        entry = self.entry(found) if found else None
         try:
-            return self.open_entry(found) if entry.kind == "file" else None
+            is_file = entry and entry.kind == "file"
+            return self.open_entry(found) if found and is_file else None
         except PermissionError:  # what nobody may read shows nothing
             return None
 
@@ -177,9 +186,27 @@ class FolderTree(Tree):
         except PermissionError:
             return []
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> io.BufferedReader:
         """See ``Tree``."""
         return open(self._root + path, "rb")
+
+    def is_whiteout(self, path: str) -> bool:
+        """See ``Tree``."""
+        try:
+            status = os.lstat(self._root + path)
+        except OSError:
+            return False
+        return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+    def has_opaque_mark(self, path: str) -> bool:
+        """See ``Tree``."""
+        here = self._root + path
+        try:
+            names = {*os.listxattr(here, follow_symlinks=False)} & {*OPAQUE_ATTRIBUTES}
+            values = {os.getxattr(here, each, follow_symlinks=False) for each in names}
+        except (OSError, ValueError):
+            return False
+        return b"y" in values
 
 
 class TimeIsUpError(Exception):
@@ -210,11 +237,10 @@ class DeadlineTree(Tree):
         self.check()
         return self._tree.children(path)
 
-    def open_entry(self, path: str) -> BinaryIO:
+    def open_entry(self, path: str) -> io.BufferedReader:
         """See ``Tree``."""
         self.check()
-        raw = _DeadlineFile(self._tree.open_entry(path), self)
-        return cast("BinaryIO", io.BufferedReader(raw, 1 << 16))
+        return _DeadlineFile(self._tree.open_entry(path), self.check)
 
     def check(self) -> None:
         """Raise if the time is up.
@@ -226,29 +252,13 @@ class DeadlineTree(Tree):
             raise TimeIsUpError
 
 
-class _DeadlineFile(io.RawIOBase):
+class _DeadlineFile(io.BufferedReader):
     """A file of such a tree."""
 
-    def __init__(self, file: BinaryIO, tree: DeadlineTree) -> None:
-        self._file = file
-        self._tree = tree
+    def __init__(self, file: io.BufferedReader, check: Callable[[], None]) -> None:
+        super().__init__(file.detach(), 1 << 16)
+        self._check = check
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        return self._file.seek(offset, whence)
-
-    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401  # any kind
-        self._tree.check()
-        view = memoryview(buffer)
-        data = self._file.read(len(view))
-        view[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._check()
+        return super().read(size)

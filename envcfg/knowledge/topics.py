@@ -22,6 +22,7 @@ class Topic(NamedTuple):
         rules: ids of findings, or patterns of them, whose words stand elsewhere: known
             stacks, and rules of logs whose file belongs to another topic.
         says: ids of findings that write their own words, each with what it means.
+        terms: words that are no findings, each with what it means.
         look: commands and places that show more.
         variables: that have to do with it.
         related: ids of other findings.
@@ -33,6 +34,7 @@ class Topic(NamedTuple):
     date: str
     rules: tuple[str, ...] = ()
     says: Mapping[str, str] = {}
+    terms: Mapping[str, str] = {}
     look: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
@@ -63,7 +65,7 @@ def find_topic(topics: list[Topic], finding: str, file: str = "") -> Topic | Non
     found = [
         ((pattern == finding, len(pattern)), at)
         for at, topic in enumerate(topics)
-        for pattern in (*topic.rules, *topic.says)
+        for pattern in (*topic.rules, *topic.says, *topic.terms)
         if fnmatchcase(finding, pattern)
     ]
     if found:

@@ -56,7 +56,7 @@ def choose_container(
     words = [checked(each, first) for each in (*own, *given)]
     prefixes = applying([profile.prefix], facts, lambda each: each.words[0])
     return Container(
-        image=options.container,
+        image=first.spell(options.container),
         is_file=not first.is_reference(options.container),
         runtimes=tuple(each.name for each in named),
         verb=str(verb),

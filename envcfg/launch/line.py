@@ -1,4 +1,4 @@
-"""A launch line as scripts have it: srun, what enters a container, the program; pure.
+"""A launch line as scripts have it: a starter, a container runtime, the program; pure.
 
 ``srun -n 8 singularity exec -B /data pytorch.sif python train.py`` says how many tasks
 there are, in what, and what each runs. Nothing in it is guessed, and an option that is not
@@ -12,8 +12,9 @@ from typing import Any, NamedTuple, NoReturn
 from envcfg.errors import UsageError
 
 # They begin a launch line; kept here, as every command is looked at.
-_BEGIN = frozenset(
-    "srun singularity apptainer shifter podman podman-hpc docker ch-run".split()
+_STARTERS = frozenset("srun flux mpiexec mpirun".split())
+_BEGIN = _STARTERS | frozenset(
+    "singularity apptainer shifter podman podman-hpc docker ch-run".split()
 )
 
 
@@ -22,38 +23,59 @@ class Line(NamedTuple):
 
     Attributes:
         launcher: who starts the tasks; ``local``, with one rank, where nobody is named.
-        srun: options for srun.
+        options: of who starts the tasks.
         container: the image; None: the line enters none.
         runtime: the runtime that enters it; None without an image.
         binds: texts as ``--bind`` takes them.
         arguments: other options of the runtime.
         settings: variables that the runtime sets in the container.
+        exports: variables that *options* and *arguments* set.
         command: the program and its arguments.
-        done: options that are left out, as envcfg does the same.
     """
 
     launcher: str
-    srun: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     container: str | None = None
     runtime: str | None = None
     binds: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
     settings: Mapping[str, str] = {}
+    exports: Mapping[str, str] = {}
     command: tuple[str, ...] = ()
-    done: tuple[str, ...] = ()
+
+
+class OptionError(UsageError):
+    """An option that envcfg does not know, or cannot do, whatever follows it."""
 
 
 class _Told(NamedTuple):
-    """An option: its long name, its value if it has one, and how it stands there."""
+    """An option: its long name, its value if it has one, and the words that stand there."""
 
     name: str
     value: str | None
-    shown: str
+    words: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        return " ".join(self.words)
 
 
 def begins_line(word: str) -> bool:
     """Tell whether a word is what starts tasks or enters a container."""
     return _name(word) in _BEGIN
+
+
+def starts_tasks(word: str) -> bool:
+    """Tell whether a word is the program of a starter."""
+    return _name(word) in _STARTERS
+
+
+def line_directive(word: str) -> str:
+    """Return how a line has to begin in a script in which *word* starts the tasks."""
+    from envcfg.datafile import load_knowledge_file
+
+    known: Mapping[str, Any] = load_knowledge_file("launch_lines.yaml")
+    return str(known.get(_name(word), {}).get("directive", ""))
 
 
 def read_line(words: Sequence[str]) -> Line:
@@ -69,7 +91,7 @@ def read_line(words: Sequence[str]) -> Line:
     line = Line(launcher="local")
     first = table.get(_name(words[0]), {})
     if "launcher" in first:
-        line, words = _srun(line._replace(launcher=first["launcher"]), words, first)
+        line, words = _starter(line._replace(launcher=first["launcher"]), words, first)
     if words and (known := table.get(_name(words[0]))):
         if "launcher" in known:
             _fail(words[0], "stands in a step", "start the step once")
@@ -81,29 +103,48 @@ def read_line(words: Sequence[str]) -> Line:
     return line._replace(command=tuple(words))
 
 
-def _srun(
+def _starter(
     line: Line, words: Sequence[str], known: Mapping[str, Any]
 ) -> tuple[Line, Sequence[str]]:
-    """Read srun's own words; Pyxis and the Container Engine have their image there."""
-    told, rest = _options("srun", words[1:], known)
-    if ":" in rest:
-        _fail("srun", "starts several programs side by side", "start one program")
-    images = known["images"]
+    """Read a starter's own words; Pyxis and the Container Engine have their image there."""
+    program, rest = _name(words[0]), words[1:]
+    if "verbs" in known:
+        rest = _behind_verb(program, rest, known)
+    told, rest = _options(program, rest, known)
+    if ":" in rest and known.get("ends_at_colon"):
+        _fail(program, "starts several programs side by side", "start one program")
+    images = known.get("images", {})
     option = next((each.name for each in told if each.name in images), None)
     entered = images[option] if option else {}
     own = entered.get("own", "\0")
     for each in told:
         if _is_default(each, known):
-            line = line._replace(done=(*line.done, f"srun {each.shown}"))
-        elif each.name == option:
+            continue
+        if each.name == option:
             line = line._replace(container=each.value, runtime=entered["runtime"])
         elif each.name == entered.get("binds"):
             line = line._replace(binds=(*line.binds, each.value or ""))
         elif each.name.startswith(own):
             line = line._replace(arguments=(*line.arguments, _word(each)))
         else:
-            line = line._replace(srun=(*line.srun, _word(each)))
+            shown = each.words if known.get("single_dash") else (_word(each),)
+            line = line._replace(options=(*line.options, *shown))
+            line = _exporting(line, each, known)
     return line, rest
+
+
+def _exporting(line: Line, told: _Told, known: Mapping[str, Any]) -> Line:
+    """Return the line with what an option sets, which then goes before the profile."""
+    if told.name not in known.get("exports", ()):
+        return line
+    pairs = [told.value or ""]
+    if told.name in known.get("pairs", ()) and len(told.words) > 2:
+        pairs = ["=".join(told.words[1:])]
+    elif known.get("lists"):
+        pairs = pairs[0].split(",")
+    found = (each.partition("=") for each in pairs)
+    set_ = {name: text for name, equals, text in found if equals}
+    return line._replace(exports={**line.exports, **set_})
 
 
 def _container(
@@ -111,24 +152,20 @@ def _container(
 ) -> tuple[Line, Sequence[str]]:
     """Read the words of a program that enters a container, up to the command in it."""
     program, rest = _name(words[0]), words[1:]
-    if why := known.get("never"):
-        hint = "give its image to --container, and the program alone"
-        _fail(program, f"cannot be read in a launch line: {why}", hint)
     if "verbs" in known:
         rest = _behind_verb(program, rest, known)
     told, rest = _options(program, rest, known)
     line = line._replace(runtime=known["runtime"])
     for each in told:
-        if _is_default(each, known):
-            line = line._replace(done=(*line.done, f"{program} {each.shown}"))
-        elif each.name == known["image"]:
+        if each.name == known["image"]:
             line = line._replace(container=each.value)
-        elif each.name == known["binds"]:
+        elif each.name == known.get("binds"):
             line = line._replace(binds=(*line.binds, each.value or ""))
         elif each.name == known.get("sets"):
             line = line._replace(settings={**line.settings, **_set(program, each)})
         else:
             line = line._replace(arguments=(*line.arguments, _word(each)))
+            line = _exporting(line, each, known)
     if known["image"] == "word" and rest:
         line, rest = line._replace(container=rest[0]), rest[1:]
         rest = rest[1:] if rest[:1] == ["--"] else rest
@@ -160,50 +197,58 @@ def _options(
     program: str, words: Sequence[str], known: Mapping[str, Any]
 ) -> tuple[list[_Told], Sequence[str]]:
     """Return the options at the beginning of *words*, and what follows them."""
-    words, told = list(words), []
-    while words and words[0].startswith("-") and words[0] != "-":
-        word = words.pop(0)
+    rest, told = list(words), []
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
         if word == "--":
             break
-        for each in _told(program, word, known):
-            if each.value is not None or each.name not in known["values"].split():
-                told.append(each)
-            elif words:
-                value = words.pop(0)
-                told.append(_Told(each.name, value, f"{each.shown} {value}"))
-            else:
-                _fail(f"{program} {each.shown}", "lacks its value", "write it behind")
-    for each in told:
-        why = known.get("refused", {}).get(each.name)
-        if why and not _is_default(each, known):
-            _fail(f"{program} {each.shown}", f"cannot be used: {why}", "leave it out")
-    return told, words
+        for option in _told(program, word, known):
+            each = option
+            if each.value is None and each.name in known["values"].split():
+                if not rest:
+                    what = f"{program} {each.shown}"
+                    _fail(what, "lacks its value", "write it behind")
+                is_pair = each.name in known.get("pairs", ()) and "=" not in rest[0]
+                both, rest = rest[: 1 + is_pair], rest[1 + is_pair :]
+                each = _Told(each.name, both[0], (*each.words, *both))
+            _check_option(program, each, known)
+            told.append(each)
+    return told, rest
+
+
+def _check_option(program: str, told: _Told, known: Mapping[str, Any]) -> None:
+    why = known.get("refused", {}).get(told.name)
+    allowed = known.get("unless", {}).get(told.name, "\0")
+    if not why or (told.value or "").startswith(allowed) or _is_default(told, known):
+        return
+    msg = f"{program} {told.shown} cannot be used: {why}"
+    raise OptionError(msg, hint="leave it out")
 
 
 def _told(program: str, word: str, known: Mapping[str, Any]) -> Iterator[_Told]:
     """Yield the options of one word: a long one, or letters, the last with a value."""
     values, flags = known["values"].split(), known["flags"].split()
     attached = known.get("attached", "").split()
-    if word.startswith("--"):
-        name, equals, value = word[2:].partition("=")
-        if equals and (name in values or name in attached or name in flags):
-            yield _Told(name, value, word)
-        elif not equals and (name in values or name in flags or name in attached):
-            yield _Told(name, None, word)
-        else:
+    name, equals, value = word.lstrip("-").partition("=")
+    is_long = known.get("single_dash") and name not in known["short"]
+    if word.startswith("--") or (is_long and name in {*values, *flags}):
+        if name not in {*values, *flags, *attached}:
             _fail_unknown(program, word)
+        yield _Told(name, value if equals else None, (word,))
         return
     at = 1
     while at < len(word):
         name = known["short"].get(word[at], "")
         rest = word[at + 1 :]
+        if known.get("single_dash") and not rest.isdigit() and rest:
+            _fail_unknown(program, word)
         if name in values or name in attached:
             value = rest.removeprefix("=")
-            yield _Told(name, value if rest else None, word)
+            yield _Told(name, value if rest else None, (word,))
             return
         if name not in flags:
             _fail_unknown(program, word)
-        yield _Told(name, None, f"-{word[at]}")
+        yield _Told(name, None, (f"-{word[at]}",))
         at += 1
 
 
@@ -233,7 +278,9 @@ def _name(word: str) -> str:
 
 def _fail_unknown(program: str, word: str) -> NoReturn:
     msg = f"{program} {word}: this option is not known, and it may take the next word"
-    raise UsageError(msg, hint=f"write it as --srun-arg={word} or --runtime-arg={word}")
+    raise OptionError(
+        msg, hint=f"write it as --srun-arg={word} or --runtime-arg={word}"
+    )
 
 
 def _fail(what: str, why: str, hint: str) -> NoReturn:

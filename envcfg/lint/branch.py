@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envcfg.lint.follow import Follower, Frame
+from envcfg.lint.follow import Frame
 from envcfg.lint.grammar import chars_of
 from envcfg.lint.model import Value
 from envcfg.lint.state import State
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CONTROL = ("then", "elif_clause", "else_clause", "fi")
 
 
-def _on_list(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_list(frame: Frame, node: Node) -> None:
     parts, operators = [], []
     while node.type == "list" and len(node.children) >= 3:
         parts.append(node.children[-1])
@@ -34,35 +34,35 @@ def _on_list(follower: Follower, node: Node, frame: Frame) -> None:
             inside = frame.inside(tested=not is_lost, forgiven=is_lost)
         if number:
             state = frame.state.fork()
-            follower.run(part, inside.under(before, state))
+            inside.under(before, state).run(part)
             frame.state.join([frame.state.fork(), state])
         else:
-            follower.run(part, inside)
+            inside.run(part)
         if number < len(operators):
             sign = "" if operators[number] == "&&" else "! "
             before = sign + chars_of(frame.flat, part)
 
 
-def _on_pipeline(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_pipeline(frame: Frame, node: Node) -> None:
     parts = [each for each in node.children if each.is_named]
     for each in parts[:-1]:
         inside = frame.inside(piped=True)._replace(state=frame.state.fork())
-        follower.run(each, inside)
+        inside.run(each)
     if parts:
         inside = frame._replace(state=frame.state.fork(), depth=frame.depth + 1)
-        follower.run(parts[-1], inside)
+        inside.run(parts[-1])
 
 
-def _on_subshell(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_subshell(frame: Frame, node: Node) -> None:
     inside = frame._replace(state=frame.state.fork())
-    follower.sequence(node.children, inside._replace(depth=frame.depth + 1))
+    inside._replace(depth=frame.depth + 1).sequence(node.children)
 
 
-def _on_negated_command(follower: Follower, node: Node, frame: Frame) -> None:
-    follower.sequence(node.children, frame.inside(tested=True))
+def _on_negated_command(frame: Frame, node: Node) -> None:
+    frame.inside(tested=True).sequence(node.children)
 
 
-def _on_if_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_if_statement(frame: Frame, node: Node) -> None:
     before = frame.state
     states: list[State] = []
     failed = ""
@@ -70,66 +70,66 @@ def _on_if_statement(follower: Follower, node: Node, frame: Frame) -> None:
     clauses = [node, *(c for c in node.children if c.type.endswith("if_clause"))]
     for clause in clauses:
         condition, body = halves(clause)
-        follower.sequence(condition, frame.inside(tested=True))
+        frame.inside(tested=True).sequence(condition)
         said = " ".join(
             chars_of(frame.flat, each) for each in condition if each.is_named
         )
         states.append(before.fork())
         both = " && ".join(filter(None, (failed, said)))
-        follower.sequence(body, frame.under(both, states[-1]))
+        frame.under(both, states[-1]).sequence(body)
         failed = " && ".join(filter(None, (failed, f"! ( {said} )")))[:400]
     for clause in node.children:
         if clause.type == "else_clause":
             has_else = True
             states.append(before.fork())
-            follower.sequence(clause.children, frame.under(failed, states[-1]))
+            frame.under(failed, states[-1]).sequence(clause.children)
     if not has_else:
         states.append(before.fork())
     before.join(states)
 
 
-def _on_while_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_while_statement(frame: Frame, node: Node) -> None:
     head = [each for each in node.children if each.type != "do_group"]
-    follower.sequence(head, frame.inside(tested=True, loop=True))
-    _loop(follower, node, frame, " ".join(chars_of(frame.flat, each) for each in head))
+    frame.inside(tested=True, loop=True).sequence(head)
+    _loop(frame, node, " ".join(chars_of(frame.flat, each) for each in head))
 
 
-def _on_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_for_statement(frame: Frame, node: Node) -> None:
     values: list[Text] = []
     name = None
     for each in node.children:
         if each.type == "variable_name":
             name = each
         elif each.is_named and each.type != "do_group":
-            values += [word.text for word in follower.words([each], frame)]
+            values += [word.text for word in frame.words([each])]
     if name is not None:
         at = frame.flat.origin(name.start_byte)
         said = chars_of(frame.flat, name)
         value: Value = unknown(f"${said}", frame.scope, at)
         if len(values) == 1:
             value = values[0]
-        follower.assign(said, value, frame, at=at, value_at=at, how="for")
-    _loop(follower, node, frame)
+        frame.assign(said, value, at=at, value_at=at, how="for")
+    _loop(frame, node)
 
 
-def _on_c_style_for_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_c_style_for_statement(frame: Frame, node: Node) -> None:
     for each in node.children:
         if each.type == "variable_assignment":
             frame.state.forget(chars_of(frame.flat, each).partition("=")[0].strip())
-    _loop(follower, node, frame)
+    _loop(frame, node)
 
 
-def _loop(follower: Follower, node: Node, frame: Frame, condition: str = "") -> None:
+def _loop(frame: Frame, node: Node, condition: str = "") -> None:
     once = frame.state.fork()
     inside = frame.under(condition, once).inside(loop=True)
     for each in node.children:
         if each.type == "do_group":
-            follower.run(each, inside)
+            inside.run(each)
     once.ended = False
     frame.state.join([frame.state.fork(), once])
 
 
-def _on_case_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_case_statement(frame: Frame, node: Node) -> None:
     subject, states, is_whole = "", [], False
     for each in node.children:
         if each.type == "case_item":
@@ -138,11 +138,11 @@ def _on_case_statement(follower: Follower, node: Node, frame: Frame) -> None:
             is_whole = is_whole or pattern == "*"
             inside = frame.under(f"case {subject} in {pattern}", state)
             body = [c for c in each.children if is_statement(c)]
-            follower.sequence(body, inside)
+            inside.sequence(body)
             states.append(state)
         elif each.is_named and not subject:
             subject = chars_of(frame.flat, each)
-            follower.words([each], frame)
+            frame.words([each])
     if not is_whole:
         states.append(frame.state.fork())
     frame.state.join(states)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from envcfg.lint.shell import Shell, Words, expand_braces, expand_variable
+from envcfg.lint.model import text_of
+from envcfg.lint.shell import Shell, Words
 from envcfg.lint.text import (
     Flat,
     Hole,
@@ -29,6 +30,8 @@ _PLAIN_QUOTED = re.compile(r"[^$`\\\"\x01]+")
 _PLAIN_HEREDOC = re.compile(r"[^$`\\\x01]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
 _IN_ARITHMETIC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACES = re.compile(r"([#!]?)([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[[^\]]*\])?")
+_DEFAULT = re.compile(r":?[-=?+]")
 
 
 def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word]:
@@ -38,8 +41,8 @@ def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word
         text = flat.cut(start_at, end)
         where = start(text)
         return [Word(text, where if where >= 0 else flat.origin(start_at))]
-    words = Words(splits=True)
-    _scan(flat, start_at, end, shell, words, "word")
+    words = _Reader(flat, shell, splits=True)
+    words.scan(start_at, end, "word")
     words.end()
     at = flat.origin(start_at)
     found = []
@@ -54,125 +57,182 @@ def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word
 
 def expand_string(flat: Flat, start_at: int, end: int, shell: Shell) -> Text:
     """Return what the shell makes of the value of an assignment: nothing is split."""
-    words = Words(splits=False)
-    _scan(flat, start_at, end, shell, words, "word")
+    words = _Reader(flat, shell)
+    words.scan(start_at, end, "word")
     return words.text
 
 
 def expand_document(text: Text, shell: Shell) -> Text:
     """Return what the shell makes of a here-document without quotes, or the like."""
-    flat = Flat(text)
-    words = Words(splits=False)
-    _scan(flat, 0, len(flat.chars), shell, words, "document")
+    words = _Reader(Flat(text), shell)
+    words.scan(0, len(words.flat.chars), "document")
     return words.text
 
 
 def expand_arithmetic(flat: Flat, at: int, close: int, shell: Shell) -> Text:
     """Return the arithmetic between ``((`` at *at* and ``))`` at *close*, as one hole."""
-    words = Words(splits=False)
-    _arithmetic(flat, at, close, shell, words, quoted=True, skip=2)
+    words = _Reader(flat, shell)
+    words.arithmetic(at, close, quoted=True, skip=2)
     return words.text
 
 
-def _scan(flat: Flat, at: int, end: int, shell: Shell, words: Words, mode: str) -> None:
-    if words.depth > _DEEPEST:
-        shell.unread(flat.origin(at))
-        words.add(unknown("", shell.scope, flat.origin(at)), quoted=True)
-        return
-    chars, quoted = flat.chars, mode == "document"
-    within_quotes = _PLAIN_HEREDOC if mode == "document" else _PLAIN_QUOTED
-    while at < end:
-        plain_run = within_quotes if quoted else _PLAIN
-        if run := plain_run.match(chars, at, end):
-            words.add(flat.cut(at, run.end()), quoted=quoted)
-            at = run.end()
-            continue
-        sign = chars[at]
-        if sign == "\\":
-            at = _escape(flat, at, end, words, mode, quoted)
-        elif sign == "'":
-            close = chars.find("'", at + 1, end)
-            close = end if close < 0 else close
-            words.add(flat.cut(at + 1, close), quoted=True)
-            at = close + 1
-        elif sign == '"':
-            quoted = not quoted
-            words.add((), quoted=True)
-            at += 1
-        elif sign == HOLE:
-            hole = flat.hole(at)
-            words.add((Piece(HOLE, hole.at, hole),), quoted=quoted)
-            at += 1
-        elif sign == "`":
-            close = _backtick(chars, at + 1, end)
-            _substitution(flat, (at, at + 1, close), shell, words, quoted)
-            at = close + 1
-        elif sign in "<>":  # not in quotes, where _PLAIN_QUOTED takes them
-            at = _process(flat, at, end, shell, words)
-        else:
-            at = _dollar(flat, at, end, shell, words, quoted)
+class _Reader(Words):
+    """Reads a text as its shell does, sign by sign."""
 
+    def scan(self, at: int, end: int, mode: str) -> None:
+        """Add what stands between two offsets: of a ``word``, or of a ``document``."""
+        if self.depth > _DEEPEST:
+            self.shell.unread(self.flat.origin(at))
+            self.add(unknown("", self.shell.scope, self.flat.origin(at)), quoted=True)
+            return
+        flat, chars, quoted = self.flat, self.flat.chars, mode == "document"
+        within_quotes = _PLAIN_HEREDOC if mode == "document" else _PLAIN_QUOTED
+        while at < end:
+            plain_run = within_quotes if quoted else _PLAIN
+            if run := plain_run.match(chars, at, end):
+                self.add(flat.cut(at, run.end()), quoted=quoted)
+                at = run.end()
+                continue
+            sign = chars[at]
+            if sign == "\\":
+                kept = quoted and chars[at + 1 : at + 2] not in (
+                    '$`\\"' if mode == "word" else "$`\\"
+                )
+                if chars[at + 1 : at + 2] != "\n":
+                    text = flat.cut(at if kept else at + 1, min(at + 2, end))
+                    self.add(text, quoted=True)
+                at += 2
+            elif sign == "'":
+                close = chars.find("'", at + 1, end)
+                close = end if close < 0 else close
+                self.add(flat.cut(at + 1, close), quoted=True)
+                at = close + 1
+            elif sign == '"':
+                quoted = not quoted
+                self.add((), quoted=True)
+                at += 1
+            elif sign == HOLE:
+                hole = flat.hole(at)
+                self.add((Piece(HOLE, hole.at, hole),), quoted=quoted)
+                at += 1
+            elif sign == "`":
+                close = _unescaped(chars, sign, at + 1, end)
+                self._substitution(at, at + 1, close, quoted)
+                at = close + 1
+            elif sign in "<>":  # not in quotes, where _PLAIN_QUOTED takes them
+                at = self._process(at, end)
+            else:
+                at = self._dollar(at, end, quoted)
 
-def _escape(
-    flat: Flat, at: int, end: int, words: Words, mode: str, quoted: bool
-) -> int:
-    following = flat.chars[at + 1 : at + 2]
-    if following == "\n":
-        return at + 2
-    kept = quoted and following not in ('$`\\"' if mode == "word" else "$`\\")
-    words.add(flat.cut(at if kept else at + 1, min(at + 2, end)), quoted=True)
-    return at + 2
+    def _process(self, at: int, end: int) -> int:
+        chars, flat = self.flat.chars, self.flat
+        if not chars.startswith("(", at + 1, end):
+            self.add(flat.cut(at, at + 1), quoted=False)
+            return at + 1
+        close = closing(chars, at + 2, end, ")")
+        self.shell.substitute(flat.cut(at + 2, close))
+        text = chars[at : close + 1].replace(HOLE, "?")
+        hole = Hole("process", text, "", self.shell.scope, flat.origin(at))
+        self.add((Piece(HOLE, hole.at, hole),), quoted=False)
+        return close + 1
 
-
-def _process(flat: Flat, at: int, end: int, shell: Shell, words: Words) -> int:
-    if not flat.chars.startswith("(", at + 1, end):
-        words.add(flat.cut(at, at + 1), quoted=False)
+    def _dollar(self, at: int, end: int, quoted: bool) -> int:
+        chars, flat = self.flat.chars, self.flat
+        following = chars[at + 1 : at + 2] if at + 1 < end else ""
+        if following == "'" and not quoted:
+            close = _unescaped(chars, "'", at + 2, end)
+            self.add(flat.cut(at + 2, close), quoted=True)
+            return close + 1
+        if following == '"' and not quoted:
+            return at + 1
+        if chars.startswith("$((", at):
+            close = closing(chars, at + 3, end, "))")
+            if chars.startswith("))", close):
+                self.arithmetic(at, close, quoted)
+                return close + 2
+        if following == "(":
+            close = closing(chars, at + 2, end, ")")
+            self._substitution(at, at + 2, close, quoted)
+            return close + 1
+        if following == "{":
+            close = closing(chars, at + 2, end, "}")
+            self._braces(at, close, quoted)
+            return close + 1
+        if name := _NAME.match(chars, at + 1, end):
+            self.variable(at, name[0], quoted)
+            return name.end()
+        self.add(flat.cut(at, at + 1), quoted=quoted)
         return at + 1
-    close = closing(flat.chars, at + 2, end, ")")
-    shell.substitute(flat.cut(at + 2, close))
-    text = flat.chars[at : close + 1].replace(HOLE, "?")
-    hole = Hole("process", text, "", shell.scope, flat.origin(at))
-    words.add((Piece(HOLE, hole.at, hole),), quoted=False)
-    return close + 1
+
+    def _braces(self, at: int, close: int, quoted: bool) -> None:
+        """Add what ``${...}`` is, from the ``$`` to the brace that closes."""
+        chars, shell = self.flat.chars, self.shell
+        head = _BRACES.match(chars, at + 2, close)
+        if not head:
+            text = chars[at + 2 : close].replace(HOLE, "?")
+            self.add(unknown(text, shell.scope, self.flat.origin(at)), quoted=quoted)
+            return
+        sign, name, rest = head[1], head[2], chars[head.end() : close]
+        if not sign and not rest:
+            self.variable(at, name, quoted, head[3] or "")
+            return
+        hole = self.hole(at, name, quoted)._replace(op=sign or rest[:2])
+        default = None if sign else _DEFAULT.match(rest)
+        inside = _Reader(self.flat, shell, depth=self.depth + 1)
+        if default is None:
+            if rest and not rest.startswith(":"):
+                inside.scan(head.end(), close, "document")
+            shell.expanded(hole, not sign and shell.state.get(name) != (None,))
+            self.open(hole)
+            return
+        inside.scan(head.end() + default.end(), close, "word")
+        other = held(inside.text)
+        hole = hole._replace(op=default[0], default=other)
+        value = self.value(name)
+        shell.expanded(hole, value is not None)
+        if value is None:
+            if default[0].endswith("="):
+                shell.state.set(name, (Piece(HOLE, hole.at, hole),))
+            self.open(hole)
+            return
+        first = text_of(value)
+        is_there = bool(first) or default[0][0] != ":"
+        given = first if is_there else other
+        if default[0][-1] == "+":
+            given = other if is_there else ()
+        self.give(given, quoted=quoted)
+
+    def arithmetic(self, at: int, close: int, quoted: bool, skip: int = 3) -> None:
+        """Add what is computed, or as one hole what cannot be; *skip*: signs before it."""
+        origin, shell = self.flat.origin(at), self.shell
+        expression = Flat(self.flat.cut(at + skip, close))
+        inside = _Reader(expression, shell, depth=self.depth + 1)
+        inside.scan(0, len(expression.chars), "document")
+        for name in _IN_ARITHMETIC.finditer(expression.chars):
+            before = expression.chars[max(name.start() - 1, 0) : name.start()]
+            if before not in ("$", "{", "#") and not before.isdigit():
+                hole = inside.hole(name.start(), name[0], quoted=False)
+                shell.expanded(hole, shell.state.get(name[0]) != (None,))
+        known = "".join(each.chars if not each.hole else HOLE for each in inside.now)
+        if re.fullmatch(r"[0-9]{1,9}", known.strip()):
+            self.add(plain(known.strip(), origin), quoted=quoted)
+            return
+        text, value = expression.chars.replace(HOLE, "?"), held(inside.text)
+        hole = Hole("arithmetic", text, "", shell.scope, origin, default=value)
+        self.add((Piece(HOLE, origin, hole),), quoted=quoted)
+
+    def _substitution(self, at: int, begin: int, close: int, quoted: bool) -> None:
+        self.shell.substitute(self.flat.cut(begin, close))
+        text = self.flat.chars[begin:close].replace(HOLE, "?").strip()
+        origin = self.flat.origin(at)
+        self.open(Hole("command", text, "", self.shell.scope, origin, quoted=quoted))
 
 
-def _backtick(chars: str, at: int, end: int) -> int:
-    while at < end and chars[at] != "`":
+def _unescaped(chars: str, sign: str, at: int, end: int) -> int:
+    """Return where *sign* stands without a backslash, or *end*."""
+    while at < end and chars[at] != sign:
         at += 2 if chars[at] == "\\" else 1
     return min(at, end)
-
-
-def _dollar(
-    flat: Flat, at: int, end: int, shell: Shell, words: Words, quoted: bool
-) -> int:
-    chars = flat.chars
-    following = chars[at + 1 : at + 2] if at + 1 < end else ""
-    if following == "'" and not quoted:
-        close = at + 2
-        while close < end and chars[close] != "'":
-            close += 2 if chars[close] == "\\" else 1
-        words.add(flat.cut(at + 2, min(close, end)), quoted=True)
-        return close + 1
-    if following == '"' and not quoted:
-        return at + 1
-    if chars.startswith("$((", at):
-        close = closing(chars, at + 3, end, "))")
-        if chars.startswith("))", close):
-            _arithmetic(flat, at, close, shell, words, quoted)
-            return close + 2
-    if following == "(":
-        close = closing(chars, at + 2, end, ")")
-        _substitution(flat, (at, at + 2, close), shell, words, quoted)
-        return close + 1
-    if following == "{":
-        close = closing(chars, at + 2, end, "}")
-        expand_braces(flat, (at, close), shell, words, quoted=quoted, scan=_scan)
-        return close + 1
-    if name := _NAME.match(chars, at + 1, end):
-        expand_variable(flat, at, name[0], shell, words, quoted)
-        return name.end()
-    words.add(flat.cut(at, at + 1), quoted=quoted)
-    return at + 1
 
 
 def closing(chars: str, at: int, end: int, close: str) -> int:
@@ -208,50 +268,3 @@ def closing(chars: str, at: int, end: int, close: str) -> int:
             stack.append(")")
         at += 1
     return end
-
-
-def _arithmetic(
-    flat: Flat,
-    at: int,
-    close: int,
-    shell: Shell,
-    words: Words,
-    quoted: bool,
-    skip: int = 3,
-) -> None:
-    origin, inner = flat.origin(at), flat.cut(at + skip, close)
-    expression = Flat(inner)
-    inside = words.within()
-    _scan(expression, 0, len(expression.chars), shell, inside, "document")
-    for name in _IN_ARITHMETIC.finditer(expression.chars):
-        before = expression.chars[max(name.start() - 1, 0) : name.start()]
-        if before not in ("$", "{", "#") and not before.isdigit():
-            where = expression.origin(name.start())
-            hole = Hole("variable", name[0], name[0], shell.scope, where)
-            shell.expanded(hole, shell.state.get(name[0]) != (None,))
-    known = "".join(each.chars if not each.hole else HOLE for each in inside.now)
-    if re.fullmatch(r"[0-9]{1,9}", known.strip()):
-        words.add(plain(known.strip(), origin), quoted=quoted)
-        return
-    text = expression.chars.replace(HOLE, "?")
-    hole = Hole("arithmetic", text, "", shell.scope, origin, default=held(inside.text))
-    words.add((Piece(HOLE, origin, hole),), quoted=quoted)
-
-
-def _substitution(
-    flat: Flat,
-    span: tuple[int, int, int],
-    shell: Shell,
-    words: Words,
-    quoted: bool,
-) -> None:
-    at, begin, close = span
-    inner = flat.cut(begin, close)
-    shell.substitute(inner)
-    text = flat.chars[begin:close].replace(HOLE, "?").strip()
-    hole = Hole("command", text, "", shell.scope, flat.origin(at), quoted=quoted)
-    found = (Piece(HOLE, hole.at, hole),)
-    if quoted:
-        words.add(found, quoted=True)
-    else:
-        words.split(found)

@@ -14,6 +14,9 @@ from envcfg.lint.program import SHELLS, load_programs, load_words
 _COUNT = r"([0-9]{1,9})(?![0-9])"  # nobody has more of anything
 _NODES = re.compile(rf"{_COUNT}(?:-{_COUNT})?")
 _GRES = re.compile(rf"gpu(?::[A-Za-z][\w.-]*)?(?::{_COUNT})?(?![0-9]|:[0-9])")
+_NUMBERS = (
+    ("ntasks", "tasks"), ("ntasks-per-node", "tasks_per_node"), ("cpus-per-task", "cpus"),
+)  # fmt: skip
 _COUNTED = re.compile(rf"(?:[A-Za-z][\w.-]*:)?{_COUNT}")
 
 
@@ -85,12 +88,7 @@ def _shape(asked: Mapping[str, str], base: Shape) -> Shape:
         found = _NODES.fullmatch(asked["nodes"])
         count = int(found[1]) if found and found[2] in (None, found[1]) else None
         shape = shape._replace(nodes=count)
-    numbers = {
-        "ntasks": "tasks",
-        "ntasks-per-node": "tasks_per_node",
-        "cpus-per-task": "cpus",
-    }
-    for name, field in numbers.items():
+    for name, field in _NUMBERS:
         if name in asked:
             count = whole_number(asked[name])
             shape = shape._replace(**{field: count})  # type: ignore[arg-type]
@@ -113,9 +111,8 @@ def gpus_asked(asked: Mapping[str, str]) -> dict[str, int]:
 
 def steps(model: Model) -> list[Command]:
     """Return every place in which srun starts something, in order."""
-    return [
-        each for each in model.commands if each.is_step and each.scope != "container"
-    ]
+    found = (each for each in model.commands if each.is_step)
+    return [each for each in found if each.scope != "container"]
 
 
 @cache
@@ -126,17 +123,10 @@ def helpers() -> frozenset[str]:
 
 def is_helper(step: Command, model: Model) -> bool:
     """Return whether a step only looks or tidies up; what is not known is none."""
-    names = [each.name for each in _below(step, model)]
-    return bool(names) and all(each in helpers() for each in names)
-
-
-def _below(step: Command, model: Model) -> list[Command]:
-    """Return what a step runs in the end."""
-    found = []
-    left = model.children(step)
+    names, left = set(), [step]
     while left:
-        each = left[0]
-        left = [*model.children(each), *left[1:]]
-        if each.name not in SHELLS and each.name not in load_programs():
-            found.append(each)
-    return found
+        below = model.children(left.pop())
+        names |= {each.name for each in below}
+        left += below
+    names -= SHELLS | load_programs().keys()
+    return bool(names) and names <= helpers()

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.model import Array, Assignment, Command, Expansion, Model, Value
+from envcfg.lint.model import Assignment, Command, Expansion, Model, text_of, texts
 from envcfg.lint.program import Agent, find_agent, load_agents, split_at
-from envcfg.lint.text import Text, Word, holes, literal
+from envcfg.lint.text import Word, holes, literal
 
 if TYPE_CHECKING:
     from envcfg.lint.rule import Job
@@ -40,18 +40,6 @@ class Uses(NamedTuple):
     values: dict[int, list[Assignment]]
     words: dict[int, list[tuple[Command, Word]]]
     options: dict[int, list[Option]]
-
-
-def texts(value: Value) -> tuple[Text, ...]:
-    """Return the texts of a value."""
-    if value is None:
-        return ()
-    return value.items if isinstance(value, Array) else (value,)
-
-
-def text_of(value: Value) -> Text:
-    """Return the first text of a value."""
-    return next(iter(texts(value)), ())
 
 
 def inner_name(name: str) -> str:

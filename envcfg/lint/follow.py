@@ -31,10 +31,34 @@ _DEEP = f"it is nested more than {_DEEPEST} deep"
 _LAUNCHER = re.compile(r'\b(?:envcfg wrap\b[^\n]* --launch-line --|with_envcfg) "\$@"')
 _OWN = frozenset({"envcfg", "source", ".", "eval"})
 _BODIES = frozenset({"program", "compound_statement", "do_group", "ERROR"})
+Handler = Callable[["Frame", "Node"], None]
+
+
+class Shared:
+    """What all frames of one script share.
+
+    Attributes:
+        handlers: follow statements, by their types.
+        launchers: functions whose arguments envcfg starts.
+        uncalled: functions that nothing has called yet, each with its body.
+    """
+
+    def __init__(
+        self, sources: Sources, model: Model, handlers: Mapping[str, Handler]
+    ) -> None:
+        """Begin with an empty *model*."""
+        self.sources = sources
+        self.model = model
+        self.handlers = handlers
+        self.steps = _STEPS
+        self.units = 0
+        self.seen: set[tuple[int, str]] = set()
+        self.launchers: set[str] = set()
+        self.uncalled: dict[str, tuple[Frame, Node]] = {}
 
 
 class Frame(NamedTuple):
-    """Where the follower is.
+    """Where a script is followed; its methods follow what stands there.
 
     Attributes:
         parent: number of the command that started this, or None.
@@ -44,6 +68,7 @@ class Frame(NamedTuple):
         by_envcfg: see ``Command``.
     """
 
+    shared: Shared
     flat: Flat
     scope: Scope
     state: State
@@ -57,6 +82,11 @@ class Frame(NamedTuple):
     reader: Frame | None = None
     by_envcfg: bool = False
 
+    @property
+    def model(self) -> Model:
+        """What is written down."""
+        return self.shared.model
+
     def inside(self, **changes: object) -> Frame:
         """Return a frame within this one, in which *changes* of the context hold."""
         context = self.context._replace(**changes)  # type: ignore[arg-type]
@@ -67,138 +97,85 @@ class Frame(NamedTuple):
         conditions = (*self.context.conditions, condition)[-8:]
         return self.inside(conditions=conditions)._replace(state=state)
 
-
-Handler = Callable[["Follower", "Node", Frame], None]
-
-
-class Follower:
-    """Follows one script, and writes down what it does."""
-
-    def __init__(
-        self, sources: Sources, model: Model, handlers: Mapping[str, Handler]
-    ) -> None:
-        """Begin with an empty *model*; *handlers* follow statements, by their types."""
-        self.sources = sources
-        self.model = model
-        self.handlers = handlers
-        self.steps = _STEPS
-        self.units = 0
-        self._seen: set[tuple[int, str]] = set()
-        self.launchers: set[str] = set()  # functions whose arguments envcfg starts
-        self._uncalled: dict[str, Frame] = {}
-        self._bodies: dict[str, Node] = {}
-
-    def follow(self, flat: Flat, source: Source) -> None:
-        """Follow a script of *source*, then the functions that nothing called."""
-        self.model.read.add(source.base)
-        folder = os.path.dirname(source.path)
-        state = State()
-        state.options = first_line_options(flat.chars)
-        frame = Frame(flat, self.model.scope, state, folder=folder)
-        self.run_flat(flat, frame)
-        for name in list(self._uncalled):
-            if name in self._uncalled:
-                left = self._uncalled.pop(name)
-                inside = left.inside(function=name)
-                state = frame.state.fork()
-                state.arguments = None
-                count = len(self.model.commands), len(self.model.expansions)
-                self.run(
-                    self._bodies[name], inside._replace(state=state, scope="unknown")
-                )
-                if name in self.launchers:
-                    self._keep_own(*count)
-
-    def _keep_own(self, commands: int, expansions: int) -> None:
-        """Forget the end of a model, except what envcfg is told; its ``$?`` is its own."""
-        model = self.model
-        own = [each for each in model.commands[commands:] if each.name in _OWN]
-        del model.commands[commands:], model.expansions[expansions:]
-        for number, each in enumerate(own, commands):
-            model.commands.append(each._replace(number=number, parent=None))
-
     # Texts
 
-    def run_flat(self, flat: Flat, frame: Frame) -> None:
+    def run_flat(self, flat: Flat) -> None:
         """Follow a whole text."""
-        if frame.depth >= _DEEPEST:
+        if self.depth >= _DEEPEST:
             self._leave(_DEEP, flat.origin(0))
         elif flat.chars.strip():
-            self.run(parse(flat.chars), frame._replace(flat=flat))
+            self._replace(flat=flat).run(parse(flat.chars))
 
-    def run_text(self, text: Text, frame: Frame) -> None:
+    def run_text(self, text: Text) -> None:
         """Follow a string that a shell is given."""
-        self.units += 1
-        self.run_flat(
-            Flat(text), frame._replace(unit=self.units, depth=frame.depth + 1)
-        )
+        self.shared.units += 1
+        inside = self._replace(unit=self.shared.units, depth=self.depth + 1)
+        inside.run_flat(Flat(text))
 
-    def run_source(self, source: Source, frame: Frame) -> None:
+    def run_source(self, source: Source) -> None:
         """Follow a file."""
         self.model.read.add(source.base)
-        self.units += 1
-        inside = frame._replace(unit=self.units, folder=os.path.dirname(source.path))
-        self.run_flat(Flat(plain(source.chars, source.base)), inside)
+        self.shared.units += 1
+        folder = os.path.dirname(source.path)
+        inside = self._replace(unit=self.shared.units, folder=folder)
+        inside.run_flat(Flat(plain(source.chars, source.base)))
 
     # Statements
 
-    def run(self, node: Node, frame: Frame) -> None:
+    def run(self, node: Node) -> None:
         """Follow one node of the tree, whatever it is."""
-        self.steps -= 1
-        if self.steps < 0 or frame.depth > _DEEPEST:
-            why = _LONG if self.steps < 0 else _DEEP
-            self._leave(why, frame.flat.origin(node.start_byte))
+        self.shared.steps -= 1
+        if self.shared.steps < 0 or self.depth > _DEEPEST:
+            why = _LONG if self.shared.steps < 0 else _DEEP
+            self._leave(why, self.flat.origin(node.start_byte))
             return
         kind = node.type
         if kind == "compound_statement" and node.children[0].type == "((":
-            self.handlers["arithmetic"](self, node, frame)
+            self.shared.handlers["arithmetic"](self, node)
         elif kind in _BODIES:
-            self.sequence(node.children, frame._replace(depth=frame.depth + 1))
+            self._replace(depth=self.depth + 1).sequence(node.children)
         elif kind == "function_definition":
-            self._define(node, frame)
-        elif handler := self.handlers.get(kind):
-            handler(self, node, frame)
+            self._define(node)
+        elif handler := self.shared.handlers.get(kind):
+            handler(self, node)
 
-    def sequence(self, nodes: Sequence[Node], frame: Frame) -> None:
+    def sequence(self, nodes: Sequence[Node]) -> None:
         """Follow statements in their order, until one ends the script."""
         for number, node in enumerate(nodes):
             if not node.is_named or node.type == "comment":
                 continue
-            if frame.state.ended and frame.depth > 1:
+            if self.state.ended and self.depth > 1:
                 return
-            following = nodes[number + 1].type if number + 1 < len(nodes) else ""
-            inside = frame
-            if following == "&":
-                context = frame.context._replace(background=True)
-                inside = frame._replace(context=context)
-            self.run(node, inside)
+            inside = self
+            if number + 1 < len(nodes) and nodes[number + 1].type == "&":
+                inside = self._replace(context=self.context._replace(background=True))
+            inside.run(node)
 
-    def _define(self, node: Node, frame: Frame) -> None:
+    def _define(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
         if name is None or body is None:
             return
-        said = chars_of(frame.flat, name)
-        state = frame.state
-        state.functions = {**state.functions, said: (body, frame)}
+        said = chars_of(self.flat, name)
+        self.state.functions = {**self.state.functions, said: (self, body)}
         self.model.functions.add(said)
-        if _LAUNCHER.search(chars_of(frame.flat, body)):
-            self.launchers.add(said)
-        self._uncalled[said], self._bodies[said] = frame, body
+        if _LAUNCHER.search(chars_of(self.flat, body)):
+            self.shared.launchers.add(said)
+        self.shared.uncalled[said] = self, body
 
-    def call(self, name: str, arguments: tuple[Word, ...], frame: Frame) -> None:
-        """Follow a function of the state of *frame*."""
-        body: Node
+    def call(self, name: str, arguments: tuple[Word, ...]) -> None:
+        """Follow a function of the state of this frame."""
         home: Frame
-        body, home = frame.state.functions[name]  # type: ignore[misc]
-        self._uncalled.pop(name, None)
-        before = frame.state.arguments
-        frame.state.arguments = arguments
-        inside = frame.inside(function=name)._replace(flat=home.flat, unit=home.unit)
-        if frame.depth < _DEEPEST // 2 and frame.context.function != name:
-            self.run(body, inside)
-        frame.state.ended = False
-        frame.state.arguments = before
+        body: Node
+        home, body = self.state.functions[name]  # type: ignore[misc]
+        self.shared.uncalled.pop(name, None)
+        before = self.state.arguments
+        self.state.arguments = arguments
+        if self.depth < _DEEPEST // 2 and self.context.function != name:
+            inside = self.inside(function=name)
+            inside._replace(flat=home.flat, unit=home.unit).run(body)
+        self.state.ended = False
+        self.state.arguments = before
 
     # Variables
 
@@ -206,7 +183,6 @@ class Follower:
         self,
         name: str,
         value: Value,
-        frame: Frame,
         *,
         at: int,
         value_at: int,
@@ -216,7 +192,7 @@ class Follower:
         command: int | None = None,
     ) -> None:
         """Give a variable a value, and write it down."""
-        state = frame.state
+        state = self.state
         if appended:
             state.append(name, value, exported=exported)
         elif value is not None:
@@ -224,76 +200,95 @@ class Follower:
         variable = state.find(name)
         is_exported = exported or bool(variable and variable.exported)
         note = Assignment(
-            name, value, frame.scope, at, value_at, is_exported, frame.context,
-            len(self.model.commands), how, command, appended, frame.unit,
+            name, value, self.scope, at, value_at, is_exported, self.context,
+            len(self.model.commands), how, command, appended, self.unit,
         )  # fmt: skip
         self.model.assignments.append(note)
         prefix = name.startswith(("SINGULARITYENV_", "APPTAINERENV_"))
         if prefix and isinstance(value, tuple) and not isinstance(value, Array):
             # These are read once more by the shell that starts the container.
-            inner = frame._replace(scope="container", state=state.fork())
-            expand_document(value, self.shell(inner, 0, [], "document"))
+            inner = self._replace(scope="container", state=state.fork())
+            expand_document(value, inner.shell(0, [], "document"))
 
     # Words
 
-    def shell(
-        self, frame: Frame, pick: int, widths: list[int], use: str = "word"
-    ) -> Shell:
-        """Return who expands in *frame*."""
+    def shell(self, pick: int, widths: list[int], use: str = "word") -> Shell:
+        """Return who expands here."""
         return Shell(
-            frame.state,
-            frame.scope,
+            self.state,
+            self.scope,
             pick,
-            lambda hole, known: self._expanded(hole, known, frame, use),
-            lambda text: self._substitute(text, frame),
+            lambda hole, known: self._expanded(hole, known, use),
+            self._substitute,
             lambda at: self._leave(_DEEP, at),
             widths.append,
         )
 
-    def words(self, nodes: Sequence[Node], frame: Frame, pick: int = 0) -> list[Word]:
+    def words(self, nodes: Sequence[Node], pick: int = 0) -> list[Word]:
         """Return the words that *nodes* are expanded to."""
-        return self.spans(list(word_spans(nodes, frame.flat.chars)), frame, pick, [])
+        return self.spans(list(word_spans(nodes, self.flat.chars)), pick, [])
 
     def spans(
-        self,
-        spans: Sequence[tuple[int, int]],
-        frame: Frame,
-        pick: int,
-        widths: list[int],
+        self, spans: Sequence[tuple[int, int]], pick: int, widths: list[int]
     ) -> list[Word]:
         """Return the words between pairs of offsets."""
-        shell = self.shell(frame, pick, widths)
+        shell = self.shell(pick, widths)
         found: list[Word] = []
         for begin, end in spans:
-            found += expand_words(frame.flat, begin, end, shell)
+            found += expand_words(self.flat, begin, end, shell)
         return found
 
-    def string(self, begin: int, end: int, frame: Frame) -> Text:
+    def string(self, begin: int, end: int) -> Text:
         """Return what stands between two offsets, expanded and not split."""
-        return expand_string(frame.flat, begin, end, self.shell(frame, 0, [], "value"))
+        return expand_string(self.flat, begin, end, self.shell(0, [], "value"))
 
     def _leave(self, why: str, at: int) -> None:
         self.model.unread.setdefault(why, at)
 
-    def _expanded(self, hole: Hole, known: bool, frame: Frame, use: str) -> None:
-        key = (hole.at, frame.scope)
-        if hole.at >= 0 and key not in self._seen:
-            self._seen.add(key)
+    def _expanded(self, hole: Hole, known: bool, use: str) -> None:
+        key = (hole.at, self.scope)
+        if hole.at >= 0 and key not in self.shared.seen:
+            self.shared.seen.add(key)
             number = len(self.model.commands)
             self.model.expansions.append(
-                Expansion(hole, frame.context, number, known, use)
+                Expansion(hole, self.context, number, known, use)
             )
 
-    def _substitute(self, text: Text, frame: Frame) -> None:
-        self.steps -= 1
-        if self.steps < 0:
+    def _substitute(self, text: Text) -> None:
+        self.shared.steps -= 1
+        if self.shared.steps < 0:
             self._leave(_LONG, start(text))
             return
-        inside = frame._replace(
-            state=frame.state.fork(),
-            substitution=True,
-            depth=frame.depth + 1,
-            reader=frame,
-        )
-        self.units += 1
-        self.run_flat(Flat(text), inside._replace(unit=self.units))
+        inside = self._replace(state=self.state.fork(), substitution=True, reader=self)
+        inside.run_text(text)
+
+
+def follow(
+    flat: Flat,
+    source: Source,
+    sources: Sources,
+    model: Model,
+    handlers: Mapping[str, Handler],
+) -> None:
+    """Follow a script of *source*, then the functions that nothing called."""
+    model.read.add(source.base)
+    shared, state = Shared(sources, model, handlers), State()
+    state.options = first_line_options(flat.chars)
+    folder = os.path.dirname(source.path)
+    Frame(shared, flat, model.scope, state, folder=folder).run_flat(flat)
+    for name in list(shared.uncalled):
+        if name not in shared.uncalled:
+            continue
+        home, body = shared.uncalled.pop(name)
+        inside = state.fork()
+        inside.arguments = None
+        count = len(model.commands)
+        expansions = len(model.expansions)
+        frame = home.inside(function=name)
+        frame._replace(state=inside, scope="unknown").run(body)
+        if name in shared.launchers:
+            # It counts only for what envcfg is told there; its $? is its own.
+            own = [each for each in model.commands[count:] if each.name in _OWN]
+            del model.commands[count:], model.expansions[expansions:]
+            for number, each in enumerate(own, count):
+                model.commands.append(each._replace(number=number, parent=None))

@@ -21,6 +21,18 @@ class Array(NamedTuple):
 Value = Text | Array | None
 
 
+def texts(value: Value) -> tuple[Text, ...]:
+    """Return the texts of a value."""
+    if value is None:
+        return ()
+    return value.items if isinstance(value, Array) else (value,)
+
+
+def text_of(value: Value) -> Text:
+    """Return the first text of a value."""
+    return next(iter(texts(value)), ())
+
+
 class Context(NamedTuple):
     """In the middle of what something stands.
 

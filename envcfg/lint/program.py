@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from envcfg.datafile import load_knowledge_file, load_yaml
-from envcfg.lint.text import Piece, Scope, Text, Word
+from envcfg.lint.text import Scope, Text, Word, start
 
 _FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
@@ -204,18 +204,9 @@ def _option(
 
 def split_at(word: Word, index: int) -> Word:
     """Return what stands behind the first *index* characters, none of them a hole."""
-    pieces: list[Piece] = []
-    left = index
+    text: Text = ()
     for piece in word.text:
-        if left >= len(piece.chars) and not piece.hole:
-            left -= len(piece.chars)
-        elif left and not piece.hole:
-            at = piece.at + left if piece.at >= 0 else -1
-            pieces.append(Piece(piece.chars[left:], at))
-            left = 0
-        else:
-            pieces.append(piece)
-            left = 0
-    text: Text = tuple(pieces)
-    at = next((each.at for each in text if each.at >= 0), word.at)
-    return Word(text, at, word.quoted)
+        text += (piece,) if piece.hole else piece.cut(index)
+        index = 0 if piece.hole else max(index - len(piece.chars), 0)
+    where = start(text)
+    return Word(text, where if where >= 0 else word.at, word.quoted)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from envcfg.lint.branch import BRANCHES
 from envcfg.lint.builtin import ASSIGNMENTS
 from envcfg.lint.directive import Read
-from envcfg.lint.follow import Follower, Handler
+from envcfg.lint.follow import Handler, follow
 from envcfg.lint.model import Assignment, Context, Model
 from envcfg.lint.simple import SIMPLE
 from envcfg.lint.source import Source, Sources
@@ -97,12 +97,12 @@ def read_models(given: Sequence[Source], sources: Sources) -> list[Model]:
 
 def read_script(source: Source, sources: Sources) -> list[Model]:
     """Return what one script does, and what the scripts do that it submits."""
-    follower = Follower(sources, Model(source.path, scope_of(source)), STATEMENTS)
-    flat = Flat(plain(source.chars, source.base))
-    models = [read_with(follower, flat, source)]
-    for text in models[0].submitted[:_MOST_SUBMITTED]:
-        follower = Follower(sources, Model(source.path, "batch"), STATEMENTS)
-        models.append(read_with(follower, Flat(text), source))
+    model = Model(source.path, scope_of(source))
+    _read_with(model, Flat(plain(source.chars, source.base)), source, sources)
+    models = [model]
+    for text in model.submitted[:_MOST_SUBMITTED]:
+        models.append(Model(source.path, "batch"))
+        _read_with(models[-1], Flat(text), source, sources)
     return models
 
 
@@ -114,9 +114,8 @@ def asked_by(source: Source) -> tuple[str | None, list[Given]]:
     return scheduler, Read(Flat(plain(source.chars, source.base)), scheduler).given
 
 
-def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
-    """Return the model of *follower* when it has followed *flat*, a script of *source*."""
-    model = follower.model
+def _read_with(model: Model, flat: Flat, source: Source, sources: Sources) -> None:
+    """Write down what *flat* does, which is *source* or stands in it."""
     model.own, model.size = source.base, len(source.chars)
     if line := _DIRECTIVE.search(source.chars):
         model.scheduler = _SCHEDULERS.get(line[1].strip(), "slurm")
@@ -125,8 +124,7 @@ def read_with(follower: Follower, flat: Flat, source: Source) -> Model:
     read = Read(flat, model.scheduler, dos)
     model.directives, model.given = read.directives, read.given
     model.problems = read.problems
-    follower.follow(flat, source)
-    return model
+    follow(flat, source, sources, model, STATEMENTS)
 
 
 def _read_dump(source: Source) -> Model:

@@ -5,29 +5,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from envcfg.lint.builtin import BUILTINS
-from envcfg.lint.follow import Follower, Frame
-from envcfg.lint.locate import (
+from envcfg.lint.builtin import (
+    BUILTINS,
     Redirects,
     file_key,
     find_file,
     find_written,
     note_written,
 )
+from envcfg.lint.follow import Frame
 from envcfg.lint.model import Command, Opaque
 from envcfg.lint.program import SHELLS, Start, load_programs, split_at, unwrap
 from envcfg.lint.source import kind_of
 from envcfg.lint.text import Text, Word, plain, shown, spaced
 
 _DEEPEST = 40
-
+_SAME = frozenset({"exec", "command", "builtin", "time"})  # the shell itself goes on
+_TAKES_WORD = re.compile(r"[-+][A-Za-z]*o")  # options of a shell
+_TAKES_TEXT = re.compile(r"-[A-Zabd-z]*c[A-Za-z]*")
 Assigns = Callable[[Frame, int], object]
 
 
 def record(
-    follower: Follower,
-    words: Sequence[Word],
     frame: Frame,
+    words: Sequence[Word],
     *,
     options: Mapping[str, Word] | None = None,
     is_open: bool = False,
@@ -40,7 +41,7 @@ def record(
     if said is None:
         last = first.text[-1]
         said = last.chars if not last.hole and "/" in last.chars else ""
-    number = len(follower.model.commands)
+    number = len(frame.model.commands)
     name = said.rstrip("/").rpartition("/")[2]
     program = None if is_builtin else load_programs().get(said.rpartition("/")[2])
     context = frame.context
@@ -63,14 +64,13 @@ def record(
         kind=program.kind if program else "",
         by_envcfg=frame.by_envcfg,
     )
-    follower.model.commands.append(command)
+    frame.model.commands.append(command)
     return command
 
 
 def start_command(
-    follower: Follower,
-    words: tuple[Word, ...],
     frame: Frame,
+    words: tuple[Word, ...],
     redirects: Redirects,
     assigns: Assigns | None = None,
 ) -> None:
@@ -89,17 +89,17 @@ def start_command(
         if assigns:
             assigns(frame, -1)
         return
-    follower.steps -= 1
+    frame.shared.steps -= 1
     if frame.depth > _DEEPEST:
         return
     name = (words[0].literal or "").rpartition("/")[2]
-    if name in follower.launchers and len(words) > 1:
+    if name in frame.shared.launchers and len(words) > 1:
         first = (words[0]._replace(text=plain("exec")),) if "exec" in name else ()
         words, frame = (*first, *words[1:]), frame._replace(by_envcfg=True)
         name = (words[0].literal or "").rpartition("/")[2]
     found = unwrap(name, words[1:])
     command = record(
-        follower, words, frame, options=found.options if found else {},
+        frame, words, options=found.options if found else {},
         is_open=found.is_open if found else any(each.is_loose for each in words),
         output=redirects.output,
     )  # fmt: skip
@@ -110,17 +110,17 @@ def start_command(
     if redirects.document is not None:
         note_written(words, redirects, frame)
     if name in frame.state.functions:
-        follower.call(name, words[1:], frame._replace(parent=frame.parent))
+        frame.call(name, words[1:])
     elif builtin := BUILTINS.get(name):
-        builtin(follower, words, frame)
+        builtin(frame, words)
     elif found:
-        _start(follower, command, found, frame, redirects)
+        _start(frame, command, found, redirects)
     elif name in SHELLS:
-        _shell(follower, command, frame, redirects)
+        _shell(frame, command, redirects)
     elif name == "sbatch":
-        _submit(follower, command, frame, redirects)
+        _submit(frame, command, redirects)
     elif _names_file(words[0].shown, frame):
-        run_file(follower, words[0], words[1:], command, frame)
+        run_file(frame, words[0], words[1:], command)
 
 
 def _names_file(said: str, frame: Frame) -> bool:
@@ -134,22 +134,11 @@ def _within(frame: Frame, command: Command, **changes: object) -> Frame:
     return inside._replace(**changes)  # type: ignore[arg-type]
 
 
-def _start(
-    follower: Follower,
-    command: Command,
-    found: Start,
-    frame: Frame,
-    redirects: Redirects,
-) -> None:
+def _start(frame: Frame, command: Command, found: Start, redirects: Redirects) -> None:
     scope = found.scope or frame.scope
-    is_same = found.scope is None and command.name in (
-        "exec",
-        "command",
-        "builtin",
-        "time",
-    )
+    is_same = found.scope is None and command.name in _SAME
     state = frame.state.fork() if is_same else frame.state.child(frame.state.arguments)
-    if is_same or found.scope is None:
+    if found.scope is None:
         state.functions = frame.state.functions
     inside = _within(frame, command, scope=scope, state=state)
     if command.name == "envcfg":  # who reads what it prints starts the rest
@@ -164,79 +153,57 @@ def _start(
     for word in found.assigned:
         said = word.shown
         value = split_at(word, said.index("=") + 1)
-        follower.assign(
-            said.partition("=")[0], value.text, inside, at=word.at, value_at=value.at,
+        inside.assign(
+            said.partition("=")[0], value.text, at=word.at, value_at=value.at,
             how="env", exported=True, command=command.number,
         )  # fmt: skip
-    if not found.rest:
-        if command.name == "exec" and not found.options and len(command.words) > 1:
-            frame.state.ended = True
+    if found.rest and found.shell:
+        inside.run_text(spaced(found.rest))
         return
-    if found.shell:
-        follower.run_text(spaced(found.rest), inside)
-        return
-    start_command(follower, found.rest, inside, redirects)
-    if command.name == "exec":
+    if found.rest:
+        start_command(inside, found.rest, redirects)
+    if command.name == "exec" and (
+        found.rest or (not found.options and len(command.words) > 1)
+    ):
         frame.state.ended = True
 
 
-def _shell(
-    follower: Follower, command: Command, frame: Frame, redirects: Redirects
-) -> None:
-    words = command.arguments
-    for number, word in enumerate(words):
-        said = word.shown
-        if re.fullmatch(r"[-+][A-Za-z]*o", said):
-            continue
-        if re.fullmatch(r"-[A-Zabd-z]*c[A-Za-z]*", said):
-            rest = words[number + 1 :]
-            if rest:
-                state = frame.state.child(rest[2:])
-                inside = _within(frame, command, state=state)
-                follower.run_text(rest[0].text, inside)
+def _shell(frame: Frame, command: Command, redirects: Redirects) -> None:
+    text, arguments, said = redirects.document, command.words[:0], ""
+    for number, word in enumerate(command.arguments):
+        before, said, rest = said, word.shown, command.arguments[number + 1 :]
+        if _TAKES_TEXT.fullmatch(said) and not _TAKES_WORD.fullmatch(said):
+            text, arguments = rest[0].text if rest else None, rest[2:]
+            break
+        if said in ("-s", "-"):
+            break
+        if said[:1] not in ("-", "+") and not _TAKES_WORD.fullmatch(before):
+            run_file(frame, word, rest, command)
             return
-        if said.startswith(("-", "+")):
-            if said in ("-s", "-"):
-                break
-            continue
-        if number and re.fullmatch(r"[-+][A-Za-z]*o", words[number - 1].shown):
-            continue
-        run_file(follower, word, words[number + 1 :], command, frame)
-        return
-    if redirects.document is not None:
-        state = frame.state.child(())
-        follower.run_text(redirects.document, _within(frame, command, state=state))
+    if text is not None:
+        state = frame.state.child(arguments)
+        _within(frame, command, state=state).run_text(text)
 
 
-def _submit(
-    follower: Follower, command: Command, frame: Frame, redirects: Redirects
-) -> None:
+def _submit(frame: Frame, command: Command, redirects: Redirects) -> None:
     """Note a script that another job is made of: it is read by itself."""
-    if redirects.document is not None:
-        follower.model.submitted.append(redirects.document)
-    for word in command.arguments:
-        written = frame.state.files.get(file_key(word.shown))
-        if written is not None:
-            follower.model.submitted.append(written)
+    written = [frame.state.files.get(file_key(w.shown)) for w in command.arguments]
+    found = (each for each in (redirects.document, *written) if each is not None)
+    frame.model.submitted.extend(found)
 
 
-def run_file(
-    follower: Follower, word: Word, rest: Sequence[Word], command: Command, frame: Frame
-) -> None:
+def run_file(frame: Frame, word: Word, rest: Sequence[Word], command: Command) -> None:
     """Follow a script that a command starts, if it can be read."""
     inside = _within(frame, command, state=frame.state.child(tuple(rest)))
     written = find_written(word, frame)
     if written is not None:
         if kind_of(shown(written)) == "script":
-            follower.run_text(written, inside)
+            inside.run_text(written)
         return
-    source = find_file(follower, word, frame)
-    if source is None:
-        if shown(word.text).endswith((".sh", ".bash")) or "/" in shown(word.text):
-            follower.model.opaque.append(Opaque(word.shown, word.at, frame.scope))
+    if (source := find_file(frame, word)) is None:
+        if word.shown.endswith((".sh", ".bash")) or "/" in word.shown:
+            frame.model.opaque.append(Opaque(word.shown, word.at, frame.scope))
         if rest and (rest[0].literal in SHELLS or rest[0].literal in load_programs()):
-            start_command(follower, tuple(rest), inside, Redirects())
-        return
-    if source.kind != "script" or source.base in follower.model.read:
-        return
-    follower.run_source(source, inside)
+            start_command(inside, tuple(rest), Redirects())
+    elif source.kind == "script" and source.base not in frame.model.read:
+        inside.run_source(source)

@@ -6,11 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.lint.builtin import assign_node
+from envcfg.lint.builtin import Redirects, assign_node
 from envcfg.lint.expand import expand_arithmetic, expand_document
-from envcfg.lint.follow import Follower, Frame
+from envcfg.lint.follow import Frame
 from envcfg.lint.grammar import chars_of, leaves, word_spans
-from envcfg.lint.locate import Redirects
 from envcfg.lint.run import Assigns, record, start_command
 from envcfg.lint.shell import Shell
 from envcfg.lint.state import MOST
@@ -24,44 +23,42 @@ _FILE = re.compile(r"\{[A-Za-z_]\w*\}[<>]")  # of a redirection, and no word
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
-def _on_test_command(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_test_command(frame: Frame, node: Node) -> None:
     sign = node.children[0].type if node.children else "["
     nodes = [leaf for each in node.children[1:-1] for leaf in leaves(each)]
     at = frame.flat.origin(node.start_byte)
-    words = (Word(plain(sign, at), at), *follower.words(nodes, frame))
-    record(follower, words, frame.inside(tested=True), is_builtin=True)
+    words = (Word(plain(sign, at), at), *frame.words(nodes))
+    record(frame.inside(tested=True), words, is_builtin=True)
 
 
-def _on_redirected_statement(follower: Follower, node: Node, frame: Frame) -> None:
+def _on_redirected_statement(frame: Frame, node: Node) -> None:
     body = node.child_by_field_name("body") or node.children[0]
     redirects = [each for each in node.children if each.type in _REDIRECTS]
     if body.type == "command":
-        _command(follower, body, frame, redirects)
+        _command(frame, body, redirects)
         return
-    _redirects(follower, redirects, frame)  # whose words are expanded all the same
+    _redirects(frame, redirects)  # whose words are expanded all the same
     if body.type not in _REDIRECTS:
-        follower.run(body, frame._replace(depth=frame.depth + 1))
+        frame._replace(depth=frame.depth + 1).run(body)
 
 
-def _redirects(follower: Follower, nodes: Sequence[Node], frame: Frame) -> Redirects:
+def _redirects(frame: Frame, nodes: Sequence[Node]) -> Redirects:
     document: Text | None = None
     output: Text = ()
     for node in nodes:
         if node.type == "file_redirect":
             sign = next((c.type for c in node.children if not c.is_named), "")
             targets = [c for c in node.children if c.is_named]
-            words = follower.words(
-                [c for c in targets if c.type != "file_descriptor"], frame
-            )
+            words = frame.words([c for c in targets if c.type != "file_descriptor"])
             if sign in (">", ">>", "&>", ">|", "&>>") and words:
                 output = words[0].text
         elif node.type == "herestring_redirect":
-            words = follower.words([c for c in node.children if c.is_named], frame)
+            words = frame.words([c for c in node.children if c.is_named])
             document = words[0].text if words else None
         else:
-            document = _document(node, frame, follower.shell(frame, 0, [], "document"))
+            document = _document(node, frame, frame.shell(0, [], "document"))
             inner = [c for c in node.children if c.type == "file_redirect"]
-            output = _redirects(follower, inner, frame).output or output
+            output = _redirects(frame, inner).output or output
     return Redirects(document, output)
 
 
@@ -80,9 +77,7 @@ def _document(node: Node, frame: Frame, shell: Shell) -> Text | None:
     return body if is_quoted else expand_document(body, shell)
 
 
-def _command(
-    follower: Follower, node: Node, frame: Frame, around: Sequence[Node] = ()
-) -> None:
+def _command(frame: Frame, node: Node, around: Sequence[Node] = ()) -> None:
     """Follow a simple command: what it sets, reads and writes, then what it starts.
 
     The order is that of the shell: redirections are expanded before the words, and what a
@@ -98,10 +93,10 @@ def _command(
     if assigned and _ends_line(chars, assigned[-1], node):
         # The grammar takes several of them for the beginning of the next line.
         for each in assigned:
-            assign_node(follower, each, frame)
+            assign_node(frame, each)
         assigned = []
     inner = [c for c in node.children if c.type in _REDIRECTS]
-    redirects = _redirects(follower, [*around, *inner], frame)
+    redirects = _redirects(frame, [*around, *inner])
     behind = [c for n in around if n.type == "heredoc_redirect" for c in n.children]
     skipped |= set(inner)
     nodes = [c for c in node.children if c not in skipped]
@@ -113,32 +108,31 @@ def _command(
 
     def sets(within: Frame, number: int) -> None:
         for each in assigned:
-            assign_node(follower, each, within, exported=True, command=number)
+            assign_node(within, each, exported=True, command=number)
 
-    _start_variants(follower, spans, frame, redirects, sets if assigned else None)
+    _start_variants(frame, spans, redirects, sets if assigned else None)
     if redirects.document is None:
         return
     for pipeline in behind:
         for each in pipeline.children if pipeline.type == "pipeline" else ():
             if each.type == "command":
-                words = tuple(follower.words(each.children, frame))
-                start_command(follower, words, frame, redirects)
+                words = tuple(frame.words(each.children))
+                start_command(frame, words, redirects)
 
 
 def _start_variants(
-    follower: Follower,
-    spans: Sequence[tuple[int, int]],
     frame: Frame,
+    spans: Sequence[tuple[int, int]],
     redirects: Redirects,
     assigns: Assigns | None,
 ) -> None:
     """Follow a command with each value of its variables, but equal words only once."""
-    commands = follower.model.commands
+    commands = frame.model.commands
     said: set[tuple[str, ...]] = set()
     pick, width = 0, 1
     while pick < min(width, MOST):
         widths: list[int] = []
-        words = follower.spans(spans, frame, pick, widths)
+        words = frame.spans(spans, pick, widths)
         width = max([width, *widths])
         key = tuple(each.shown for each in words)
         if key not in said:
@@ -147,19 +141,19 @@ def _start_variants(
             if pick:
                 inside = frame._replace(state=frame.state.fork(), variant=pick)
             number = len(commands)
-            start_command(follower, tuple(words), inside, redirects, assigns)
+            start_command(inside, tuple(words), redirects, assigns)
             if number < len(commands):
                 at = frame.flat.origin(spans[0][0])
                 commands[number] = commands[number]._replace(stands=at)
         pick += 1
 
 
-def _on_arithmetic(follower: Follower, node: Node, frame: Frame) -> None:
-    shell = follower.shell(frame, 0, [])
+def _on_arithmetic(frame: Frame, node: Node) -> None:
+    shell = frame.shell(0, [])
     text = expand_arithmetic(frame.flat, node.start_byte, node.end_byte - 2, shell)
     at = frame.flat.origin(node.start_byte)
     words = (Word(plain("((", at), at), Word(text, at))
-    record(follower, words, frame.inside(tested=True), is_builtin=True)
+    record(frame.inside(tested=True), words, is_builtin=True)
 
 
 def _ends_line(chars: str, last: Node, command: Node) -> bool:

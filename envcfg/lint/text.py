@@ -53,6 +53,12 @@ class Piece(NamedTuple):
     at: int
     hole: Hole | None = None
 
+    def cut(self, low: int, high: int | None = None) -> "Text":
+        """Return the characters from *low* to *high*."""
+        chars = self.chars[low:high]
+        at = self.at + low if self.at >= 0 else -1
+        return (Piece(chars, at, self.hole),) if chars else ()
+
 
 Text: TypeAlias = tuple[Piece, ...]
 
@@ -122,18 +128,14 @@ class Flat:
     def cut(self, start: int, end: int) -> Text:
         """Return the text from *start* to *end*."""
         if self._base >= 0:
-            chars = self.chars[start:end]
-            return (Piece(chars, self._base + start),) if chars else ()
-        pieces = []
+            return self.text[0].cut(start, end)
+        pieces: Text = ()
         number = max(bisect_right(self.starts, start) - 1, 0)
         while number < len(self.text) and self.starts[number] < end:
-            piece, at = self.text[number], self.starts[number]
-            low, high = max(start - at, 0), min(end - at, len(piece.chars))
-            if low < high:
-                origin = piece.at + low if piece.at >= 0 else -1
-                pieces.append(Piece(piece.chars[low:high], origin, piece.hole))
+            at = self.starts[number]
+            pieces += self.text[number].cut(max(start - at, 0), end - at)
             number += 1
-        return tuple(pieces)
+        return pieces
 
 
 def unknown(text: str, scope: Scope, at: int) -> Text:

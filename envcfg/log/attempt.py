@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from envcfg.log.endings import End, Endings, has_agents, in_order
+from envcfg.log.endings import ABSENT, End, Endings, has_agents, in_order
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import RAISED, Rule
@@ -22,6 +22,7 @@ class Attempt:
     Attributes:
         ends: in their order.
         follow: of them, what only follows from another end.
+        waits: of them, what says that somebody waited for others in vain.
         causes: of them, what may have been the first.
         lines: of them, what one line tells.
         agents: tasks of the starter are agents, and no ranks.
@@ -31,12 +32,24 @@ class Attempt:
         """Take in *ends*, which *endings* knows."""
         self.ends = in_order(list(ends))
         self._endings = endings
-        self.follow = [each for each in self.ends if self.rule(each).consequence]
-        self.causes = [
+        self.waits = [each for each in self.ends if self.rule(each).event == ABSENT]
+        self.follow = [
             each
             for each in self.ends
-            if not self.rule(each).consequence and self._is_end(each)
+            if self.rule(each).consequence
+            and (isinstance(each, Thrown) or each not in self.waits)
         ]
+        self.causes = []
+        for each in self.ends:
+            # Does it say that a program ended, and not what its network did?
+            rule = self.rule(each)
+            if isinstance(each, End):
+                ended = bool(rule.says or rule.ends) and rule.event != ABSENT
+            else:
+                ended = rule.ends or rule.event == RAISED or rule.severity != "error"
+                ended = ended and not rule.benign
+            if ended and not rule.consequence:
+                self.causes.append(each)
         self.lines = [each for each in self.ends if isinstance(each, End)]
         self.agents = has_agents(self.lines)
 
@@ -47,18 +60,11 @@ class Attempt:
         rules = self._endings.rulebook.rules
         return self._endings.rule_of(each) or rules[EXCEPTION]
 
-    def _is_end(self, each: Thrown | End) -> bool:
-        """Return whether it says that a program ended, and not what its network did."""
-        rule = self.rule(each)
-        if isinstance(each, End):
-            return bool(rule.says or rule.ends) and rule.event != "absent"
-        return not rule.benign and (
-            rule.ends or rule.event == RAISED or rule.severity != "error"
-        )
-
     def whose(self, each: Thrown | End) -> Who:
         """Return whose end *each* was; nobody where the task is an agent."""
         who = self._endings.whose(each) if isinstance(each, Thrown) else each.who
+        if isinstance(each, End) and each.rule.event == ABSENT:
+            who = each.speaker  # he speaks of another
         return Who() if self.agents and who.is_task else who
 
 
@@ -104,7 +110,7 @@ def absent_of(attempt: Attempt) -> End | None:
 
     Who did not come is known where those that complain are told apart, and are the rest.
     """
-    lines = [each for each in attempt.lines if each.rule.event == "absent"]
+    lines = [each for each in attempt.waits if isinstance(each, End)]
     counted = next((each for each in lines if each.fields.get("size")), None)
     if counted:
         came, size = (int(counted.fields[name] or 0) for name in ("came", "size"))

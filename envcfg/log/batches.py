@@ -6,10 +6,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from envcfg.findings import Finding
+from envcfg.log.groups import head_of
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of, first_of
+from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.log.rulebook import Rule
 from envcfg.log.verdict import (
     WORST_FIRST,
@@ -32,10 +34,12 @@ PART = "another-job"
 
 def by_job(files: Sequence[str]) -> dict[str, list[str]]:
     """Return *files* by the number of their job; under no number those that have none."""
-    jobs: dict[str, list[str]] = {}
-    for name in files:
+
+    def number(name: str) -> str:
         found = _NUMBERED.search(os.path.basename(name))
-        jobs.setdefault(found[1] or found[2] if found else "", []).append(name)
+        return found[1] or found[2] if found else ""
+
+    jobs = grouped(files, number)
     numbered = [job for job in jobs if job]
     return jobs if len(numbered) > 1 else {"".join(numbered): list(files)}
 
@@ -51,13 +55,8 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
         job: what all of them said.
         files: in the order in which they were read.
     """
-    heads = list(range(len(files)))
-
-    def head(at: int) -> int:
-        while heads[at] != at:
-            at = heads[at]
-        return at
-
+    heads: dict[int, int] = {}
+    head = partial(head_of, heads=heads)
     homes: dict[str, int] = {}
     spoken: set[int] = set()
     for process in job.processes.values():
@@ -72,14 +71,18 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
                 spoken.add(first)
                 heads[head(first)] = head(homes.setdefault(comm.comm_id, first))
     spoken |= _whole(job)
-    groups: dict[int, list[str]] = {}
     named = {head(at) for at in spoken}
-    for at, name in enumerate(files):
-        groups.setdefault(head(at) if head(at) in named else -1, []).append(name)
+    places = grouped(
+        range(len(files)), lambda at: head(at) if head(at) in named else -1
+    )
+    groups = {at: [files[each] for each in own] for at, own in places.items()}
     loose = groups.pop(-1, [])
     if len(groups) < 2:
         return {"": list(files)}
-    jobs = {_files(found): found for found in groups.values()}
+    jobs = {}
+    for found in groups.values():
+        more = f" and {count_of(len(found) - 1, 'file')} more" if found[1:] else ""
+        jobs[os.path.basename(found[0]) + more] = found
     return {**jobs, LOOSE: loose} if loose else jobs
 
 
@@ -95,13 +98,6 @@ def _whole(job: Job) -> set[int]:
         for at, sizes in ranks.items()
         if max(sizes) > 1 and len(sizes[max(sizes)]) == max(sizes)
     }
-
-
-def _files(names: Sequence[str]) -> str:
-    more = len(names) - 1
-    return os.path.basename(names[0]) + (
-        f" and {count_of(more, 'file')} more" if more else ""
-    )
 
 
 def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:

@@ -16,6 +16,7 @@ from envcfg.log.attempt import EXCEPTION, Attempt, absent_of, others_of, silent_
 from envcfg.log.endings import End
 from envcfg.log.facts import Sighting
 from envcfg.log.job import Job
+from envcfg.log.numbers import ranks_of
 from envcfg.log.rulebook import Rule
 from envcfg.log.thrown import Frame, Thrown
 from envcfg.log.who import Who
@@ -59,7 +60,14 @@ def first_end(job: Job, world: World) -> First | None:
     """Return what ended the job first; None where no line tells of an end."""
     endings = job.endings
     known: list[Thrown | End] = [*endings.tracebacks.found]
-    known += [each for each in endings.lines if _counts(each, job)]
+    # A line means an end beside all that the log holds.
+    seen = job.occurrences
+    known += [
+        each
+        for each in endings.lines
+        if each.rule.id not in seen
+        or seen[each.rule.id].rule.severity == each.rule.severity
+    ]
     if not known:
         return None
     ended = any(not each.is_doubtful for each in endings.lines)
@@ -87,15 +95,9 @@ def first_end(job: Job, world: World) -> First | None:
 def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
     rule = each.rule if isinstance(each, End) else job.rulebook.rules[EXCEPTION]
     spot = each.sighting.spot
-    if job.outlives(rule, spot) or (not ended and job.life.is_seen_behind(spot)):
+    if job.outlives(rule, spot) or (not ended and job.life.behind(spot)):
         return True
     return job.endings.is_over(each, ended=ended)
-
-
-def _counts(end: End, job: Job) -> bool:
-    """Return whether a line means an end beside all that the log holds."""
-    known = job.occurrences.get(end.rule.id)
-    return known is None or known.rule.severity == end.rule.severity
 
 
 def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
@@ -103,8 +105,8 @@ def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
 
     In this order, as each says less than the one before: a rank that never came, where
     nothing else is a cause; a rank that says nothing while all others lost somebody; the
-    first exception or end that may be a cause; an exit code or a signal; an exception that
-    only follows from a lost process.
+    first exception or end that may be a cause; an exit code or a signal; those who waited
+    in vain for others; an exception that only follows from a lost process.
     """
     hosts = _hosts(attempt.lines, world)
     codes = [
@@ -113,6 +115,7 @@ def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
     # Who was killed says nothing; others say nothing as they were ended after it.
     killed = any(each.who.ranks and "code" not in each.fields for each in codes)
     silent = () if attempt.causes or killed else silent_of(attempt, world)
+    codes = [each for each in codes if not _is_of_wait(each, attempt)]
     codes.sort(key=lambda each: not each.root)
     if not attempt.causes and not killed and (shown := absent_of(attempt)):
         rule, ranks = job.rulebook.rules[_ABSENT], shown.who.ranks
@@ -120,19 +123,46 @@ def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
         if not ranks:
             found = found._replace(rule=shown.rule, says=shown.says)
     elif silent:
-        rule = job.rulebook.rules[_SILENT]
+        rule = job.rulebook.rules[_ABSENT if attempt.waits else _SILENT]
         where = attempt.follow[0].sighting
         found = First(rule, _at(silent, hosts), rule.says, where, rule.id)
     elif attempt.causes and isinstance(attempt.causes[0], Thrown):
         found = _of_thrown(attempt.causes[0], attempt, hosts)
     elif ends := [each for each in (*attempt.causes, *codes) if isinstance(each, End)]:
         found = _of_line(ends[0], attempt, hosts)
+    elif attempt.waits:
+        return _of_waits(attempt, hosts)
     elif thrown := [each for each in attempt.follow if isinstance(each, Thrown)]:
         found = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
     found = found._replace(who=_of_node(found.who, job.endings.nodes, attempt.lines))
     return found._replace(others=others_of(found.who.ranks, job, attempt))
+
+
+def _is_of_wait(code: End, attempt: Attempt) -> bool:
+    """Return whether *code* is how one ended whose exception says that it waited."""
+    if not attempt.waits or code.fields.get("code") != "1":
+        return False
+    waited = [attempt.whose(each).ranks for each in attempt.waits]
+    ranks = {rank for each in waited for rank in each}
+    behind = code.sighting.spot > attempt.waits[0].sighting.spot
+    return ranks >= set(code.who.ranks) if all(waited) else behind
+
+
+def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> First:
+    """Return who waited for whom, where nobody else says anything."""
+    ranks = {rank for each in attempt.waits for rank in attempt.whose(each).ranks}
+    if not ranks:  # their exits tell
+        codes = (each for each in attempt.lines if _is_of_wait(each, attempt))
+        ranks = {rank for each in codes for rank in each.who.ranks}
+    lines = [each.fields for each in attempt.waits if isinstance(each, End)]
+    named = {each.get("root") or each.get("first") for each in lines} - {None}
+    whom = ranks_of({int(each or 0) for each in named}) if named else "others"
+    shown, says = attempt.waits[0], f"waited in vain for {whom}"
+    rule = attempt.rule(shown)
+    print_ = f"{rule.id} {whom}"
+    return First(rule, _at(sorted(ranks), hosts), says, shown.sighting, print_)
 
 
 def _of_node(

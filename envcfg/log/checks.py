@@ -31,6 +31,12 @@ _LIBRARIES = ("nccl", "rccl")
 
 def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
     """Return what is wrong with the job as a whole, or with some ranks against others."""
+    # A store that nobody reached, unless a communicator shows that it was mended.
+    stores = [p.seen[_STORE] for p in job.everyone if _STORE in p.seen]
+    if any(process.communicators for process in job.everyone):
+        stores = []
+    detail = "the store of the job was not reached"
+    lost = [Symptom("rendezvous-failed", "broken", detail, each) for each in stores[:1]]
     return [
         *_mixed_networks(world, expect),
         *_names_differ(world),
@@ -39,7 +45,7 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
         *_dialects(world),
         *_plugin_versions(world),
         *_nics(world),
-        *_rendezvous(job),
+        *((None, each) for each in lost),
         *_fatal_plugin(world),
         *_masks(job, expect),
         *_warnings(job),
@@ -212,16 +218,6 @@ def _nics(world: World) -> Iterator[Found]:
             yield None, Symptom("nics-differ", "degraded", detail, sighting)
 
 
-def _rendezvous(job: Job) -> Iterator[Found]:
-    """A store that nobody reached, unless a communicator shows that it was mended."""
-    if any(process.communicators for process in job.everyone):
-        return
-    sighting = next((p.seen[_STORE] for p in job.everyone if _STORE in p.seen), None)
-    if sighting:
-        detail = "the store of the job was not reached"
-        yield None, Symptom("rendezvous-failed", "broken", detail, sighting)
-
-
 def _fatal_plugin(world: World) -> Iterator[Found]:
     """A plugin that failed, where nothing shows that NCCL went on with another network."""
     if any(traffic_of(entity).networks for entity in world.entities):
@@ -265,6 +261,4 @@ def _warnings(job: Job) -> Iterator[Found]:
 
 
 def _processes(world: World) -> list[Process]:
-    return list(
-        {id(entity.process): entity.process for entity in world.entities}.values()
-    )
+    return list(dict.fromkeys(entity.process for entity in world.entities))

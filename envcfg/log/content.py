@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Any
@@ -49,7 +50,7 @@ def _encoding(head: bytes) -> str:
     return "utf-16-be" if len(first) > 3 and not any(first) and all(second) else ""
 
 
-class _Recoded:
+class _Recoded(io.RawIOBase):
     """A stream of UTF-8, read from one in another encoding."""
 
     def __init__(self, raw: Any, encoding: str) -> None:  # noqa: ANN401
@@ -59,7 +60,11 @@ class _Recoded:
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self._left = b""
 
-    def readinto(self, into: memoryview) -> int:
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
         """Read what fits *into* it; return how many bytes, 0 at the end."""
         while not self._left:
             given = self._raw.read(_PIECE)

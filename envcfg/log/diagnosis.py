@@ -6,14 +6,14 @@ verdict gets worse, never better.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from envcfg.characters import one_line
 from envcfg.findings import Finding
 from envcfg.log.numbers import first_of
 from envcfg.log.rulebook import Rule
 from envcfg.log.sidecar_evidence import of_answers, of_dumps, of_speeds
-from envcfg.log.sidecars import Said, Traces
+from envcfg.log.sidecars import Traces
 from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, Unknown, Verdict
 
 _MOST = 5  # files that cannot be read, by name
@@ -36,7 +36,20 @@ def with_traces(
         *of_dumps(traces),
         *of_speeds(traces.speeds),
     ]
-    found = [_finding(each, rules[each.rule]) for each in said]
+    found = [
+        Finding(
+            rule=each.rule,
+            severity=rules[each.rule].severity or "note",
+            subject=one_line(each.subject),
+            message=one_line(each.message),
+            fix=rules[each.rule].fix,
+            source=rules[each.rule].source,
+            why=rules[each.rule].meaning,
+            evidence=each.evidence,
+            cause=each.cause,
+        )
+        for each in said
+    ]
     open_ = [(each.rule, each.doubt) for each in said if each.doubt]
     for name, why in list(traces.unread.items())[:_MOST]:
         open_.append(("trace-unread", f"what {one_line(name)} says: {one_line(why)}"))
@@ -61,12 +74,25 @@ def with_traces(
     if doubts or alone:
         effects.append("inconclusive")
     verdict = min([*effects, report.verdict], key=WORST_FIRST.index)
+    if first and first.rule in explained:
+        # What files tell explains what the log does.
+        cause = min(bad, key=_weight)
+        words = f"{report.verdict}: {cause.subject}: {cause.message}"
+        summary = f"{words}; the log: {report.summary.partition(': ')[2]}"
+    elif verdict == report.verdict and not alone:
+        summary = report.summary
+    else:
+        same = [each for each in found if EFFECT.get(each.severity) == verdict]
+        same.sort(key=lambda each: not each.cause)
+        words = "" if same else open_questions[0].what
+        for each in same[:1]:
+            words = f"{each.subject}: {each.message}"
+        network = "" if alone else f"; network {report.summary}"
+        summary = f"{verdict}: {words}{network}"
     files = (traces.answers, traces.dumps, traces.unread, traces.nameless)
     return report._replace(
         verdict=verdict,
-        summary=_told(bad, report)
-        if first and first.rule in explained
-        else _summary(report, verdict, found, open_questions, alone=alone),
+        summary=summary,
         findings=tuple(sorted([*found, *findings], key=_weight)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
@@ -76,44 +102,5 @@ def with_traces(
     )
 
 
-def _told(bad: Sequence[Finding], report: LogReport) -> str:
-    """Return the summary where what files tell explains what the log does."""
-    cause = min(bad, key=_weight)
-    words = f"{report.verdict}: {cause.subject}: {cause.message}"
-    said = report.summary.partition(": ")[2]
-    return f"{words}; the log: {said}"
-
-
-def _summary(
-    report: LogReport,
-    verdict: Verdict,
-    found: Sequence[Finding],
-    unknowns: Sequence[Unknown],
-    *,
-    alone: bool,
-) -> str:
-    if verdict == report.verdict and not alone:
-        return report.summary
-    bad = [each for each in found if EFFECT.get(each.severity) == verdict]
-    bad.sort(key=lambda each: not each.cause)
-    words = f"{bad[0].subject}: {bad[0].message}" if bad else unknowns[0].what
-    network = "" if alone else f"; network {report.summary}"
-    return f"{verdict}: {words}{network}"
-
-
 def _weight(finding: Finding) -> tuple[bool, int]:
     return not finding.cause, ("error", "warning", "note").index(finding.severity)
-
-
-def _finding(said: Said, rule: Rule) -> Finding:
-    return Finding(
-        rule=rule.id,
-        severity=rule.severity or "note",
-        subject=one_line(said.subject),
-        message=one_line(said.message),
-        fix=rule.fix,
-        source=rule.source,
-        why=rule.meaning,
-        evidence=said.evidence,
-        cause=said.cause,
-    )

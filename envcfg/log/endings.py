@@ -14,7 +14,8 @@ from envcfg.log.who import Who, named, numbers_in, owner, speaker
 
 # Events of lines that tell how a process ended, or did not come, where ranks are, or that
 # the job begins anew.
-ENDS = frozenset(("ended", "lacking", "failure", "absent", "attempt", "nodes"))
+ABSENT = "absent"
+ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines that are kept
 _STEPS = 3  # new steps after which a job went on, whatever ended it later
@@ -32,6 +33,7 @@ class End:
         sighting: the line.
         time: in front of it; empty where there is none.
         who: whose end it was.
+        speaker: whose line it is.
         root: the launcher calls it the first.
         lines: that were looked at before it.
     """
@@ -44,8 +46,9 @@ class End:
         self.time = record.time
         self.root = False
         self.lines = 0
-        before = speaker(_before(sighting.text, record))
-        if self.rule.event == "absent":
+        front = sighting.text.partition(record.message)[0] if record.message else None
+        self.speaker = before = speaker(sighting.text if front is None else front)
+        if self.rule.event == ABSENT:
             before = Who()  # he speaks of another
         self.who = named(match.fields) or before
         if not self.who.hosts:  # as where pdsh shows the node
@@ -155,21 +158,14 @@ class Endings:
         lines, steps = self.tracebacks.after(what)
         if ended:
             return steps >= _STEPS
-        return steps > 0 or lines > _last_words(what)
-
-
-def _last_words(what: Thrown | End) -> int:
-    """Return how many lines may follow *what* if it ended the program; -1: it did not."""
-    if isinstance(what, Thrown):
-        return -1 if what.is_caught else _FEW
-    if what.rule.event == "lacking":
-        return 0  # a shell goes on, and any line behind may show it
-    return _FEWER if what.is_doubtful else _FEW
-
-
-def _before(line: str, record: Record) -> str:
-    """Return what stands in front of the message of *line*."""
-    return line.partition(record.message)[0] if record.message else line
+        # Lines that may follow if it ended the program.
+        if isinstance(what, Thrown):
+            most = -1 if what.is_caught else _FEW
+        elif what.rule.event == "lacking":
+            most = 0  # a shell goes on, and any line behind may show it
+        else:
+            most = _FEWER if what.is_doubtful else _FEW
+        return steps > 0 or lines > most
 
 
 def has_agents(ends: Iterable[End]) -> bool:

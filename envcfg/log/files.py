@@ -1,8 +1,8 @@
 """Files to a verdict: those of each job read and judged, and what lies beside them."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from envcfg.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
@@ -29,16 +29,11 @@ def log_budget(what: str) -> Budget:
     return Budget(what, seconds=_SECONDS, megabytes=_MEGABYTES)
 
 
-@contextmanager
-def _unwatched(_: Sequence[str]) -> Iterator[Callable[[int], None]]:
-    yield lambda _: None
-
-
 def check_files(
     files: Sequence[str],
     rulebook: Rulebook,
     expect: Expectations = _NOTHING,
-    reading: Reading = _unwatched,
+    reading: Reading | None = None,
 ) -> LogReport:
     """Return what logs come to, with what files beside them tell of a hang or of speed.
 
@@ -72,19 +67,12 @@ class _Judges:
     """What judges the logs of one command, and what all of that may cost."""
 
     def __init__(
-        self, rulebook: Rulebook, expect: Expectations, reading: Reading
+        self, rulebook: Rulebook, expect: Expectations, reading: Reading | None
     ) -> None:
         self.judging = log_budget("the log")
         self._rulebook, self._expect, self._reading = rulebook, expect, reading
         self._budget = log_budget("the log")
         self._behind = 0
-
-    def _allow(self, behind: int) -> None:
-        """Allow more as *behind* bytes of files are read."""
-        more = max(0, behind - self._behind) / MB
-        self._behind = max(behind, self._behind)
-        self._budget.more(more)
-        self.judging.more(more)
 
     def reports(self, files: Sequence[str]) -> dict[str, LogReport]:
         """Return what each job comes to, by its name."""
@@ -114,11 +102,17 @@ class _Judges:
         reader = Reader(job)
         stops: list[SpentError] = []
         try:
-            with self._budget, self._reading(files) as progress:
+            watched = self._reading(files) if self._reading else nullcontext()
+            with self._budget, watched as progress:
 
                 def tell(done: int) -> None:
-                    self._allow(done)
-                    progress(done)
+                    # More is allowed as more of the files is read.
+                    more = max(0, done - self._behind) / MB
+                    self._behind = max(done, self._behind)
+                    self._budget.more(more)
+                    self.judging.more(more)
+                    if progress:
+                        progress(done)
 
                 _take_in(files, reader, tell)
         except SpentError as err:

@@ -14,7 +14,6 @@ from envcfg.log.content import is_compressed
 from envcfg.log.facts import Spot
 from envcfg.log.files import log_budget
 from envcfg.log.job import Job
-from envcfg.log.process import Process
 from envcfg.log.reader import Reader
 from envcfg.log.sidecar_watch import SidecarWatch
 from envcfg.log.source import BLOCK, LONGEST, files_in
@@ -121,17 +120,12 @@ def follow(
                     if not look.again():
                         break
                 return answer(judge(whole)), judge(certain)
-            if late or (news and _shows_error(report, answer(report))):
+            # Files beside the log may show what does not get better any more.
+            shown = answer(report).findings if news else ()
+            errors = [each for each in shown if each.severity == "error"]
+            if late or any(each not in report.findings for each in errors):
                 return answer(report), proof
         time.sleep(_PAUSE)
-
-
-def _shows_error(log: LogReport, all_of_it: LogReport) -> bool:
-    """Return whether files beside the *log* show what does not get better any more."""
-    return any(
-        each.severity == "error" and each not in log.findings
-        for each in all_of_it.findings
-    )
 
 
 class _Look:
@@ -192,15 +186,14 @@ def is_safe(report: LogReport, proof: LogReport, certain: Job) -> bool:
     if report.verdict == "ok":
         proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
         return proven == {rank.host for rank in report.ranks}
-    is_choosing = any(map(_is_choosing, certain.everyone))
+    # The plugin does not work, and what a process takes instead is not said.
+    is_choosing = any(
+        not (p.networks or p.channels or "socket-interfaces" in p.seen)
+        and not _TROUBLE.isdisjoint(p.seen)
+        for p in certain.everyone
+    )
     unsafe = _UNSAFE | _HASTY if is_choosing else _UNSAFE
     return any(
         finding.severity in ("error", "warning") and finding.rule not in unsafe
         for finding in proof.findings
     )
-
-
-def _is_choosing(process: Process) -> bool:
-    """Return whether the plugin does not work, and what the process takes is not said."""
-    named = process.networks or process.channels or "socket-interfaces" in process.seen
-    return not named and not _TROUBLE.isdisjoint(process.seen)

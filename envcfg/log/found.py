@@ -9,7 +9,7 @@ from envcfg.findings import Evidence, Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.facts import Sighting
 from envcfg.log.job import Job, Occurrence
-from envcfg.log.numbers import first_of, named, ranks_of, said_of
+from envcfg.log.numbers import first_of, grouped, named, ranks_of, said_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom, told_together
 from envcfg.log.reasons import RULE as WARNED
@@ -48,7 +48,20 @@ def findings_of(
         *_symptom_findings(symptoms, job.rulebook.rules, reasons),
         *_stack_findings(job, expect),
     ]
-    return sorted(_placed(found, locate), key=_weight)
+    seen = [sighting for _, sighting in found if sighting]
+    places = dict(zip(seen, locate(seen), strict=True))
+    placed = [
+        finding._replace(evidence=places[sighting]) if sighting else finding
+        for finding, sighting in found
+    ]
+    return sorted(placed, key=_weight)
+
+
+def _weight(finding: Finding) -> tuple[bool, int, int]:
+    order = ("error", "warning", "note")
+    # Errors stay in their order: the first in time is the cause.
+    often = 0 if finding.severity == "error" else -finding.count
+    return not finding.cause, order.index(finding.severity), often
 
 
 def ends(rules: Mapping[str, Rule], finding: Finding) -> bool:
@@ -125,13 +138,11 @@ def _symptom_findings(
     rules: dict[str, Rule],
     reasons: Reasons,
 ) -> list[Found]:
-    grouped: dict[tuple[str, str], list[tuple[Entity | None, Symptom]]] = {}
-    for entity, symptom in symptoms:
-        if rules[symptom.rule].severity:  # the others are only something unknown
-            key = symptom.rule, symptom.detail
-            grouped.setdefault(key, []).append((entity, symptom))
+    # The others are only something unknown.
+    told = [each for each in symptoms if rules[each[1].rule].severity]
+    same = grouped(told, lambda each: (each[1].rule, each[1].detail))
     found: list[Found] = []
-    for (name, _), members in grouped.items():
+    for (name, _), members in same.items():
         holders = [entity.process for entity, _ in members if entity]
         rule, words = rules[name], reasons.words(name, holders)
         said = told_together([each for _, each in members])
@@ -158,23 +169,6 @@ def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
     return ranks_of(ranks, hosts) if ranks else first_of(hosts) or "job"
 
 
-def _placed(found: Sequence[Found], locate: Locate) -> list[Finding]:
-    """Return the findings, with the places of the lines that show them."""
-    seen = [sighting for _, sighting in found if sighting]
-    places = dict(zip(seen, locate(seen), strict=True))
-    return [
-        finding._replace(evidence=places[sighting]) if sighting else finding
-        for finding, sighting in found
-    ]
-
-
-def _weight(finding: Finding) -> tuple[bool, int, int]:
-    order = ("error", "warning", "note")
-    # Errors stay in their order: the first in time is the cause.
-    often = 0 if finding.severity == "error" else -finding.count
-    return not finding.cause, order.index(finding.severity), often
-
-
 def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
     """Return what is known of the versions that the log shows.
 
@@ -187,7 +181,10 @@ def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
         # Where ranks differ there is a finding already, and no one stack.
         if name in FACTS and len(seen) == 1:
             version, sighting = seen.popitem()
-            if number := _comparable(version):
+            # What can be compared of it: 1.16.1 of 1.16.1-aws.
+            found = re.match(r"[0-9.]*", version)
+            number = found[0].strip(".") if found else ""
+            if number and fact_problem("plugin", number) is None:
                 facts[name], shown = number, shown or sighting
     if not facts:
         return []
@@ -205,13 +202,6 @@ def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
         env=settings or None,
     )
     return [(each._replace(severity="note"), shown) for each in known_faults(known)]
-
-
-def _comparable(version: str) -> str:
-    """Return what can be compared of a version: ``1.16.1`` of ``1.16.1-aws``."""
-    found = re.match(r"[0-9.]*", version)
-    kept = found[0].strip(".") if found else ""
-    return kept if kept and fact_problem("plugin", kept) is None else ""
 
 
 def _shown_versions(processes: list[Process]) -> dict[str, dict[str, Sighting | None]]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
+from envcfg.log.numbers import grouped
 from envcfg.log.process import Communicator, Process
+
+Thing = TypeVar("Thing")
 
 
 class Group:
@@ -66,35 +70,29 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
     """Return the communicators that *processes* take part in."""
     groups: dict[tuple[str | None, int], Group] = {}
     for process in processes:
-        parts: dict[tuple[str | None, int], list[Communicator]] = {}
-        for comm in process.communicators.values():
-            parts.setdefault((comm.comm_id, comm.nranks), []).append(comm)
+        parts = grouped(
+            process.communicators.values(), lambda comm: (comm.comm_id, comm.nranks)
+        )
         for key, comms in parts.items():
             if key not in groups:
                 groups[key] = Group(*key)
             groups[key].add(process, comms)
-    alike: dict[int, list[Group]] = {}
-    for group in groups.values():
-        alike.setdefault(group.nranks, []).append(group)
+    alike = grouped(groups.values(), lambda group: group.nranks)
     for key, group in list(groups.items()):
         if group.comm_id is not None:
             continue
-        homes = [each for each in alike[group.nranks] if _completes(group, each)]
+        # A line on the end of a communicator does not tell its id, nor does a line that is
+        # cut: it is of the one that lacks these ranks.
+        homes = [
+            each
+            for each in alike[group.nranks]
+            if each.comm_id is not None
+            and group.ranks.isdisjoint(each.ranks)
+            and group.holders.isdisjoint(each.holders)
+        ]
         if len(homes) == 1:
             homes[0].join(groups.pop(key))
     return list(groups.values())
-
-
-def _completes(part: Group, whole: Group) -> bool:
-    """Return whether *part*, of which no line tells the id, is what *whole* lacks.
-
-    A line on the end of a communicator does not tell its id, nor does a line that is cut.
-    """
-    return (
-        whole.comm_id is not None
-        and part.ranks.isdisjoint(whole.ranks)
-        and part.holders.isdisjoint(whole.holders)
-    )
 
 
 def connected(groups: Sequence[Group]) -> list[list[Group]]:
@@ -106,17 +104,14 @@ def connected(groups: Sequence[Group]) -> list[list[Group]]:
     for group in groups:
         first, *others = group.holders
         for process in others:
-            heads[_head(process, heads)] = _head(first, heads)
-    parts: dict[Process, list[Group]] = {}
-    for group in groups:
-        head = _head(next(iter(group.holders)), heads)
-        parts.setdefault(head, []).append(group)
+            heads[head_of(process, heads)] = head_of(first, heads)
+    parts = grouped(groups, lambda group: head_of(next(iter(group.holders)), heads))
     return list(parts.values())
 
 
-def _head(process: Process, heads: dict[Process, Process]) -> Process:
-    """Return the process that stands for all that *process* is connected with."""
-    while (above := heads.get(process, process)) is not process:
-        heads[process] = heads.get(above, above)
-        process = above
-    return process
+def head_of(one: Thing, heads: dict[Thing, Thing]) -> Thing:
+    """Return what stands for all that *one* is connected with, as far as *heads* tells."""
+    while (above := heads.get(one, one)) != one:
+        heads[one] = heads.get(above, above)
+        one = above
+    return one

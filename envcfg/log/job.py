@@ -9,6 +9,7 @@ from envcfg.log.facts import Room, Sighting, Spot, clip
 from envcfg.log.learning import ALIKE, learn
 from envcfg.log.life import Life
 from envcfg.log.names import longest_end, network_kind
+from envcfg.log.numbers import grouped
 from envcfg.log.prefix import Record
 from envcfg.log.process import Process, Raised
 from envcfg.log.rulebook import Match, Rule, Rulebook
@@ -105,16 +106,22 @@ class Job:
 
     def _mend(self) -> None:
         """Give what torn lines taught to the process of whose name they hold a piece."""
-        alike: dict[int | None, list[Process]] = {}
-        for process in self.processes.values():
-            alike.setdefault(process.pid, []).append(process)
+        alike = grouped(self.processes.values(), lambda process: process.pid)
         for same in alike.values():
             # In containers all may have one number, and nothing is told by it.
             few = same if 1 < len(same) < _ALIKE else ()
             for part in [each for each in few if not each.communicators]:
-                names = [h for h in same if h.communicators and _is_piece(h, part)]
-                if len(names) == 1 and part.records <= _PIECES:
-                    names[0].take_in(self.processes.pop((part.host, part.pid or 0)))
+                # The host of a part is that of a process, cut or with text in front.
+                homes = [
+                    each
+                    for each in same
+                    if each.communicators
+                    and each.host
+                    and part.host
+                    and (each.host.endswith(part.host) or part.host.endswith(each.host))
+                ]
+                if len(homes) == 1 and part.records <= _PIECES:
+                    homes[0].take_in(self.processes.pop((part.host, part.pid or 0)))
                     self.torn += 1
 
     def _set_firsts(self, errors: list[Occurrence]) -> None:
@@ -157,7 +164,7 @@ class Job:
         if rule.phase == "start":
             if any(c.is_up for p in self.everyone for c in p.communicators.values()):
                 return True
-            if spot is None or life.is_seen_after(spot):
+            if not spot or life.behind(spot) or life.is_in_another(spot.source):
                 return True
         if rule.ends or self.died:
             return False
@@ -166,17 +173,6 @@ class Job:
         given = (occurrence.given for occurrence in self.occurrences.values())
         stopped = any(r.consequence and r.severity == "error" for r in given)
         return bool(steps and spot and not stopped and life.goes_on_behind(spot))
-
-    def goes_on(self, line: bytes, shape: bytes) -> bool:
-        """Take in *line* if what it says is known; return whether it is.
-
-        Args:
-            line: of a log, as it stands.
-            shape: the line without its numbers.
-        """
-        known = self.speakers.goes_on(line, shape)
-        self.records += known
-        return known
 
     def fold_plain(
         self, record: Record, text: str, spot: Spot, *, line: bytes, shape: bytes
@@ -219,21 +215,20 @@ class Job:
         if match is None and record.level == "INFO":
             return True
         sighting = Sighting(spot, clip(text))
-        if record.level == "WARN" and (match is None or _may_matter(match.rule)):
+        # The first words of a warning without numbers: of many, one is shown.
+        warns = record.level == "WARN"
+        begin = record.message[:60] if warns else ""
+        words = "".join("#" if each.isdigit() else each for each in begin)
+        told = match and (match.rule.severity == "error" or match.rule.where)
+        if warns and not told:  # it may be the reason of an error that follows it
             harmless = match is not None and match.rule.benign
-            raised = Raised(
-                _shape(record.message),
-                sighting,
-                harmless=harmless,
-                over=process.has_ended,
-            )
+            over = process.has_ended
+            raised = Raised(words, sighting, harmless=harmless, over=over)
             process.warn(record.device, raised)
         if match is None:
-            if record.level == "WARN":
-                words = _shape(record.message)
+            if warns and (words in self.unknown or len(self.unknown) < _SHAPES):
                 count, first = self.unknown.get(words, (0, sighting))
-                if words in self.unknown or len(self.unknown) < _SHAPES:
-                    self.unknown[words] = count + 1, first
+                self.unknown[words] = count + 1, first
             return False
         rule = match.rule
         if rule.severity:
@@ -325,22 +320,6 @@ def _may_lead_to(one: Occurrence, other: Occurrence) -> bool:
         return True
     same = first.text.partition(":")[0] == then.text.partition(":")[0]
     return not same or first.spot < then.spot
-
-
-def _is_piece(process: Process, part: Process) -> bool:
-    """Return whether the host of *part* is that of *process*, cut or with text in front."""
-    names = process.host, part.host
-    return all(names) and (names[0].endswith(names[1]) or names[1].endswith(names[0]))
-
-
-def _shape(message: str) -> str:
-    """Return the first words of a warning without its numbers: of many, one is shown."""
-    return "".join("#" if c.isdigit() else c for c in message[:60])
-
-
-def _may_matter(rule: Rule) -> bool:
-    """Return whether a warning may be the reason of an error that follows it."""
-    return rule.severity != "error" and not rule.where
 
 
 def _is_said_bare(match: Match) -> bool:

@@ -1,6 +1,6 @@
 """The verdict of a job: every rank's verdict, and what only all of them together show."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envcfg.findings import Finding
@@ -11,9 +11,8 @@ from envcfg.log.cause import first_end
 from envcfg.log.expectations import Expectations
 from envcfg.log.found import Locate, findings_of
 from envcfg.log.job import Job
-from envcfg.log.lagging import lag_symptoms, waiting_of
-from envcfg.log.membership import member_symptoms
-from envcfg.log.numbers import said_of
+from envcfg.log.membership import lag_symptoms, member_symptoms, waiting_of
+from envcfg.log.numbers import grouped, said_of
 from envcfg.log.outcome import chained, leads, of_network, with_cause
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Reasons
@@ -84,19 +83,39 @@ def _judge_whole(
         *lag_symptoms(job, world),
     ]
     reasons = Reasons(job.everyone, job.rulebook.rules)
-    together = [(each, _outlived(job, symptom)) for each, symptom in together]
+    for at, (entity, symptom) in enumerate(together):
+        spot = symptom.sighting.spot if symptom.sighting else None
+        rule = job.rulebook.rules[symptom.rule]
+        if symptom.verdict == "broken" and job.outlives(rule, spot):
+            less = symptom._replace(rule="outlived", verdict="inconclusive")
+            together[at] = entity, less
     symptoms = reasons.with_reasons([*symptoms, *together])
-    shared: dict[Entity | None, list[Symptom]] = {}
-    for holder, symptom in together:
-        shared.setdefault(holder, []).append(symptom)
-    broken = _broken_processes(job, reasons)
-    reports = [
-        _marked(report, broken.get(entity.process.key), shared.get(entity, ()))
-        for entity, report, _ in judged
-        if not world.complete
-        or entity.rank is not None
-        or (report.verdict == "degraded" and entity.process.pid is not None)
-    ]
+    shared = grouped(together, lambda each: each[0])
+    broken = {
+        process.key: reasons.words(occurrence.rule.id, [process]).meaning
+        for occurrence in job.occurrences.values()
+        if occurrence.rule.severity == "error" and not occurrence.rule.ends
+        for process in occurrence.processes.values()
+    }
+    reports = []
+    for entity, one, _ in judged:
+        kept = one.verdict == "degraded" and entity.process.pid is not None
+        if world.complete and entity.rank is None and not kept:
+            continue
+        # What the job shows of its rank counts, if that is worse.
+        worst, reason = one.verdict, one.reason
+        if error := broken.get(entity.process.key):
+            worst, reason = "broken", error
+        for _, symptom in shared.get(entity, ()):
+            if is_worse(symptom.verdict, worst):
+                worst, reason = symptom.verdict, said_of(1, symptom.said)
+        reports.append(one._replace(verdict=worst, reason=reason))
+    # The worst of each rank: a log may hold a job that was started twice.
+    of_rank: dict[int, RankReport] = {}
+    for each in reports:
+        if is_worse(each.verdict, of_rank.setdefault(each.rank, each).verdict):
+            of_rank[each.rank] = each
+    of_rank.pop(-1, None)
     rules = job.rulebook.rules
     findings = findings_of(job, world, symptoms, reasons, expect, locate)
     unknowns = unknowns_of(job, world, symptoms, rules)
@@ -115,7 +134,7 @@ def _judge_whole(
         network_verdict=network,
         summary="",
         job=overview,
-        ranks=tuple(_one_each(report for report in reports if report.rank >= 0)),
+        ranks=tuple(of_rank[rank] for rank in sorted(of_rank)),
         transports=transports_of(world),
         findings=tuple(findings),
         unknowns=unknowns,
@@ -178,16 +197,6 @@ def _without_torn(judged: Sequence[_Judged], world: World) -> list[_Judged]:
     return list(map(mended, judged))
 
 
-def _outlived(job: Job, symptom: Symptom) -> Symptom:
-    """Return *symptom*; of one that the job outlived, that it did."""
-    spot = symptom.sighting.spot if symptom.sighting else None
-    if symptom.verdict != "broken" or not job.outlives(
-        job.rulebook.rules[symptom.rule], spot
-    ):
-        return symptom
-    return symptom._replace(rule="outlived", verdict="inconclusive")
-
-
 def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
     """Return what counts of *found* where all ranks have lines of their own.
 
@@ -218,35 +227,3 @@ def _job_verdict(
     if unknowns or not reports or any(each.verdict != "ok" for each in reports):
         return "inconclusive"
     return "ok"
-
-
-def _broken_processes(job: Job, reasons: Reasons) -> dict[tuple[str, int | None], str]:
-    return {
-        process.key: reasons.words(occurrence.rule.id, [process]).meaning
-        for occurrence in job.occurrences.values()
-        if occurrence.rule.severity == "error" and not occurrence.rule.ends
-        for process in occurrence.processes.values()
-    }
-
-
-def _marked(
-    report: RankReport, error: str | None, symptoms: Sequence[Symptom]
-) -> RankReport:
-    """Return *report* with what the job shows of its rank, if that is worse."""
-    if error:
-        report = report._replace(verdict="broken", reason=error)
-    for symptom in symptoms:
-        if is_worse(symptom.verdict, report.verdict):
-            reason = said_of(1, symptom.said)
-            report = report._replace(verdict=symptom.verdict, reason=reason)
-    return report
-
-
-def _one_each(reports: Iterable[RankReport]) -> list[RankReport]:
-    """Keep the worst report of each rank: a log may hold a job that was started twice."""
-    best: dict[int, RankReport] = {}
-    for report in reports:
-        known = best.get(report.rank)
-        if known is None or is_worse(report.verdict, known.verdict):
-            best[report.rank] = report
-    return [best[rank] for rank in sorted(best)]

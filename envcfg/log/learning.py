@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from sys import intern
 from typing import Any
 
@@ -123,10 +123,6 @@ def _provider(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None
         p.keep(f"provider {name}", sighting)
 
 
-def _ports(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.know("ports", len(_PORT.findall(fields.get("devices") or "")) or None)
-
-
 def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     network, nic = fields.get("network"), fields.get("nic")
     able = fields.get("state") == "Enabled"
@@ -139,29 +135,6 @@ def _gdr_device(p: Process, fields: Fields, _: Record, sighting: Sighting) -> No
             p.keep("gdr-off-nic", sighting)
 
 
-def _loaded(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    if len(p.loaded) < 16:
-        p.know("loaded", fields.get("api") or "", fields.get("name") or "")
-
-
-def _package(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.know("package", (fields.get("package") or "", fields.get("version") or ""))
-
-
-def _missing(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    reason = fields.get("reason") or fields.get("libraries")
-    p.know("reason", p.reason or reason)
-
-
-def _requested(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    p.know("requested", p.requested or fields.get("name"))
-
-
-def _rings(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    if fields.get("gdr"):
-        p.add("ring_gdr", fields["gdr"])
-
-
 def _versions(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     for library, version in fields.items():
         known = p.versions.get(library, frozenset())
@@ -170,16 +143,7 @@ def _versions(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None
             p.keep(f"version {library} {version}", sighting)
 
 
-def _bootstrap(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    name = (fields.get("interface") or "").split(":")[0]
-    _interface(p, "bootstrap", [name])
-
-
-def _sockets(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    _interface(p, "socket", _INTERFACE.findall(fields.get("interfaces") or ""))
-
-
-def _interface(p: Process, kind: str, names: list[str]) -> None:
+def _interface(p: Process, kind: str, names: Sequence[str]) -> None:
     known = p.interfaces.get(kind, ())
     new = [name for name in names if name and name not in known][: 64 - len(known)]
     if new:
@@ -201,11 +165,6 @@ def _setting(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     if len(p.settings) < 256:
         p.know("settings", fields.get("value") or "", name)
         p.keep(f"setting {name}", sighting)
-
-
-def _trace(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
-    file = (fields.get("file") or "").partition(":")[0]
-    p.trace(record.device, file.rpartition("/")[2], fields.get("code") or "")
 
 
 def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
@@ -237,19 +196,41 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
     "channel": _channel,
     "channel-local": _local,
     "provider": _provider,
-    "ib-devices": _ports,
+    "ib-devices": lambda p, fields, _, __: p.know(
+        "ports", len(_PORT.findall(fields.get("devices") or "")) or None
+    ),
     "gdr-device": _gdr_device,
-    "plugin-loaded": _loaded,
-    "plugin-package": _package,
-    "plugin-missing": _missing,
-    "plugin-requested": _requested,
-    "rings": _rings,
+    "plugin-loaded": lambda p, fields, _, __: (
+        p.know("loaded", fields.get("api") or "", fields.get("name") or "")
+        if len(p.loaded) < 16
+        else None
+    ),
+    "plugin-package": lambda p, fields, _, __: p.know(
+        "package", (fields.get("package") or "", fields.get("version") or "")
+    ),
+    "plugin-missing": lambda p, fields, _, __: p.know(
+        "reason", p.reason or fields.get("reason") or fields.get("libraries")
+    ),
+    "plugin-requested": lambda p, fields, _, __: p.know(
+        "requested", p.requested or fields.get("name")
+    ),
+    "rings": lambda p, fields, _, __: (
+        p.add("ring_gdr", fields["gdr"]) if fields.get("gdr") else None
+    ),
     "version": _versions,
-    "bootstrap": _bootstrap,
-    "socket-interfaces": _sockets,
+    "bootstrap": lambda p, fields, _, __: _interface(
+        p, "bootstrap", (fields.get("interface") or "").split(":")[:1]
+    ),
+    "socket-interfaces": lambda p, fields, _, __: _interface(
+        p, "socket", _INTERFACE.findall(fields.get("interfaces") or "")
+    ),
     "affinity": _affinity,
     "setting": _setting,
-    "error-trace": _trace,
+    "error-trace": lambda p, fields, record, _: p.trace(
+        record.device,
+        (fields.get("file") or "").partition(":")[0].rpartition("/")[2],
+        fields.get("code") or "",
+    ),
     "collective": _collective,
 }
 # What teaches only facts, which processes with the same words share.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from envcfg.log.facts import Spot, clip
+from envcfg.log.numbers import grouped
 from envcfg.log.prefix import without_colours
 from envcfg.log.verdict import Progress
 
@@ -47,10 +48,8 @@ def _known() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
     from envcfg.datafile import load_kept
 
-    found: dict[bytes, list[Mapping[str, str]]] = {}
-    for each in load_kept("life", [_FILE])[0]["signs"]:
-        found.setdefault(each["needle"].encode(), []).append(each)
-    return found
+    signs: Sequence[Mapping[str, str]] = load_kept("life", [_FILE])[0]["signs"]
+    return grouped(signs, lambda each: each["needle"].encode())
 
 
 def signs_in(block: bytes) -> list[tuple[int, Sign]]:
@@ -81,9 +80,7 @@ def is_looked_at(offset: int, end: int, size: int = 0) -> bool:
     return edge or offset >> 20 != (offset + end) >> 20
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+_compiled: Callable[[str], re.Pattern[str]] = cache(re.compile)
 
 
 def _read(known: Mapping[str, str], text: str) -> Sign | None:
@@ -126,28 +123,23 @@ class Life:
         self._seen.append((spot, sign))
         self._kinds.add(sign.kind)
 
+    def is_in_another(self, source: int) -> bool:
+        """Return whether there is any sign in another file than *source*."""
+        return any(at.source != source for at, _ in self._seen)
+
     def has_end_behind(self, spot: Spot) -> bool:
         """Return whether the program says behind *spot* that it is done."""
         return not self._kinds.isdisjoint(ENDS) and any(
-            sign.kind in ENDS for _, sign in self._behind(spot)
+            sign.kind in ENDS for _, sign in self.behind(spot)
         )
-
-    def is_seen_behind(self, spot: Spot) -> bool:
-        """Return whether there is any sign behind *spot*."""
-        return bool(self._behind(spot))
 
     def goes_on_behind(self, spot: Spot) -> bool:
         """Return whether there are steps behind *spot* that no buffer held back."""
-        later = [each for each in self._behind(spot) if each[1].kind != "checkpoint"]
+        later = [each for each in self.behind(spot) if each[1].kind != "checkpoint"]
         if len({sign.step for _, sign in later}) < _STEPS:
             return False
         last = later[-1][0]
         return last.block - spot.block + _LINE * (last.line - spot.line) > _BYTES
-
-    def is_seen_after(self, spot: Spot) -> bool:
-        """Return whether there is any sign behind *spot*, or in another file."""
-        others = (at.source != spot.source for at, _ in self._seen)
-        return bool(self._behind(spot)) or any(others)
 
     def has_ended_before(self, spot: Spot | None, *kinds: str) -> bool:
         """Return whether the program had come to its end, by one of *kinds*, at *spot*.
@@ -165,7 +157,8 @@ class Life:
         )
         return last > 0 and any(sign.kind in kinds for _, sign in seen[last:])
 
-    def _behind(self, spot: Spot) -> list[tuple[Spot, Sign]]:
+    def behind(self, spot: Spot) -> list[tuple[Spot, Sign]]:
+        """Return the signs behind *spot* in its file, each with its place."""
         return [e for e in self._seen if e[0].source == spot.source and e[0] > spot]
 
     @property

@@ -162,7 +162,10 @@ def records(line: str) -> Iterator[Record]:
     is_rank = _RANK in meant
     known = _SOURCE in meant or _SOURCES.match(line) is not None
     glued = False
-    parts = _split(line)
+    # Pieces, where another record begins in the line.
+    many = line.count("NCCL ") > 1
+    starts = [found.start() for found in _NEXT.finditer(line)][1:] if many else []
+    parts = [line[a:b] for a, b in pairwise((0, *starts, len(line)))]
     for number, part in enumerate(parts, 1):
         # A table shows a line twice, with a bar between.
         torn = number < len(parts) and not part.endswith(" | ")
@@ -230,64 +233,39 @@ def said_in_json(line: str) -> str:
         return line
 
 
-def _split(line: str) -> list[str]:
-    """Return *line* in pieces, where another record begins in it."""
-    if line.count("NCCL ") < 2:
-        return [line]
-    starts = [found.start() for found in _NEXT.finditer(line)][1:]
-    return [line[a:b] for a, b in pairwise((0, *starts, len(line)))]
-
-
 def _record(
     text: str, label: int | None, is_rank: bool, repeated: int, *, torn: bool
 ) -> tuple[Record, bool]:
     """Return the record of *text*, and whether that begins with NCCL's prefix."""
-    if "NCCL " in text:
-        for pattern in _PREFIXES:
-            if found := _last(pattern, text):
-                part = found.groupdict()
-                if part.get("label"):
-                    label, is_rank = int(part["label"]), True
-                before = text[: found.start()][-1:]
-                message = text[found.end() :]
-                if before and before in _QUOTES:
-                    message = _without_ends(message.rpartition(before)[0] or message)
-                record = Record(
-                    part.get("host") or "",
-                    _number(part.get("pid")),
-                    _number(part.get("device")),
-                    part["level"] or "",
-                    message.strip(),
-                    label,
-                    is_rank,
-                    part.get("time") or "",
-                    repeated,
-                    torn,
-                    found.start() > 0
-                    and _GLUE.match(text, found.start() - 1) is not None,
-                    part.get("where") or "",
-                )
-                begins = record.pid is not None and not text[: found.start()].strip()
-                return record, begins
-    text = text.strip()
-    if old := _OLDEST.match(text):
-        part = old.groupdict()
-        record = Record(
-            part["host"],
-            _number(part["pid"]),
-            _number(part["device"]),
-            part["level"],
-            text[old.end() :].strip(),
-            label,
-            is_rank,
-            "",
-            repeated,
-            torn,
-            where=part["where"] or "",
-        )
-        return record, False
-    bare = Record("", None, None, "", text, label, is_rank, "", repeated, torn)
+    bare = Record("", None, None, "", text.strip(), label, is_rank, "", repeated, torn)
+    for pattern in _PREFIXES if "NCCL " in text else ():
+        if found := _last(pattern, text):
+            front = text[: found.start()]
+            message = text[found.end() :]
+            if front and front[-1] in _QUOTES:
+                message = _without_ends(message.rpartition(front[-1])[0] or message)
+            record = _filled(bare, found, message)
+            glued = front != "" and _GLUE.match(text, len(front) - 1) is not None
+            begins = record.pid is not None and not front.strip()
+            return record._replace(glued=glued), begins
+    if old := _OLDEST.match(bare.message):
+        return _filled(bare, old, bare.message[old.end() :]), False
     return bare, False
+
+
+def _filled(bare: Record, found: re.Match[str], message: str) -> Record:
+    part = found.groupdict()
+    if part.get("label"):
+        bare = bare._replace(label=int(part["label"]), is_rank=True)
+    return bare._replace(
+        host=part.get("host") or "",
+        pid=_number(part.get("pid")),
+        device=_number(part.get("device")),
+        level=part["level"] or "",
+        message=message.strip(),
+        time=part.get("time") or "",
+        where=part.get("where") or "",
+    )
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

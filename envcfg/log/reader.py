@@ -98,14 +98,23 @@ class Reader:
         """Read the lines of a block at *spot*; return whether any was looked at."""
         as_it_stands, text = text, _with_newlines(text)
         row = counted = 0  # lines of the file, where only a newline counts
-        looked = self._resume(text, spot)
+        # What the block before this one left open, if it goes on here.
+        begun, self._begun = self._begun, None
+        looked = (
+            begun is not None
+            and begun[:2] == (spot.source, spot.block)
+            and self._join(begun[2], _split(text), spot, len(text))
+        )
         split: list[bytes] = []
         signs = signs_in(text) if self._has_signs else []
         for start, line, shape in self._scanner.candidates(text):
             looked = True
-            jobs = [
-                job for job in self.jobs if not (shape and job.goes_on(line, shape))
-            ]
+            jobs = []
+            for job in self.jobs:
+                if shape and job.speakers.goes_on(line, shape):
+                    job.records += 1
+                else:
+                    jobs.append(job)
             if not jobs:
                 continue
             words = _decoded(line)
@@ -154,13 +163,6 @@ class Reader:
             and any(beginning in line for beginning in _BEGINNINGS)
             and self._match(record.message, record.where) is None
         )
-
-    def _resume(self, text: bytes, spot: Spot) -> bool:
-        """Add to what the block before this one left open; return whether it made sense."""
-        begun, self._begun = self._begun, None
-        if begun is None or begun[:2] != (spot.source, spot.block):
-            return False
-        return self._join(begun[2], _split(text), spot, len(text))
 
     def _join(
         self, begun: _Begun, lines: Sequence[bytes], block: Spot, size: int

@@ -82,16 +82,14 @@ class Reasons:
             if bool(rule.severity) == own and all(
                 _TESTS[key](process, value)
                 if key in _TESTS
-                else self._elsewhere(process, value)
+                else self._hosts_of(value) - {process.host}
                 for key, value in rule.when.items()
             ):
                 return rule
         return None
 
-    def _elsewhere(self, process: Process, events: Sequence[str]) -> bool:
-        """Return whether a process of another node has said one of *events*."""
-        found = (self._hosts.get(event, set()) for event in events)
-        return any(hosts - {process.host} for hosts in found)
+    def _hosts_of(self, events: Sequence[str]) -> set[str]:
+        return set().union(*(self._hosts.get(event, ()) for event in events))
 
 
 # What ``when`` may ask of a process, and what its value is then.
@@ -156,8 +154,15 @@ def reasons_of(job: Job) -> dict[str, Reason]:
     # An error may only say that a warning tells its reason.
     is_asked_for = rule and not job.occurrences.keys().isdisjoint(rule.explains)
     if not found and not job.first_errors and is_asked_for:
-        first = next(_warnings(job), None)
-        return {first.shape: Reason(_words(first), first, ())} if first else {}
+        # Those that no rule knows come first.
+        warnings = [
+            Raised(shape, sighting, harmless=False, over=False)
+            for shape, (_, sighting) in job.unknown.items()
+        ]
+        warnings += [w for process in job.everyone for w in process.warned.values()]
+        for first in warnings:
+            if not (first.harmless or first.over):
+                return {first.shape: Reason(_words(first), first, ())}
     return found
 
 
@@ -171,16 +176,6 @@ def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Sym
             yield None, symptom._replace(detail=f"NCCL {detail}")
         for process in reason.processes:
             yield entities.get(id(process), Entity(None, process)), symptom
-
-
-def _warnings(job: Job) -> Iterator[Raised]:
-    """Yield the warnings that may be a reason: those that no rule knows come first."""
-    for shape, (_, sighting) in job.unknown.items():
-        yield Raised(shape, sighting, harmless=False, over=False)
-    for process in job.everyone:
-        for warning in process.warned.values():
-            if not (warning.harmless or warning.over):
-                yield warning
 
 
 def _words(raised: Raised) -> str:

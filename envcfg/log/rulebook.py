@@ -14,15 +14,11 @@ from typing import Any, NamedTuple
 
 from envcfg.datafile import load_kept, names_in
 from envcfg.findings import Severity
+from envcfg.log.numbers import grouped
 
 _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))
 _MANY = 1 << 12  # messages of which is remembered what they match
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-KEYS = (
-    "id needle where pattern event anywhere explains when severity ends benign consequence "
-    "unless phase versions says meaning fix next source samples counter"
-).split()
-
 RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
 
 
@@ -86,6 +82,9 @@ class Rule(NamedTuple):
     topic: str = ""
 
 
+KEYS = Rule._fields[: Rule._fields.index("gates")]
+
+
 class Match(NamedTuple):
     """A message that a rule recognised, where it begins to, and what was captured."""
 
@@ -107,10 +106,8 @@ class Rulebook:
         self.rules = {rule.id: rule for rule in rules}
         gates = dict.fromkeys(gate for rule in rules for gate in rule.gates)
         self.gates = tuple(gate.encode() for gate in gates)
-        self._by_needle: dict[str, list[Rule]] = {}
-        for rule in rules:
-            if rule.needle and not rule.where:
-                self._by_needle.setdefault(rule.needle, []).append(rule)
+        found = [rule for rule in rules if rule.needle and not rule.where]
+        self._by_needle = grouped(found, lambda rule: rule.needle)
         self._bare = [(each, each.translate(_NO_NUMBERS)) for each in self._by_needle]
         self._shapes: dict[object, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]
@@ -208,11 +205,18 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
     """Return every rule of *folder*, in the order of files and of each file."""
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     files = load_kept("rules", [os.path.join(folder, name) for name in names])
-    return [
-        _rule({"phase": data.get("phase", "running"), **each}, name, data)
-        for name, data in zip(names, files, strict=True)
-        for each in data["rules"]
-    ]
+    rules = []
+    for name, file in zip(names, files, strict=True):
+        gates = tuple(file.get("gates", ()))
+        for each in file["rules"]:
+            if unknown := set(each) - set(KEYS):
+                msg = f"{name}: {each.get('id')}: unknown {sorted(unknown)}"
+                raise ValueError(msg)
+            data = {"phase": file.get("phase", "running"), **each}
+            for key in ("explains", "unless", "samples", "counter"):
+                data[key] = tuple(data.get(key, ()))
+            rules.append(Rule(**data, gates=gates, topic=file["topic"]))
+    return rules
 
 
 def stack_rules() -> list[Rule]:
@@ -229,13 +233,3 @@ def stack_rules() -> list[Rule]:
         )
         for each in load_stacks()
     ]
-
-
-def _rule(data: dict[str, Any], where: str, file: Mapping[str, Any]) -> Rule:
-    if unknown := set(data) - set(KEYS):
-        msg = f"{where}: {data.get('id')}: unknown {sorted(unknown)}"
-        raise ValueError(msg)
-    for name in ("explains", "unless", "samples", "counter"):
-        data[name] = tuple(data.get(name, ()))
-    gates = tuple(file.get("gates", ()))
-    return Rule(**data, gates=gates, topic=file["topic"])

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,24 +89,24 @@ def _head(name: str) -> bytes:
 def _read(name: str, most: int) -> bytes:
     """Return the first *most* bytes of a file, unpacked; OSError: it cannot be read."""
     with _unpacked(name) as stream:
-        found = bytearray()
-        piece = bytearray(1 << 16)
-        while len(found) < most and (count := stream.readinto(piece)):
-            found += piece[:count]
-        return bytes(found[:most])
+        return stream.read(most)
 
 
 @contextmanager
-def _unpacked(name: str) -> Iterator[Any]:
+def _unpacked(name: str) -> Iterator[io.BufferedReader]:
     """Give a stream of what is in a file; whatever damages it becomes an OSError."""
     raw: Any = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
     errors: tuple[type[Exception], ...] = ()
+    reader = None
     try:
         _, stream, errors = decompressed(name, raw)
-        yield stream
+        reader = io.BufferedReader(stream, 1 << 17)
+        yield reader
     except errors as err:
         raise OSError(str(err)) from err
     finally:
+        if reader:
+            reader.detach()  # it would close the standard input
         if name != "-":
             raw.close()
 
@@ -164,6 +164,8 @@ class Traces(NamedTuple):
 
 def load_traces(kinds: Mapping[str, str]) -> Traces:
     """Return what the files of *kinds* hold, as :func:`kinds_of` found them."""
+    from datetime import datetime
+
     answers: list[Answer] = []
     dumps: dict[int, tuple[str, FlightDump]] = {}
     inspected = [name for name, kind in kinds.items() if kind == "inspector"]
@@ -184,7 +186,11 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
             if kind == "ras":
                 text = data.decode("utf-8", "replace")
                 report = read_ras(text)
-                answers.append(Answer(name, text, _time(name, report.time), report))
+                # As it says, else when its file was written.
+                time = os.path.getmtime(name) if os.path.isfile(name) else None
+                with suppress(ValueError, OverflowError, OSError):
+                    time = datetime.fromisoformat(report.time).timestamp()
+                answers.append(Answer(name, text, time, report))
             elif (rank := rank_of(_ENDING.sub("", os.path.basename(name)))) is None:
                 nameless.append(name)
             else:
@@ -206,16 +212,6 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
     )
 
 
-def _time(name: str, stated: str) -> float | None:
-    """Return when an answer was given: as it says, else when its file was written."""
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(stated).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return os.path.getmtime(name) if os.path.isfile(name) else None
-
-
 def are_apart(first: Answer, second: Answer) -> bool:
     """Return whether so much time is between two answers that a rank should have moved."""
     if first.time is None or second.time is None:
@@ -223,24 +219,10 @@ def are_apart(first: Answer, second: Answer) -> bool:
     return second.time - first.time >= _SLOWEST
 
 
-class _Stream(io.RawIOBase):
-    """What :func:`decompressed` gives, for Python's own reader of lines."""
-
-    def __init__(self, stream: Any) -> None:  # noqa: ANN401  # it has readinto
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
-        return self._stream.readinto(into) or 0
-
-
 def _lines(name: str, unread: dict[str, str]) -> Iterator[str]:
     try:
         with _unpacked(name) as stream:
-            reader = io.BufferedReader(_Stream(stream), 1 << 17)
-            while line := reader.readline(_LONGEST):
+            while line := stream.readline(_LONGEST):
                 yield line.decode("utf-8", "replace")
     except OSError as err:
         unread[name] = str(err)

@@ -9,21 +9,16 @@ from envcfg.findings import Finding
 from envcfg.log import checks
 from envcfg.log.job import Job
 from envcfg.log.names import network_group, provider_family
-from envcfg.log.numbers import (
-    count_of,
-    first_of,
-    said_of,
-)
-from envcfg.log.process import Process
+from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.rank import Symptom, told_together
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import (
     JobReport,
+    Loaded,
     LogReport,
     Plugin,
     RankReport,
-    Share,
     Transport,
 )
 from envcfg.log.world import World
@@ -35,6 +30,22 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
     """Return what is known of the job, from the *reports* of its ranks."""
     networks = Counter(each.network for each in reports if each.network)
     providers = {each.provider for each in reports if each.provider}
+    shares = {each.gdr for each in reports} - {"unknown"}
+    states = {each.plugin for each in reports}
+    lost = states & {"missing", "failed"}
+    loaded: Loaded = "unknown"
+    if "loaded" in states and (lost or states == {"loaded"}):
+        loaded = "some" if lost else "all"
+    elif states and states == lost:
+        loaded = "none"
+    processes = [entity.process for entity in world.entities]
+    packages = sorted({p.package for p in processes if p.package})
+    names = sorted({name for p in processes for name in p.loaded if name})
+    plugin, version = packages[0] if packages else (names[0] if names else None, None)
+    used = {
+        use: Counter(name for p in processes for name in p.interfaces.get(use, ()))
+        for use in ("bootstrap", "socket")
+    }
     return JobReport(
         world_size=world.size,
         ranks_seen=world.seen,
@@ -44,9 +55,12 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         network=_single(set(networks), network_group),
         networks=dict(sorted(networks.items())),
         provider=_single(providers, provider_family),
-        plugin=_plugin([entity.process for entity in world.entities], reports),
-        gdr=_job_gdr(reports),
-        interfaces=_interfaces(world),
+        plugin=Plugin(plugin, version, loaded),
+        gdr="partial" if len(shares) > 1 else next(iter(shares), "unknown"),
+        interfaces={
+            use: tuple(name for name, _ in counted.most_common())
+            for use, counted in used.items()
+        },
         versions=checks.versions_of(job),
         progress=job.life.progress,
     )
@@ -56,42 +70,6 @@ def _single(names: set[str], family: Callable[[str], str]) -> str | None:
     if len({family(name) for name in names}) > 1:
         return "mixed"
     return min(names) if names else None
-
-
-def _plugin(processes: Sequence[Process], reports: Sequence[RankReport]) -> Plugin:
-    states = {each.plugin for each in reports}
-    packages = sorted({p.package for p in processes if p.package})
-    names = sorted({name for p in processes for name in p.loaded if name})
-    name, version = packages[0] if packages else (names[0] if names else None, None)
-    if "loaded" in states and states & {"missing", "failed"}:
-        return Plugin(name, version, "some")
-    if states == {"loaded"}:
-        return Plugin(name, version, "all")
-    if states and states <= {"missing", "failed"}:
-        return Plugin(name, version, "none")
-    return Plugin(name, version, "unknown")
-
-
-def _job_gdr(reports: Sequence[RankReport]) -> Share:
-    shares = {each.gdr for each in reports}
-    if shares == {"yes"}:
-        return "yes"
-    if "partial" in shares or {"yes", "no"} <= shares:
-        return "partial"
-    known = shares - {"unknown"}
-    return known.pop() if len(known) == 1 else "unknown"
-
-
-def _interfaces(world: World) -> dict[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
-    for use in ("bootstrap", "socket"):
-        counted = Counter(
-            name
-            for entity in world.entities
-            for name in entity.process.interfaces.get(use, ())
-        )
-        names[use] = tuple(name for name, _ in counted.most_common())
-    return names
 
 
 def transports_of(world: World) -> tuple[Transport, ...]:

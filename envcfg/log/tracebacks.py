@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from envcfg.log.facts import Sighting, Spot, clip
 from envcfg.log.prefix import said_in_json, without_colours
 from envcfg.log.thrown import STAMP, Frame, Thrown
+
+if TYPE_CHECKING:
+    from envcfg.log.endings import End
 
 BEGIN = "Traceback (most recent call last)"
 _GATES = (BEGIN.encode(), b"SyntaxError: ", b"IndentationError: ", b"TabError: ")
@@ -52,13 +55,6 @@ _GROUP = "+ Exception Group "  # before the traceback of several
 _REMOTE = re.compile(r"\(pid=(\d+), ip=([\d.]+)")  # in a task of Ray
 
 
-class Marked(Protocol):
-    """Another line whose end of the program is in doubt: what comes after it tells."""
-
-    sighting: Sighting
-    lines: int
-
-
 class _Stream:
     """What was last seen behind one prefix."""
 
@@ -88,7 +84,7 @@ class Tracebacks:
         self._steps: dict[int, dict[str, int]] = {}
         self._seen: dict[int, int] = {}
 
-    def take(self, text: bytes, spot: Spot, marks: Mapping[int, Marked]) -> None:
+    def take(self, text: bytes, spot: Spot, marks: Mapping[int, End]) -> None:
         """Read the lines of a block.
 
         Args:
@@ -129,7 +125,7 @@ class Tracebacks:
             number += 1
         self._seen[spot.source] = self._plain
 
-    def after(self, what: Marked) -> tuple[int, int]:
+    def after(self, what: Thrown | End) -> tuple[int, int]:
         """Return how many lines and new steps of its file came after *what*."""
         source = what.sighting.spot.source
         firsts = list(self._steps.get(source, {}).values())

@@ -54,23 +54,17 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
         without_gdr += staged if network_kind(name) in RDMA else 0
     if not names and silent:
         names = [name for event, name in _SET_UP if event in process.seen][:1]
-    if not names and _falls_back(process, silent=silent):
+    # Are the sockets that it lists those of a fallback? Up to NCCL 2.4.7, which does not
+    # say by what it starts, all processes start by them.
+    starts = silent and "bootstrap" not in process.seen
+    off = process.settings.get("NCCL_IB_DISABLE") == "1" or "ib-none" in process.seen
+    if not names and "socket-interfaces" in process.seen and (off or not starts):
         names = ["Socket"]
     return Traffic(tuple(dict.fromkeys(names)), with_gdr, without_gdr)
 
 
 _PLUGIN_AT_WORK = frozenset({"provider", "plugin-active"})
 _SET_UP = (("provider", "AWS Libfabric"), ("ib-devices", "IB"))
-
-
-def _falls_back(process: Process, *, silent: bool) -> bool:
-    """Return whether sockets that the process lists are those of a fallback.
-
-    Up to NCCL 2.4.7, which does not say by what it starts, all processes start by them.
-    """
-    starts = silent and "bootstrap" not in process.seen
-    off = process.settings.get("NCCL_IB_DISABLE") == "1" or "ib-none" in process.seen
-    return "socket-interfaces" in process.seen and (off or not starts)
 
 
 def _holds_several(process: Process) -> bool:

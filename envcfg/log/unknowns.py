@@ -7,7 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.log.job import Job
-from envcfg.log.numbers import count_of, named, number_ranges, ranks_of, said_of
+from envcfg.log.numbers import (
+    count_of,
+    grouped,
+    named,
+    number_ranges,
+    ranks_of,
+    said_of,
+)
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity
@@ -30,10 +37,14 @@ def unknowns_of(
     rules: Mapping[str, Rule],
 ) -> tuple[Unknown, ...]:
     """Return what the log does not show, the most important first."""
-    found = [
-        *_gaps(job, world),
-        *_doubts([(e, each) for e, each in symptoms if each.verdict == "inconclusive"]),
-    ]
+    found = [*_gaps(job, world)]
+    doubts = [(e, each) for e, each in symptoms if each.verdict == "inconclusive"]
+    for (name, detail), same in grouped(
+        doubts, lambda each: (each[1].rule, each[1].detail)
+    ).items():
+        people = [entity for entity, _ in same if entity]
+        said = said_of(named(entity.rank for entity in people), detail)
+        found.append((name, f"{who(people)} {said}"))
     return tuple(Unknown(what, rules[name].fix or "") for name, what in found)
 
 
@@ -83,17 +94,6 @@ def _absent(world: World) -> Iterator[tuple[str, str]]:
     for nranks, count in sorted(absent.items()):
         groups = "a communicator" if count == 1 else f"{count} communicators"
         yield "ranks-missing", f"ranks of {groups} of {nranks} are not in the log"
-
-
-def _doubts(
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
-) -> Iterator[tuple[str, str]]:
-    grouped: dict[tuple[str, str], list[Entity | None]] = {}
-    for entity, symptom in symptoms:
-        grouped.setdefault((symptom.rule, symptom.detail), []).append(entity)
-    for (name, detail), entities in grouped.items():
-        people = [entity for entity in entities if entity]
-        yield name, f"{who(people)} {said_of(named(e.rank for e in people), detail)}"
 
 
 def who(entities: Sequence[Entity]) -> str:

@@ -1,7 +1,6 @@
 """Who is who: the size of the world, which process holds which rank, how many nodes."""
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
@@ -76,7 +75,11 @@ def world_of(job: Job, expect: Expectations) -> World:
     be one of them; else only those that say something of the network.
     """
     processes = job.everyone
-    size = _size(processes)
+    known = [comm for each in processes for comm in each.communicators.values()]
+    sizes = [comm.nranks for comm in known]
+    sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
+    sizes += [rank + 1 for p in processes for rank in p.rows]
+    size = max(sizes, default=None)
     entities = _ranks(processes, size)
     groups = groups_of(processes)
     attempts = connected([group for group in groups if group.nranks == size])
@@ -86,13 +89,24 @@ def world_of(job: Job, expect: Expectations) -> World:
     counted = [
         each
         for each in others
-        if _decides(each)
+        if not _DECIDING.isdisjoint(each.seen)
         or (each.pid is not None and each.records and (size is None or missing))
     ]
     seen = sorted({entity.rank for entity in entities if entity.rank is not None})
     hosts = _hosts(processes)
-    comms = [comm for each in processes for comm in each.communicators.values()]
-    nodes = max((comm.nodes for comm in comms if comm.nodes), default=None)
+    nodes = max((comm.nodes for comm in known if comm.nodes), default=None)
+    multi = None
+    if (nodes or len(hosts)) > 1 or any(process.channels for process in processes):
+        multi = True
+    elif nodes == 1 or (seen and not missing and len(hosts) == 1):
+        multi = False
+    # Those that speak on nodes of the job and take part in no communicator.
+    idle = [
+        each
+        for each in others
+        if each.pid is not None and each.records and not each.communicators
+        if size and each.host in hosts
+    ]
     world = World(
         size=size,
         entities=(*entities, *(Entity(None, each) for each in counted)),
@@ -100,9 +114,9 @@ def world_of(job: Job, expect: Expectations) -> World:
         missing=tuple(missing),
         hosts=tuple(hosts),
         node_count=nodes or (len(hosts) or None),
-        multi=_multi(processes, nodes, len(hosts), complete=bool(seen) and not missing),
+        multi=multi,
         silent=_silent(processes),
-        idle=_idle(others, set(hosts)) if size else (),
+        idle=tuple(idle),
         torn=job.torn,
     )
     return _with_groups(world, groups, attempts)
@@ -125,12 +139,23 @@ def _with_groups(
     )
     home = {process: at for at, part in enumerate(parts) for process in part}
     told_apart = [g for g in groups if g.comm_id or g.nranks == world.size]
+    homes = {
+        group: {home.get(process) for process in group.holders} for group in smaller
+    }
     return world._replace(
         parts=parts,
         blurred=any(group.doubled and not group.comm_id for group in largest),
-        partial=tuple(group for group in smaller if _is_partial(group, home)),
+        # Ranks lack that are not among those of a world, by other names.
+        partial=tuple(
+            group
+            for group in smaller
+            if group.absent > 0
+            and not (
+                group.comm_id and None not in homes[group] and len(homes[group]) == 1
+            )
+        ),
         finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
-        islands=max([1, *(len(_homes(group, home) - {None}) for group in smaller)]),
+        islands=max([1, *(len(each - {None}) for each in homes.values())]),
         alike=tuple(process for group in told_apart for process in group.alike),
     )
 
@@ -147,28 +172,6 @@ def _missing(
         rank for part in attempts for rank in set().union(*(g.ranks for g in part))
     )
     return [rank for rank in range(total) if shown[rank] < len(attempts)]
-
-
-def _is_partial(group: Group, home: Mapping[Process, int]) -> bool:
-    """Return whether ranks lack that are not among those of a world, by other names."""
-    homes = _homes(group, home)
-    inside = bool(group.comm_id) and None not in homes and len(homes) == 1
-    return group.absent > 0 and not inside
-
-
-def _homes(group: Group, home: Mapping[Process, int]) -> set[int | None]:
-    """Return the attempts that the holders of *group* take part in; None: in none."""
-    return {home.get(process) for process in group.holders}
-
-
-def _idle(processes: list[Process], hosts: set[str]) -> tuple[Process, ...]:
-    """Return those that speak on nodes of the job and take part in no communicator."""
-    return tuple(
-        each
-        for each in processes
-        if each.pid is not None and each.records and not each.communicators
-        if each.host in hosts
-    )
 
 
 def _hosts(processes: list[Process]) -> list[str]:
@@ -207,21 +210,10 @@ _DECIDING = frozenset(
 )
 
 
-def _decides(process: Process) -> bool:
-    return not _DECIDING.isdisjoint(process.seen)
-
-
 def world_communicators(process: Process, size: int | None) -> list[Communicator]:
     """Return the parts of *process* in communicators as large as the world."""
     known = process.communicators.values()
     return [comm for comm in known if comm.nranks == size]
-
-
-def _size(processes: list[Process]) -> int | None:
-    sizes = [comm.nranks for p in processes for comm in p.communicators.values()]
-    sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
-    rows = [rank + 1 for p in processes for rank in p.rows]
-    return max([*sizes, *rows], default=None)
 
 
 def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
@@ -244,13 +236,3 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
     return sorted(
         entities.values(), key=lambda each: (each.rank or 0, each.process.pid or 0)
     )
-
-
-def _multi(
-    processes: list[Process], nodes: int | None, hosts: int, *, complete: bool
-) -> bool | None:
-    if (nodes or hosts) > 1 or any(process.channels for process in processes):
-        return True
-    if nodes == 1 or (complete and hosts == 1):
-        return False
-    return None

@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from envcfg.probe.gpu import Gpu
-from envcfg.probe.runner import Deadline, Patience, Step, at
+from envcfg.probe.runner import Patience, Step, at
 from envcfg.probe.sample import Counter, GpuSample, NodeSample, Sample, SampleReader
 
 
@@ -60,12 +60,6 @@ class _State:
         self.gpus_before: GpuSample | None = None
         self.asked: float | None = None  # since when the tool is late
 
-    def has_answered(self, number: int) -> bool:
-        if self.node is None or self.node.number < number:
-            return False
-        late = self.asked is not None
-        return late or (self.gpus is not None and self.gpus.number >= number)
-
 
 class Board:
     """All nodes of a job, or those that were chosen."""
@@ -93,11 +87,14 @@ class Board:
 
         Who has said nothing for *patience* seconds, or never, is not waited for again.
         """
-        return all(
-            state.has_answered(number)
-            for state in self._states.values()
-            if number == 1 or (state.node and now - state.came <= patience)
-        )
+        for each in self._states.values():
+            if number > 1 and not (each.node and now - each.came <= patience):
+                continue
+            has_gpus = each.gpus is not None and each.gpus.number >= number
+            is_late = each.asked is not None
+            if not each.node or each.node.number < number or not (is_late or has_gpus):
+                return False
+        return True
 
     def has_any(self) -> bool:
         """Tell whether any node has answered."""
@@ -105,47 +102,39 @@ class Board:
 
     def views(self, now: float, patience: float) -> list[NodeView]:
         """Return all nodes in their order; silent are those older than *patience* s."""
-        return [
-            self._view(host, state, now, patience)
-            for host, state in self._states.items()
-        ]
+        return [self._view(*each, now, patience) for each in self._states.items()]
 
     def _view(self, host: str, state: _State, now: float, patience: float) -> NodeView:
-        sample = state.node
+        sample, answer = state.node, state.gpus
         if sample is None:
             return NodeView(host)
-        age = now - state.came
         view = NodeView(
             host,
             sample,
-            age,
-            is_silent=age > patience,
+            now - state.came,
+            is_silent=now - state.came > patience,
             processor_use=_processor_use(state.before, sample),
-            links=_links(state.before, sample),
+            links=tuple(_links(state.before, sample)),
             tool_waits=None if state.asked is None else now - state.asked,
         )
-        answer = state.gpus
         if answer is None:
             return view
+        earlier = state.gpus_before.gpus if state.gpus_before else ()
+        was_idle = {each.number: self._is_idle(each) for each in earlier}
+        ours = [gpu for gpu in answer.gpus if gpu.is_ours]
         return view._replace(
             allotted=answer.allotted,
             tool=answer.tool,
             gpus=tuple(
-                GpuView(gpu, self._is_idle(gpu, state.gpus_before))
-                for gpu in answer.gpus
-                if gpu.is_ours
+                GpuView(gpu, was_idle.get(gpu.number, False) and self._is_idle(gpu))
+                for gpu in ours
             ),
-            others=sum(not gpu.is_ours for gpu in answer.gpus),
+            others=len(answer.gpus) - len(ours),
             problem=answer.problem,
         )
 
-    def _is_idle(self, gpu: Gpu, before: GpuSample | None) -> bool:
-        earlier = {each.number: each for each in before.gpus} if before else {}
-        twice = (gpu, earlier.get(gpu.number))
-        return all(
-            each is not None and each.use is not None and each.use < self._idle_below
-            for each in twice
-        )
+    def _is_idle(self, gpu: Gpu) -> bool:
+        return gpu.use is not None and gpu.use < self._idle_below
 
 
 def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
@@ -156,24 +145,18 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
     return min(100.0, 100 * busy / spent) if spent > 0 and busy >= 0 else None
 
 
-def _links(before: NodeSample | None, now: NodeSample) -> tuple[Counter, ...]:
-    """Return the counters of *now*, with rates where they were read *before*."""
-    old: dict[tuple[str, bool], Counter] = {}
-    if before and now.time > before.time:
-        old = {(each.name, each.is_adapter): each for each in before.counters}
+def _links(before: NodeSample | None, now: NodeSample) -> Iterator[Counter]:
+    """Yield the counters of *now*, with rates where they were read *before*."""
     seconds = now.time - before.time if before else 0.0
-    found = []
-    for counter in now.counters:
-        earlier = old.get((counter.name, counter.is_adapter))
-        found.append(
-            counter._replace(
-                received_rate=_rate(earlier.received, counter.received, seconds),
-                sent_rate=_rate(earlier.sent, counter.sent, seconds),
-            )
-            if earlier
-            else counter
-        )
-    return tuple(found)
+    told = before.counters if before and seconds > 0 else ()
+    old = {(each.name, each.is_adapter): each for each in told}
+    for each in now.counters:
+        if earlier := old.get((each.name, each.is_adapter)):
+            received = _rate(earlier.received, each.received, seconds)
+            sent = _rate(earlier.sent, each.sent, seconds)
+            yield each._replace(received_rate=received, sent_rate=sent)
+        else:
+            yield each
 
 
 def _rate(before: int, now: int, seconds: float) -> float | None:
@@ -197,24 +180,19 @@ def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
         if sample := reader.feed(line):
             board.take(sample, time.monotonic())
 
-    for number in count(1):
-        began = time.monotonic()
-        step.ask(number)
-        try:
-            step.read(take, _answers(board, number, began))
-            yield time.monotonic()
-            step.read(take, at(began + interval))
-        except EOFError:
-            return
-
-
-def _answers(board: Board, number: int, began: float) -> Deadline:
-    """Return until when the answers to *number*, asked at *began*, are waited for."""
-    patience = Patience(_START, began)
-
-    def deadline(now: float) -> float | None:
+    def answers(now: float) -> float | None:
+        """Return until when the answers to the last number are waited for."""
         if board.has_answers(number, now, PATIENCE):
             return None
         return patience.until(now, PATIENCE, has_any=board.has_any())
 
-    return deadline
+    for number in count(1):
+        began = time.monotonic()
+        patience = Patience(_START, began)
+        step.ask(number)
+        try:
+            step.read(take, answers)
+            yield time.monotonic()
+            step.read(take, at(began + interval))
+        except EOFError:
+            return

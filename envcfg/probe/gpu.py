@@ -101,18 +101,15 @@ def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
     return tuple(found)
 
 
+_ROCM = ("GPU use (%)", "VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
+
+
 def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
     document = _json(lines)
     found = []
     for card, values in document.items() if isinstance(document, dict) else ():
         number = re.fullmatch(r"card([0-9]{1,9})", card)
         if number and isinstance(values, dict):
-            names = (
-                "GPU use (%)",
-                "VRAM Total Used Memory (B)",
-                "VRAM Total Memory (B)",
-            )
-            told = [values.get(name) for name in names]
             powers = (
                 value
                 for name, value in values.items()
@@ -120,13 +117,15 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
                 and not name.startswith("Max")
                 and _number(value) is not None
             )
+            told = map(values.get, _ROCM)
             found.append(_gpu(int(number[1]), *told, next(powers, None)))
     return tuple(sorted(found, key=lambda each: each.number))
 
 
 _AMD = (
     ("usage", "gfx_activity"),
-    *(("mem_usage", name) for name in ("used_vram", "total_vram")),
+    ("mem_usage", "used_vram"),
+    ("mem_usage", "total_vram"),
     ("power", "socket_power"),
 )
 
@@ -136,11 +135,7 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
     if isinstance(document, dict):
         document = document.get("gpu_data")
     return tuple(
-        _gpu(
-            each["gpu"],
-            *(_quantity(each, *names) for names in _AMD),
-            unit=MIB,
-        )
+        _gpu(each["gpu"], *(_quantity(each, *names) for names in _AMD), unit=MIB)
         for each in (document if isinstance(document, list) else ())
         if isinstance(each, dict) and isinstance(each.get("gpu"), int)
     )
@@ -157,16 +152,11 @@ def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
 
     Cards have any numbers, for a card that only shows a picture has one too.
     """
-    rows = [line.split() for line in lines]
-    rows = sorted(
-        (row for row in rows if len(row) == 5 and whole_number(row[0]) is not None),
-        key=lambda row: whole_number(row[0]) or 0,
-    )
+    rows = [row for row in map(str.split, lines) if len(row) == 5]
+    rows = [row for row in rows if whole_number(row[0]) is not None]
+    rows.sort(key=lambda row: int(row[0]))
     gpus = [_gpu(index, *values) for index, (_, *values) in enumerate(rows)]
-    return tuple(
-        gpu._replace(power=None if gpu.power is None else gpu.power / 1e6)
-        for gpu in gpus
-    )
+    return tuple(each._replace(power=each.power and each.power / 1e6) for each in gpus)
 
 
 def _json(lines: Sequence[str]) -> object:

@@ -96,20 +96,13 @@ class GpuWait(NamedTuple):
 Sample = NodeSample | GpuSample | GpuWait
 
 
-class _Open(NamedTuple):
-    """A sample that has begun and not ended."""
-
-    number: int
-    words: list[str]
-    lines: list[str]
-
-
 class SampleReader:
     """Reads lines of all nodes; keeps the samples that are not whole yet."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._open: dict[tuple[str, str], _Open] = {}
+        # By host and kind: the number, the words that it began with, its lines.
+        self._open: dict[tuple[str, str], tuple[int, list[str], list[str]]] = {}
 
     def feed(self, line: str) -> Sample | None:
         """Return the sample that *line* completes, if it does."""
@@ -123,30 +116,30 @@ class SampleReader:
         if verb == "waits":
             return GpuWait(host, number)
         if verb == "begin":
-            self._open[host, kind] = _Open(number, text.split(), [])
+            self._open[host, kind] = number, text.split(), []
             return None
-        opened = self._open.get((host, kind))
-        if opened is None or opened.number != number:
+        opened, words, lines = self._open.get((host, kind), (None, [], []))
+        if opened != number:
             return None
         if verb != "end":
-            if len(opened.lines) < _MOST_LINES:
-                opened.lines.append(f"{verb} {text}")
+            if len(lines) < _MOST_LINES:
+                lines.append(f"{verb} {text}")
             return None
         del self._open[host, kind]
-        count = text.split()
-        whole = count[:1] == [str(len(opened.lines) + 1)]
-        if kind == "node":
-            return _node(host, opened, is_whole=whole)
-        return _gpus(host, opened, count[1:2], is_whole=whole)
+        count, status, *_ = [*text.split(), "", ""]
+        is_whole = count == str(len(lines) + 1)
+        if kind == "gpus":
+            gpus = GpuSample(host, number, words[0] if words else "none")
+            return _gpus(gpus, "".join(words[1:2]), lines, status, is_whole=is_whole)
+        try:
+            sample = NodeSample(host, number, float(words[0]), is_whole=is_whole)
+        except (IndexError, ValueError):
+            return None
+        return _node(sample, lines)
 
 
-def _node(host: str, opened: _Open, *, is_whole: bool) -> NodeSample | None:
-    try:
-        time = float(opened.words[0])
-    except (IndexError, ValueError):
-        return None
-    sample = NodeSample(host, opened.number, time, is_whole=is_whole)
-    for line in opened.lines:
+def _node(sample: NodeSample, lines: list[str]) -> NodeSample:
+    for line in lines:
         try:
             sample = _told(sample, line)
         except ValueError:  # noqa: PERF203  # one line, not all of them
@@ -176,34 +169,26 @@ def _told(sample: NodeSample, line: str) -> NodeSample:
         case ["net", name, received, sent, *_]:
             counter = Counter(name, int(received), int(sent))
         case ["rdma", name, received, sent, words, interface, *_]:
-            unit = int(words)
-            counter = Counter(
-                name,
-                int(received) * unit,
-                int(sent) * unit,
-                None if interface == "-" else interface,
-                is_adapter=True,
-            )
+            counted = int(received) * int(words), int(sent) * int(words)
+            its = None if interface == "-" else interface
+            counter = Counter(name, *counted, its, is_adapter=True)
         case _:
             return sample
     return sample._replace(counters=(*sample.counters, counter))
 
 
-def _gpus(host: str, opened: _Open, status: list[str], *, is_whole: bool) -> GpuSample:
-    tool = opened.words[0] if opened.words else "none"
-    code = whole_number(status[0]) if status else None
-    gpus, problem = read_gpus(tool, _joined(opened.lines), code)
+def _gpus(
+    sample: GpuSample, ours: str, lines: list[str], status: str, *, is_whole: bool
+) -> GpuSample:
+    code = whole_number(status)
+    gpus, problem = read_gpus(sample.tool, _joined(lines), code)
     if problem and not is_whole:
         problem = "its answer did not arrive whole"
-    told = (opened.words[1] if len(opened.words) > 1 else "").split(",")
-    ours = [number for each in told if (number := whole_number(each)) is not None]
-    return GpuSample(
-        host,
-        opened.number,
-        tool,
-        allotted=len(ours) or None,
+    numbers = [n for each in ours.split(",") if (n := whole_number(each)) is not None]
+    return sample._replace(
+        allotted=len(numbers) or None,
         status=code,
-        gpus=mark_ours(gpus, ours),
+        gpus=mark_ours(gpus, numbers),
         problem=problem,
     )
 

@@ -94,6 +94,13 @@ class Detection(NamedTuple):
         return self.found[0] if self.found else None
 
 
+class Detected(NamedTuple):
+    """Which profiles fit a machine, and what it shows of itself."""
+
+    detection: Detection
+    machine: Machine
+
+
 def detect(catalog: Catalog, machine: Machine) -> Detection:
     """Ask every profile; a name counts more than what is in the machine.
 

@@ -169,6 +169,7 @@ class Profile(NamedTuple):
     Attributes:
         envcfg: the versions of envcfg for which it is written, as ``>=0.2``.
         closed: of ``partitions`` and ``qos`` those that name all that there are.
+        seen: partitions that the scheduler here shows, and the profile does not know.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
@@ -199,12 +200,14 @@ class Profile(NamedTuple):
     bundles: Mapping[str, Bundle | None] = {}
     srun: Mapping[str, Argument | None] = {}
     mpiexec: Mapping[str, Argument | None] = {}
+    flux: Mapping[str, Argument | None] = {}
     torchrun: Mapping[str, Argument | None] = {}
     request: Asking | None = None
     rules: Mapping[str, RequestRule | None] = {}
     partitions: Mapping[str, Partition | None] = {}
     qos: Mapping[str, Qos | None] = {}
     closed: tuple[str, ...] | None = None
+    seen: Mapping[str, Partition] = {}
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 

@@ -60,6 +60,7 @@ class Partition(NamedTuple):
         sizes: where the longest time depends on the nodes: by size, the smallest first.
         exclusive: whole nodes.
         default: a job that names none gets it.
+        is_old: nobody has looked at its limits for long, so that they refuse nothing.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Partition(NamedTuple):
     min_gpus: int | None = None
     sizes: tuple[Size, ...] = ()
     default: bool = False
+    is_old: bool = False
 
     def __str__(self) -> str:
         """Return what messages call it."""
@@ -83,6 +85,7 @@ class Qos(NamedTuple):
 
     Attributes:
         partitions: those that it is for; none: all of them.
+        is_old: as a partition's.
     """
 
     name: str
@@ -94,6 +97,7 @@ class Qos(NamedTuple):
     min_gpus: int | None = None
     sizes: tuple[Size, ...] = ()
     partitions: tuple[str, ...] = ()
+    is_old: bool = False
 
     def __str__(self) -> str:
         """Return what messages call it."""
@@ -117,6 +121,7 @@ class Billing(NamedTuple):
             most of GPUs, cores / *cores_per_share* and GiB / *memory_per_share*).
         whole_shares: shares of cores and memory are rounded up to whole ones.
         whole_nodes: partitions that bill *per_node*, whatever was asked for.
+        is_old: as a partition's, of prices.
     """
 
     reason: Reason
@@ -131,3 +136,4 @@ class Billing(NamedTuple):
     memory_per_share: int | None = None
     whole_shares: bool = False
     whole_nodes: tuple[str, ...] = ()
+    is_old: bool = False

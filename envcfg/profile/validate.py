@@ -12,6 +12,7 @@ from envcfg.launchers import allowed_launchers
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition, Test
 from envcfg.profile.entries import Setting
+from envcfg.profile.facts import Reason
 from envcfg.profile.folders import shown
 from envcfg.profile.look.view import TakenBack, look_at
 from envcfg.profile.model import Profile
@@ -20,6 +21,18 @@ from envcfg.profile.read.yaml_text import Keys, places
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.words import Word, format_word
 
+# A source in a repository, which can be held against a newer state: the date is that of the
+# commit, the part a heading, words or lines. Semicolons divide several.
+COORDINATES = re.compile(
+    r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+)"
+    r" \(commit (?P<commit>[0-9a-f]{7,40})(?: of (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}))?,"
+    r" (?P<path>[^\s,;()]+)(?:, (?P<part>[^();]+))?\)"
+)
+# Threads, releases and wikis: pages, though a repository has them.
+_PAGE = re.compile(
+    r"https://github\.com/[\w.-]+/[\w.-]+/(?:pull|issues|releases|wiki)\b"
+)
+_REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
@@ -40,7 +53,7 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
     if profile is None or problems:
         return _sorted(problems)
     at = places(data, path)
-    found = [*_variables(profile, at)]
+    found = [*_variables(profile, at), *_sources(profile)]
     try:
         below, name = _below(path, catalog)
         resolved, layers = below.load(name), below.layers(name)
@@ -57,6 +70,29 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
         else each
         for each in found
     )
+
+
+def _lacks_coordinates(source: str) -> bool:
+    """Tell whether a source names a repository and not what was read in it."""
+    rest = COORDINATES.sub("", source)
+    return len(_REPOSITORY.findall(rest)) > len(_PAGE.findall(rest))
+
+
+def _sources(node: object) -> Iterator[Finding]:
+    """Yield the sources below *node* that cannot be held against a newer state."""
+    if isinstance(node, Reason):
+        if _lacks_coordinates(node.source):
+            yield Finding(
+                rule="source-not-located",
+                severity="warning",
+                subject="source",
+                message="names a repository, but not what was read in it",
+                fix="write it as https://github.com/OWNER/NAME (commit HASH of DATE, PATH)",
+                place=node.place,
+            )
+    elif isinstance(node, (tuple, Mapping)):
+        for each in node.values() if isinstance(node, Mapping) else node:
+            yield from _sources(each)
 
 
 def _sorted(found: Iterable[Finding]) -> list[Finding]:

@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.characters import printable
+from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.record import Variable
-from envcfg.knowledge.topics import Topic, find_topic
+from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import Rule as LintRule
+from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.lint.rule import unfilled
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.profile.conditions import FACTS
 from envcfg.report.document import json_text
 from envcfg.report.explanation import (
     Explained,
@@ -28,10 +32,17 @@ _NAME = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 
 
 class Said(NamedTuple):
-    """A finding that writes its own words each time; here is what they mean."""
+    """What no rule says: what a finding with words of its own means, or another word.
+
+    Attributes:
+        kind: ``finding``, ``fact`` of conditions, ``partition``, or another ``word``.
+        topic: what stands behind it, where no topic names it itself.
+    """
 
     id: str
     meaning: str
+    kind: str = "finding"
+    topic: str = ""
 
 
 class Behind(NamedTuple):
@@ -69,6 +80,63 @@ def said_findings(topics: Iterable[Topic]) -> dict[str, Said]:
         for topic in topics
         for name, meaning in topic.says.items()
     }
+
+
+def words_known(topics: Iterable[Topic]) -> dict[str, Said]:
+    """Return what is no finding and means something: facts, verdicts, own variables."""
+    facts = {
+        name: Said(name, f"{each.about} ({each.kind})", "fact", "facts and conditions")
+        for name, each in FACTS.items()
+    }
+    terms = (each for topic in topics for each in topic.terms.items())
+    return facts | {name: Said(name, meaning, "word") for name, meaning in terms}
+
+
+def log_rules() -> dict[str, Rule]:
+    """Return the rules of logs and of hangs, by their ids."""
+    return {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+
+
+def described(names: Iterable[str]) -> list[dict[str, object]]:
+    """Return what findings mean as SARIF has it; of one that nobody knows, its id.
+
+    Whose source is a page has that for further help.
+    """
+    topics = load_topics()
+    known: dict[str, Ruled] = {
+        **log_rules(),
+        **said_findings(topics),
+        **load_lint_rules(),
+    }
+    return [
+        {"id": name, **_descriptor(known[name], topics)}
+        if name in known
+        else {"id": name}
+        for name in names
+    ]
+
+
+def _descriptor(found: Ruled, topics: list[Topic]) -> dict[str, object]:
+    meaning, *_ = words_of(found)
+    title, fix, source = meaning, None, ""
+    if not isinstance(found, Said):
+        fix, source = found.fix, found.source
+    data: dict[str, object] = {}
+    if isinstance(found, LintRule):
+        data, fix = {"name": found.name}, unfilled(found.fix)
+        title = unfilled(found.message)
+    topic = find_topic(topics, found.id, _file_topic(found))
+    behind = topic.background if topic else ""
+    more = f"envcfg explain {found.id} says more."
+    texts = {
+        "shortDescription": re.split(r"[.;:] ", " ".join(title.split()))[0],
+        "fullDescription": meaning,
+        "help": "\n\n".join(filter(None, (fix, behind, more))),
+    }
+    data |= {key: {"text": printable(text)} for key, text in texts.items()}
+    if page := re.search(r"https://[^\s;,()]+", source):
+        data["helpUri"] = page[0]
+    return data
 
 
 def find_behind(
@@ -160,11 +228,9 @@ def _data(
 ) -> dict[str, object]:
     if isinstance(found, Explained):
         return variable_data(found)
-    data: dict[str, object] = {"kind": "finding", **found._asdict()}
-    if isinstance(found, Rule):
-        data["kind"] = "rule"
-        del data["topic"]  # that of its file; the one that counts is behind it
-    elif isinstance(found, LintRule):
+    data: dict[str, object] = {"kind": "rule", **found._asdict()}
+    data.pop("topic", None)  # that of its file; the one that counts is behind it
+    if isinstance(found, LintRule):
         kept = ("id", "name", "group", "severity", "why", "fix", "source", "date")
         data = {"kind": "lint rule", **{name: data[name] for name in kept}}
         data["fix"] = unfilled(found.fix)
@@ -175,19 +241,7 @@ def _data(
 
 def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]:
     """Yield findings with what they mean, one line each, below their topics."""
-    groups: dict[str, list[Ruled]] = {}
-    for each in found:
-        if isinstance(each, Explained):
-            continue
-        if isinstance(each, LintRule):
-            name = f"lint: {each.group}"
-        else:
-            topic = find_topic(topics, each.id, _file_topic(each))
-            name = (
-                topic.name if topic else "variables" if each.id.isupper() else "others"
-            )
-        groups.setdefault(name, []).append(each)
-    for number, (name, members) in enumerate(groups.items()):
+    for number, (name, members) in enumerate(in_groups(found, topics).items()):
         yield from [("", "")] if number else []
         yield "bold", name
         for each in members:
@@ -200,8 +254,37 @@ def listing(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]
             yield "", f"  {each.id:<34} {meaning}"
 
 
+def index(found: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]:
+    """Yield the groups of findings and words, with how many each has, and the first."""
+    yield "bold", "envcfg explain NAME, or words to search for, or one of these groups:"
+    for name, members in in_groups(found, topics).items():
+        first = ", ".join(each.id for each in members[:2])
+        more = ", ..." if len(members) > 2 else ""
+        yield "", f"  {name:<42} {len(members):>4}  {first}{more}"
+    yield "", f"  {'variables':<42} {len(load_variables()):>4}  by their names"
+
+
+def in_groups(
+    found: Sequence[Explainable], topics: list[Topic]
+) -> dict[str, list[Ruled]]:
+    """Return findings by the titles of their topics, variables left out."""
+    groups: dict[str, list[Ruled]] = {}
+    for each in found:
+        if isinstance(each, Explained):
+            continue
+        if isinstance(each, LintRule):
+            name = f"lint: {each.group}"
+        else:
+            topic = find_topic(topics, each.id, _file_topic(each))
+            name = (
+                topic.name if topic else "variables" if each.id.isupper() else "others"
+            )
+        groups.setdefault(name, []).append(each)
+    return groups
+
+
 def _file_topic(found: Ruled) -> str:
-    return found.topic if isinstance(found, Rule) else ""
+    return "" if isinstance(found, LintRule) else found.topic
 
 
 def words_of(found: Ruled) -> tuple[str, ...]:

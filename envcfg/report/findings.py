@@ -117,6 +117,8 @@ def _github(result: Result) -> str:
 
 def _sarif(result: Result) -> str:
     """Return the findings as SARIF 2.1.0 (OASIS, 2020-03-27), for code scanning."""
+    from envcfg.report.background import described
+
     names = dict.fromkeys(each.rule for each in result.all)
     rules = {rule: at for at, rule in enumerate(names)}
     run: dict[str, object] = {
@@ -124,7 +126,7 @@ def _sarif(result: Result) -> str:
             "driver": {
                 "name": "envcfg",
                 "version": __version__,
-                "rules": [{"id": rule} for rule in rules],
+                "rules": described(rules),
             }
         },
         "results": [

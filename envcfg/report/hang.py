@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from envcfg.hang.activity import activity, does, is_in_collective
 from envcfg.hang.judge import Judgement, span
-from envcfg.hang.programs import program_names
-from envcfg.hang.records import Evidence, NodeView, RankView
+from envcfg.hang.records import Evidence, NodeView, RankView, program_names
 from envcfg.log.numbers import count_of, first_of, grouped, number_ranges
 from envcfg.report.document import json_text, now_text, rounded
 from envcfg.report.styled import Line, in_columns
@@ -28,7 +27,13 @@ def hang_lines(seen: Evidence, judgement: Judgement) -> Iterator[Line]:
         if each.fix:
             yield "", f"  fix: {each.fix}"
     yield from _log(seen)
-    yield "dim", _sources(seen)
+    stacks = sum(bool(rank.stack) for rank in seen.ranks)
+    looked = (
+        f"processes of {count_of(len(seen.ranks), 'rank')}, Python stacks of {stacks}, "
+        f"RAS of {count_of(len(seen.ras_read), 'node')}, "
+        f"Flight Recorder of {count_of(len(seen.flights), 'rank')}"
+    )
+    yield "dim", f"looked at: {looked}"
 
 
 def _title(seen: Evidence) -> str:
@@ -41,11 +46,9 @@ def _title(seen: Evidence) -> str:
 
 def _table(seen: Evidence) -> Iterator[Line]:
     programs = program_names(seen.ranks)
-    groups = grouped(
-        seen.ranks, lambda rank: (programs[rank.host, rank.pid], does(rank))
-    )
-    rows = [_HEAD] if groups else []
-    for (program, what), ranks in groups.items():
+    alike = grouped(seen.ranks, lambda r: (programs[r.host, r.pid], does(r)))
+    rows = [_HEAD] if alike else []
+    for (program, what), ranks in alike.items():
         hosts = {rank.host for rank in ranks}
         where = first_of(hosts) if len(hosts) <= 3 else count_of(len(hosts), "node")
         numbers = number_ranges([rank.rank for rank in ranks])
@@ -64,17 +67,6 @@ def _log(seen: Evidence) -> Iterator[Line]:
     else:
         number = "" if log.line is None else f":{log.line}"
         yield "", f"log: {log.path}{number}, {span(log.age or 0)} ago: {log.text}"
-
-
-def _sources(seen: Evidence) -> str:
-    """Return what was looked at, and how much of it was there."""
-    ranks = len(seen.ranks)
-    stacks = sum(bool(rank.stack) for rank in seen.ranks)
-    return (
-        f"looked at: processes of {count_of(ranks, 'rank')}, Python stacks of {stacks}, "
-        f"RAS of {count_of(len(seen.ras_read), 'node')}, "
-        f"Flight Recorder of {count_of(len(seen.flights), 'rank')}"
-    )
 
 
 def hang_json(seen: Evidence, judgement: Judgement) -> str:

@@ -48,12 +48,8 @@ def fact_words(found: Inspection) -> str:
     >>> fact_words(Inspection("i.sif", Metadata("sif"), facts))
     '--fact rocm=6.2.4'
     """
-    unclear = unclear_facts(found)
-    values = {
-        name: each.value
-        for name, each in sorted(found.taken().items())
-        if name not in unclear
-    }
+    taken, unclear = sorted(found.taken().items()), unclear_facts(found)
+    values = {name: each.value for name, each in taken if name not in unclear}
     facts = usable_versions(values).items()
     return " ".join(f"--fact {shlex.quote(f'{name}={value}')}" for name, value in facts)
 

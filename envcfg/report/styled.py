@@ -8,25 +8,28 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
-from envcfg.characters import one_line
+from envcfg.characters import one_line, text_width
+from envcfg.failure import Wanted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Line = tuple[str, str]  # style, as rich names it, and text
-WIDTH = 88  # characters of a line of running text
 _PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 
 
 def is_styled(stream: TextIO | None = None) -> bool:
     """Return whether *stream* (default: stdout) gets colours.
 
-    NO_COLOR turns them off, whatever its value (https://no-color.org). Without it
-    FORCE_COLOR (https://force-color.org; 0: off) and CLICOLOR_FORCE turn them on, through
-    a pipe too. Otherwise a terminal gets them.
+    ``--color`` goes before all else, if it is not ``auto``. NO_COLOR turns them off,
+    whatever its value (https://no-color.org). Without it FORCE_COLOR
+    (https://force-color.org; 0: off) and CLICOLOR_FORCE turn them on, through a pipe too.
+    Otherwise a terminal gets them.
     """
+    if Wanted.color in {"always", "never"}:
+        return Wanted.color == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if forced := os.environ.get("FORCE_COLOR"):
@@ -48,18 +51,21 @@ def make_console() -> Console:
 
     if not is_styled():
         return Console(highlight=False, color_system=None)
-    if os.environ.get("TERM") in _PLAIN:
-        return Console(highlight=False, color_system="standard", force_terminal=True)
-    return Console(highlight=False, force_terminal=True)
+    plain = os.environ.get("TERM") in _PLAIN
+    system: Literal["standard", "auto"] = "standard" if plain else "auto"
+    # What is_styled says goes before what rich itself reads in the environment.
+    return Console(
+        highlight=False, color_system=system, force_terminal=True, no_color=False
+    )
 
 
 def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
-    """Return *text* in lines of ``WIDTH``, behind *first* and *then* (default: *first*)."""
+    """Return *text* as wide as texts are, behind *first* and *then* (default: *first*)."""
     import textwrap
 
     return textwrap.wrap(
         text,
-        WIDTH,
+        text_width(),
         initial_indent=first,
         subsequent_indent=first if then is None else then,
         break_long_words=False,

@@ -66,6 +66,8 @@ def _said(billing: Billing, found: Cost, used: Used) -> Finding:
             f"{_amount(part)} {decimal_text(part.per_hour)}" for part in found.parts
         )
         message += f"; per hour {listed}"
+    if billing.is_old:
+        message += f"; prices of {billing.reason.date}, which may have changed"
     return Finding(
         rule="cost",
         severity="note",

@@ -9,6 +9,7 @@ from envcfg.findings import Finding, Severity
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition, Qos
 from envcfg.request.limits import (
+    Queue,
     Wanted,
     default_partition,
     exceeded,
@@ -33,7 +34,8 @@ def chosen_queues(
     findings: list[Finding] = []
     for option, title in (("--partition", "partition"), ("--qos", "QOS")):
         name, known = named.get(option), known_queues(profile, option)
-        if name is None or not known or name in known:
+        seen = profile.seen if option == "--partition" else ()
+        if name is None or not known or name in known or name in seen:
             continue
         message = f"profile {profile.name} knows no {title} {name}"
         if is_closed(profile, option):
@@ -41,19 +43,25 @@ def chosen_queues(
             refusals.append(refused(message, hint))
         else:
             findings.append(_unknown(option, name, known, message))
-    partition = profile.partitions.get(named.get("--partition", ""))
+    name = named.get("--partition", "")
+    partition = profile.partitions.get(name) or profile.seen.get(name)
     if "--partition" not in named:
         partition = default_partition(profile)
     qos = profile.qos.get(named.get("--qos", ""))
     if qos and not serves(qos, partition):
-        refusals.append(
-            refused(
-                f"{qos} is not for {partition}, except {', '.join(qos.partitions)}",
-                f"give --partition {qos.partitions[0]}, or leave out --qos",
-                qos.reason,
-            )
-        )
+        message = f"{qos} is not for {partition}, except {', '.join(qos.partitions)}"
+        fix = f"give --partition {qos.partitions[0]}, or leave out --qos"
+        found = _by_age(qos, refused(message, fix, qos.reason))
+        (findings if qos.is_old else refusals).append(found)
     return partition, qos, refusals, findings
+
+
+def _by_age(queue: Queue, found: Finding) -> Finding:
+    """Return a refusal, or where its limit may no longer hold a note with its date."""
+    if not queue.is_old:
+        return found
+    message = f"{found.message}, as of {queue.reason.date}: this may have changed"
+    return found._replace(rule="limit-old", severity="note", message=message)
 
 
 def _unknown(
@@ -91,7 +99,8 @@ def beyond_limits(
             )
         amount = "more" if each.is_least else "less"
         fix = f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
-        yield each.what, refused(message, fix, each.queue.reason)
+        refusal = refused(message, fix, each.queue.reason)
+        yield each.what, _by_age(each.queue, refusal)
 
 
 def _instead(

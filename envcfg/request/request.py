@@ -71,7 +71,8 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     shape, beyond = shape_of(profile, plan, asked)
     refusals += beyond
     wants = Wanted(shape.nodes, shape.nodes * shape.gpus, asked.seconds)
-    refusals += [each for _, each in beyond_limits(profile, wants, partition, qos)]
+    for _, each in beyond_limits(profile, wants, partition, qos):
+        (refusals if each.severity == "error" else findings).append(each)
     refusals += _lacking(SCHEDULERS[scheduler.scheduler], asked)
     refusals += _late(asked)
     refusals += _masks(profile, plan, asked, shape)

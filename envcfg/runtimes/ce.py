@@ -20,12 +20,21 @@ def is_reference(image: str) -> bool:
 
 def refuse(image: str) -> Trouble | None:
     """Return what *image* is, where it is no EDF, no squashfs file and of no registry."""
-    if image.startswith("docker://"):
-        host, _, name = image.removeprefix("docker://").partition("/")
-        is_host = bool(name) and ("." in host or ":" in host)
-        known = f"{host}#{name}" if is_host else image.removeprefix("docker://")
-        return Trouble("a docker URI", f"it writes the same as --container {known}")
+    if image.startswith("dockerd://"):
+        return Trouble("of a Docker daemon", "as in docker://REGISTRY/NAME:TAG")
     return pyxis.refuse(image)
+
+
+def spell(image: str) -> str:
+    """Return *image* as an EDF has it: ``REGISTRY#NAME:TAG``, or what it is else."""
+    if not is_reference(image):
+        return image
+    name = image.removeprefix("docker://")
+    host, slash, rest = name.partition("/")
+    if "#" not in name and slash and ("." in host or ":" in host):
+        return f"{host}#{rest}"
+    # A name alone would be that of an environment.
+    return name if slash or name == image else f"library/{name}"
 
 
 def refuse_argument(word: str) -> Trouble | None:
@@ -43,9 +52,10 @@ RUNTIME = Runtime(
     name="ce",
     sign="--environment",
     example="/images/pytorch.toml",
-    filed=("--annotation=",),
+    filed=("--annotation=", "--entrypoint"),
     described=(".toml",),
     is_reference=is_reference,
+    spell=spell,
     # What it pulls is kept in the user's own store, for all nodes: is_pulled is never.
     refuse=refuse,
     refuse_argument=refuse_argument,

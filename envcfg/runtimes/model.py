@@ -47,6 +47,7 @@ class Runtime(NamedTuple):
         filed: how words for it begin that go into a file, not into the launch line.
         directives: by scheduler, the option of a job that mounts the image once per node.
         is_reference: whether an image's text is to be fetched, not opened as a path.
+        spell: how the runtime writes an image that people write otherwise.
         is_pulled: whether a job that begins would fetch what the text names.
         format_bind: the text of a bind as this runtime takes it; ValueError: it cannot.
         misspelt: how a text that looks like a reference, and is none, is written; or None.
@@ -64,6 +65,7 @@ class Runtime(NamedTuple):
     example: str
     is_reference: Callable[[str], bool]
     format_bind: Callable[[Bind], str]
+    spell: Callable[[str], str] = str
     is_pulled: Callable[[str], bool] = never
     same_kind: str = ""
     same_module: str = ""

@@ -35,6 +35,10 @@ SCHEDULER = Scheduler(
     # The nodes of the instance that runs the machine, whose names begin with the machine's.
     cluster_command=("flux", "getattr", "hostlist"),
     cluster_pattern=r"^([A-Za-z][A-Za-z-]*)",
+    queues=(
+        *("flux", "queue", "list", "--no-header"),
+        "--format={queue}|{limits.timelimit}|{limits.max.nnodes}",
+    ),
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),
         *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),

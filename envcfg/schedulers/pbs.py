@@ -85,6 +85,7 @@ SCHEDULER = Scheduler(
     cluster_command=("qstat", "-B", "-f"),
     cluster_pattern=r"^Server: ([^\s.]+)",
     cluster_of_job=r"[^.]+\.([^.]+)",
+    queues=("qstat", "-Q", "-f"),
     output=None,
     gpus=None,
     gpus_by="--ngpus",

@@ -23,6 +23,11 @@ SCHEDULER = Scheduler(
     cluster_command=("scontrol", "show", "config"),
     cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
+    queues=("scontrol", "--all", "--oneliner", "show", "partition"),
+    qos=(
+        *("sacctmgr", "--noheader", "--parsable2", "show", "qos"),
+        "format=Name,MaxTRES,MaxWall",
+    ),
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins
     told_by={

@@ -14,5 +14,6 @@ STARTER = Starter(
     ),
     looking=Looking(hosts=("flux", "hostlist", "--expand", "instance")),
     bundled=("flux",),
+    own="flux",
     starts_agents=False,
 )

@@ -17,12 +17,12 @@ from envcfg.trace.fields import (
     TraceError,
     check_size,
     integer,
+    load_plain,
     mapping,
     mappings,
     sequence,
     text_of,
 )
-from envcfg.trace.pickled import load_plain
 
 _FORMAT = "2"  # the major version of what is known here
 _MOST = 1 << 17  # operations of one rank

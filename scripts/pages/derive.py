@@ -20,6 +20,12 @@ from scripts.pages.backends import (
     runtime_rows,
     scheduler_rows,
 )
+from scripts.pages.commands import (
+    TITLES,
+    code_rows,
+    command_rows,
+    schema_rows,
+)
 from scripts.pages.defaults_schema import defaults_schema
 from scripts.pages.lint_rules import rule_pages, rule_rows
 from scripts.pages.man import man_pages, without_date
@@ -59,10 +65,14 @@ def derived() -> dict[Path, str]:
         ("launchers", f"launcher|a task is|what it adds to {_KNOWN}", launcher_rows()),
         ("sbatch", _SCHEDULERS, scheduler_rows()),
         ("wrap-modules", "module|what it does", _module_rows()),
+        ("agents", TITLES, command_rows()),
         ("lint", "id|name|severity|group", rule_rows()),
     ):
         path = DOCS / f"{page}.md"
         made[path] = with_table(_text(path), titles.split("|"), rows)
+    page = with_table(made[DOCS / "agents.md"], ["code", "meaning"], code_rows())
+    titles = ["printed by", "schema", "what it holds"]
+    made[DOCS / "agents.md"] = with_table(page, titles, schema_rows())
     pages = systems_pages(Catalog([built_in_folder()]))
     made |= {DOCS / "systems" / name: page for name, page in pages.items()}
     made |= {DOCS / "lint" / name: page for name, page in rule_pages().items()}

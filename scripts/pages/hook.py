@@ -6,6 +6,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from scripts.pages.commands import command_pages
 from scripts.pages.pictures import pictures
 from scripts.pages.site import relinked, site_pages
 
@@ -15,7 +16,7 @@ _ENTRIES = ("reference/", "lint/")
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages that no file of docs/ holds."""
-    for path, page in {**site_pages(), **pictures()}.items():
+    for path, page in {**site_pages(), **command_pages(), **pictures()}.items():
         files.append(File.generated(config, path, content=page))
     return files
 

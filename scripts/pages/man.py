@@ -13,8 +13,9 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 from envcfg import __version__
+from envcfg.characters import text_width
 from envcfg.cli import build_parser
-from envcfg.parser import Parser, help_width
+from envcfg.parser import Parser
 
 _TITLES = {"examples": "EXAMPLES", "exit codes": "EXIT STATUS"}
 _WIDTH = 88  # of usage lines; no page depends on the terminal
@@ -24,13 +25,13 @@ def man_pages() -> Mapping[str, str]:
     """Return the pages as roff, by the names of their files."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(_WIDTH)
-    help_width.cache_clear()
+    text_width.cache_clear()
     try:
         root = build_parser()
         purpose = "correct multi-node jobs in containers, and what their logs prove"
         return dict(_pages(root, purpose))
     finally:
-        help_width.cache_clear()
+        text_width.cache_clear()
         if before is None:
             del os.environ["COLUMNS"]
         else:

@@ -109,7 +109,8 @@ Made from the data that the commands use.
 - [{rules} rules of check-log](rules/index.md): what a line of a log means, and what to do.
 - [{lint} rules of lint](../lint.md#rules): faults of scripts, with scripts that show them.
 - [{variables} variables](variables/index.md): what reads them, what they take, since when.
-- The commands, each with its options by `--help`, and their JSON by a schema.
+- [The commands](commands/index.md), each with its options and with examples that were run.
+- [For programs and agents](../agents.md): which command when, exit codes, JSON.
 """
 
 

@@ -111,7 +111,8 @@ def _node(profile: Profile) -> Iterator[str]:
 
 def _request(profile: Profile) -> Iterator[str]:
     if request := profile.request:
-        kind = f"gpu:{request.gpu_type}:N" if request.gpu_type else "N"
+        prefix = "gpu:" if request.gpus == "--gres" else ""
+        kind = f"{prefix}{request.gpu_type}:N" if request.gpu_type else "N"
         gpus = f", GPUs by {code(f'{request.gpus} {kind}')}" if request.gpus else ""
         if request.gpus == UNASKED:
             gpus = ", GPUs are not asked for"

@@ -57,6 +57,11 @@ CASES = {
         *("--profile", "alps-clariden", "--runtime", "ce", "--container", "my-environment"),
         *("--fact", "cuda=13.0", "--bind", "/data:/mnt/data:ro"),
     ),
+    "alps-extended": (
+        *("--profile", "alps-clariden", "--runtime", "ce"),
+        *("--container", "docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6"),
+    ),
+    "alps-registry": ("--profile", "alps-clariden", "--runtime", "ce", "--container", "nvcr.io/nvidia/pytorch:24.01-py3"),
     "workstation-docker": (
         *("--profile", "workstation", "--runtime", "docker", "--ranks", "2"),
         *("--container", "localhost/pytorch", "--bind", "/data"),

@@ -111,12 +111,24 @@ def test_the_file_says_what_the_profile_and_the_job_want_and_is_gone_afterwards(
     assert done.returncode == 0, done.stderr.decode()
     said = tomllib.loads(Path("edf").read_text())
     hooks = said["annotations"]["com"]["hooks"]
-    assert hooks["aws_ofi_nccl"] == {"enabled": "true", "variant": "cuda13"}
+    assert hooks["aws_ofi_nccl"] == {"enabled": "true", "variant": "cuda-dl"}
     assert hooks["mine"] == "a=$$b'\\\""  # a dollar of the text
     assert said["base_environment"] == "mine"
     assert said["mounts"] == [f"{folder}:{folder}", "/etc:/mnt:ro"]
     assert (said["workdir"], said["entrypoint"]) == (str(folder), False)
     assert not list(Path().glob(".envcfg*"))
+
+
+def test_an_image_of_a_registry_that_brings_its_own_stack_begins_by_its_entrypoint(
+    wrap: Wrap,
+) -> None:
+    image = "docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6"
+    done = bash(wrap(*CE[:-1], image, *COMMAND).out)
+    assert done.returncode == 0, done.stderr.decode()
+    said = tomllib.loads(Path("edf").read_text())
+    assert said["image"] == image.removeprefix("docker://").replace("/", "#", 1)
+    assert said["annotations"]["com"]["hooks"] == {"cxi": {"enabled": "false"}}
+    assert (said["entrypoint"], "env" in said) == (True, False)
 
 
 def test_the_file_goes_where_the_step_fails_before_and_is_no_one_else_s(

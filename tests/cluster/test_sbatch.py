@@ -95,18 +95,17 @@ def test_every_rank_is_warned_before_the_time_limit(cluster: Cluster) -> None:
     ]
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
 def test_a_job_that_has_saved_starts_again_until_it_is_done(
-    cluster: Cluster, workdir: Path, tool: Path, inline: tuple[str, ...]
+    cluster: Cluster, workdir: Path
 ) -> None:
     (workdir / "train.sh").write_text(
         "if [ -e saved.$RANK ]; then echo rank $RANK done; exit 0; fi\n"
         "trap 'trap \"\" USR1; touch saved.$RANK; echo rank $RANK saves; exit 0' USR1\n"
         "echo rank $RANK starts\nwhile :; do sleep 0.1; done\n"
     )
-    options = (*SMALL, *WARNED, "--requeue", *inline)
+    options = (*SMALL, *WARNED, "--requeue", "--inline")
     text = job_script(cluster, *options, command=". ./train.sh")
-    number = started(cluster, text, path="" if inline else str(tool))
+    number = started(cluster, text)
     job = Job(cluster, number).refresh()
     job.wait_output("the job starts again", timeout=90)
     _do_not_wait_for_the_second_start(cluster, job)
@@ -120,6 +119,45 @@ def test_a_job_that_has_saved_starts_again_until_it_is_done(
     assert "Restarts=1" in shown
     for node in cluster.nodes:
         assert f"-{number}-" not in cluster.node(node, ["ls", "/tmp"]).stdout
+
+
+FAILING = """\
+if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
+  [ "$RANK" != 0 ] || echo 'srun: error: Node failure on nid001001'
+  exit 7
+fi
+[ "$RANK" != 0 ] || python3 -c 'raise ValueError("corrupt shard %s" % __import__("time").time())'
+sleep 0.5; exit 1
+"""
+
+
+def test_a_job_that_fails_starts_again_until_it_fails_alike(
+    cluster: Cluster, workdir: Path, tool: Path
+) -> None:
+    (workdir / "train.sh").write_text(FAILING)
+    size = ("--partition", "small-g", "--nodes", "1", "--gpus-per-node", "1")
+    again = ("--time", "5", "--signal", "50", "--requeue=5")
+    wrap = (*LUMI, *size, *again, "--container", "none")
+    done = envcfg("sbatch", *wrap, "--", "sh", "./train.sh")
+    assert done.code == 0, done.err
+    job = Job(cluster, started(cluster, done.text, path=str(tool))).refresh()
+    deadline = time.monotonic() + 120
+    while job.stdout.count("; the job starts again") < 2:
+        assert time.monotonic() < deadline, job.stdout
+        if job.refresh().state == "PENDING":  # Slurm may set its two minutes twice
+            _do_not_wait_for_the_second_start(cluster, job)
+        time.sleep(3.5)
+    _do_not_wait_for_the_second_start(cluster, job)
+    job.wait(timeout=180)
+    assert (job.state, job.exit_code) == ("FAILED", 1), job.stdout
+    assert "starts again without nid001001\n" in job.stdout
+    assert (
+        "no other start: 2 attempts of this log ended so: rank 0 (nid001000)"
+        in job.stdout
+    )
+    shown = cluster.run(["scontrol", "show", "job", str(job.id)]).stdout
+    assert "Restarts=2" in shown
+    assert "ExcNodeList=nid001001" in shown
 
 
 def _do_not_wait_for_the_second_start(cluster: Cluster, job: Job) -> None:

@@ -21,8 +21,13 @@ RIGHT = {
     "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
     "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
     "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
+    "aws-p5en": ("--exclusive --gpus-per-node=8", "awsn[1-2]"),
+    "aws-p6-b200": ("--exclusive --gpus-per-node=8", "awsb[1-2]"),
+    "aws-p6e-gb200": ("--exclusive --gpus-per-node=4", "awsgb[1-2]"),
     "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
     "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
+    "coreweave": ("--exclusive --gpus-per-node=8 -c8", "coreweave[1-2]"),
+    "coreweave-gb200": ("--exclusive --gpus-per-node=4 -c8", "coreweavegb[1-2]"),
     "crusher": (
         "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
         "crusher[1-2]",
@@ -30,11 +35,16 @@ RIGHT = {
     "dardel": ("--partition=gpu --gpus-per-node=8 -c8 --mem=456G", "dardel[1-2]"),
     "delta": ("--partition=gpuA100x4 --gpus-per-node=4 -c16 --mem=232G", "delta[1-2]"),
     "deltaai": ("--partition=ghx4 --gpus-per-node=4 -c72 --mem=440G", "deltaai[1-2]"),
+    "fir": ("--gpus-per-node=h100:4 -c12 --mem=1120G", "fir[1-2]"),
     "frontier": (
         "--partition=extended --gpus-per-node=8 -c7 --network=disable_rdzv_get",
         "frontier[1-2]",
     ),
     "google-a3-mega": ("--gpus-per-node=8", "googlem[1-2]"),
+    "google-a3-ultra": ("--gpus-per-node=8 -c28", "googleu[1-2]"),
+    "google-a4": ("--gpus-per-node=8 -c28", "googleb[1-2]"),
+    "google-a4x": ("--exclusive --gpus-per-node=4 -c35", "googlegb[1-2]"),
+    "horizon": ("--partition=gb --ntasks-per-node=2 -c36", "horizon[1-2]"),
     "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
     "isambard-ai": (
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
@@ -69,25 +79,31 @@ RIGHT = {
         ),
         "meluxina[1-2]",
     ),
+    "nibi": ("--gpus-per-node=h100:8 -c14 --mem=2000G", "nibi[1-2]"),
+    "oci-b200": ("--exclusive --gpus-per-node=8", "ocib[1-2]"),
     "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
     "oci-h100": ("--exclusive --gpus-per-node=8", "ocih[1-2]"),
+    "oci-h200": ("--exclusive --gpus-per-node=8", "ocit[1-2]"),
     "perlmutter": (
         "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
         "perlmutter[1-2]",
     ),
     "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
     "roihu": ("--partition=gpularge --gres=gpu:gh200:4 -c72", "roihu[1-2]"),
+    "rorqual": ("--gpus-per-node=h100:4 -c16 --mem=496G", "rorqual[1-2]"),
     "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
     "snellius": (
         "--partition=gpu_h100 --gpus-per-node=4 -c16 --mem=720G",
         "snellius[1-2]",
     ),
+    "trillium": ("--gpus-per-node=4 -c24", "trillium[1-2]"),
     "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
 }
 #: Those on which a job names no partition.
 NO_PARTITION = (
-    *("adastra-", "aws-", "azure-", "google-", "ibm-", "oci-"),
-    *("jean-zay", "marenostrum5-acc", "perlmutter"),
+    *("adastra-", "aws-", "azure-", "coreweave", "google-", "ibm-", "oci-"),
+    *("fir", "jean-zay", "marenostrum5-acc", "nibi", "perlmutter", "rorqual"),
+    "trillium",
 )
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"

@@ -29,7 +29,7 @@ BARE = ("--profile", "workstation", "--container", "none", "--", "true")
 # A text for each option that takes one, where it has no choices.
 SAMPLES = {
     "profile": "lumi-g", "container": "x.sif", "runtime-arg": "--nv", "bind": "/tmp:/data",
-    "srun-arg": "--mpi=pmix", "mpiexec-arg": "--no-vni", "ranks": "2", "module": "gcc/13",
+    "srun-arg": "--mpi=pmix", "mpiexec-arg": "--no-vni", "flux-arg": "-l", "ranks": "2", "module": "gcc/13",
     "set": "A=${B}/c", "unset": "NCCL_DEBUG", "fact": "rocm=6.2.4", "setup": "echo 'a b'",
     "report-environment": "0,3", "nccl-debug": "logs", "flight-recorder": "/tmp/f",
     "profile-rank": "0", "profiler-arg": "--sample=none", "nodes": "2", "gpus": "8",
@@ -272,7 +272,7 @@ NEEDING = [name for name, each in ROWS.items() if each.needs_trust]
 def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> None:
     assert [
         *("log", "request-arg", "container", "runtime-arg", "bind", "srun-arg"),
-        *("mpiexec-arg", "module", "set", "profiler-arg", "setup"),
+        *("mpiexec-arg", "flux-arg", "module", "set", "profiler-arg", "setup"),
     ] == NEEDING
 
 

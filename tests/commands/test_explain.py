@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from envcfg.lint.rule import load_rules
-from support import Wrapped, envcfg
+from envcfg.log.verdict import WORST_FIRST
+from envcfg.profile.conditions import FACTS
+from support import ROOT, Wrapped, envcfg
 
 
 @pytest.fixture
@@ -156,3 +158,57 @@ def test_words_are_searched_for(
     assert len(done.text.splitlines()) < 60
     found = json.loads(explain(*words.split(), "--json").text)
     assert first in {each["id"] for each in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("degraded", "meaning: the job can run, and a rank uses TCP"),
+        ("rocm", "meaning: ROCm of the image"),
+        ("nodes", "meaning: Nodes of the job"),
+        ("ENVCFG_PROFILE", "meaning: the profile that counts"),
+        ("small-g", "meaning: nodes 4, time 3-00:00:00, exclusive false; single GCDs"),
+    ],
+)
+def test_words_that_are_no_findings_are_explained(
+    explain: Callable[..., Wrapped], name: str, said: str
+) -> None:
+    done = explain(name)
+    assert (done.code, done.err) == (0, "")
+    assert said in " ".join(done.text.split())
+    (kind,) = {each["kind"] for each in json.loads(explain(name, "--json").text)}
+    assert kind in {"fact", "word", "partition"}
+
+
+def test_every_fact_and_verdict_and_variable_of_envcfg_is_known() -> None:
+    listed = json.loads(envcfg("explain", "--json").text)
+    ids = {each["id"] for each in listed}
+    assert FACTS.keys() <= ids
+    assert set(WORST_FIRST) <= ids
+    page = (ROOT / "docs/command-line.md").read_text()
+    rows = re.findall(r"^\| (`ENVCFG_[A-Z_`, ]+`) \|", page, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"\w+", row)} <= ids
+
+
+def test_a_partition_is_said_for_each_profile_that_has_it(
+    explain: Callable[..., Wrapped],
+) -> None:
+    found = json.loads(explain("debug", "--json").text)
+    assert len({each["id"] for each in found}) == len(found) > 2
+    assert "debug of alps-clariden" in {each["id"] for each in found}
+    one = json.loads(explain("debug", "--profile", "polaris", "--json").text)
+    assert [each["id"] for each in one] == ["debug of polaris"]
+
+
+def test_without_a_name_there_is_an_index_of_groups(
+    explain: Callable[..., Wrapped],
+) -> None:
+    lines = explain().text.splitlines()
+    assert len(lines) < 70
+    row = next(each for each in lines if each.startswith("  traffic over TCP"))
+    assert "fastsocket" in row
+    group = explain("traffic", "over", "TCP").text
+    assert group.startswith("traffic over TCP\n")
+    assert "\n  socket-fallback " in group
+    assert f" {len(group.splitlines()) - 1} " in row
+    assert explain("ROCm").text.startswith("ROCm\n")

@@ -36,7 +36,7 @@ def functions_that_take_an_id(trees: list[ast.Module]) -> dict[str, int]:
                 makes = any(
                     isinstance(call, ast.Call)
                     and isinstance(call.func, ast.Name)
-                    and call.func.id == "Finding"
+                    and call.func.id in ("Finding", "finding_in")
                     for call in ast.walk(node)
                 )
                 if makes and "rule" in names:
@@ -120,21 +120,24 @@ def test_reasons_and_variables_belong_to_a_finding() -> None:
 
 
 def test_the_list_has_every_finding_with_its_meaning_below_its_topic() -> None:
-    lines = envcfg("explain").text.splitlines()
-    heads = [line for line in lines if line and not line.startswith(" ")]
-    assert len(heads) == len(set(heads)) > 30
-    rows = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
-    assert {row[0] for row in rows} == known()
-    assert all(len(row[1]) > 10 for row in rows)
-    at = lines.index("traffic over TCP")
-    assert any(line.startswith("  socket-fallback ") for line in lines[at : at + 15])
+    index = re.findall(r"(?m)^  (\S.*?) +(\d+)  ", envcfg("explain").text)
+    groups = {name: int(count) for name, count in index if name != "variables"}
+    assert len(index) == len(groups) + 1 > 30
+    listed: set[str] = set()
+    for name, count in groups.items():
+        head, *lines = envcfg("explain", *name.split()).text.splitlines()
+        rows = [line.split(maxsplit=1) for line in lines]
+        assert (head, len(rows)) == (name, count)
+        assert all(len(row[1]) > 10 for row in rows)
+        listed |= {row[0] for row in rows}
+    assert listed == known()
 
 
 def test_json_has_what_stands_behind_each(wrap: Callable[..., Wrapped]) -> None:
     assert callable(wrap)
     found = json.loads(envcfg("explain", "--json").text)
     kinds = {each["kind"] for each in found}
-    assert kinds == {"rule", "finding", "lint rule"}
+    assert kinds == {"rule", "finding", "lint rule", "fact", "word"}
     for each in found:
         behind = each["behind"]
         assert each["kind"] == "lint rule" or behind["background"], each["id"]

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from envcfg.cli import build_parser, split_command
+from envcfg.commands import texts
 from envcfg.parser import Parser
+from support import envcfg
 
 
 def parsers(
@@ -62,3 +64,37 @@ def test_a_help_says_what_the_command_is_for(name: str) -> None:
     commands = {"command_name", "action"}  # each of which has a help of its own
     silent = {each.dest for each in ALL[name]._actions if not each.help}
     assert silent <= commands
+
+
+@pytest.mark.parametrize("width", ["80", "88", "120"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_help_fits_on_a_screen_and_the_whole_one_has_all(
+    name: str, width: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    words = [] if name == "envcfg" else name.split()
+    short = envcfg(*words, "--help").text
+    whole = envcfg(*words, "--help-all").text
+    assert short.count("\n") <= 40
+    assert "envcfg " in short.partition("examples:\n")[2].partition("\n\n")[0]
+    assert ("exit codes:" in short) == ("exit codes:" in ALL[name].epilog)
+    known = ALL[name].known_options.items()
+    flags = [
+        flag
+        for flag, each in known
+        if flag.startswith("--") and each.help != argparse.SUPPRESS
+    ]
+    assert [each for each in flags if each not in whole] == []
+    if [each for each in flags if each not in short]:
+        assert f"\n{ALL[name].prog} --help-all has all " in short
+    else:
+        assert short == whole
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_most_need_is_an_option_of_the_command(name: str) -> None:
+    common = texts()[name.replace(" ", ".")].get("common", "").split()
+    assert set(common) <= ALL[name].known_options.keys()
+    words = [] if name == "envcfg" else name.split()
+    short = envcfg(*words, "--help").text
+    assert [each for each in common if each not in short] == []

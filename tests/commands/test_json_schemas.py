@@ -17,7 +17,7 @@ from envcfg.probe.sample import Counter
 from envcfg.probe.slurm import SlurmJob
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.report.monitor.text import monitor_json
+from envcfg.report.monitor import monitor_json
 from schemas import SCHEMAS, errors
 from support import Wrapped, envcfg
 

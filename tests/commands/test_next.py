@@ -14,8 +14,8 @@ import pytest
 
 from envcfg import commands
 from envcfg.cli import build_parser
-from envcfg.commands import NAMES, ROLES, Command, load
-from envcfg.commands.next import next_step
+from envcfg.commands import NAMES, ROLES, texts
+from envcfg.commands.printing import next_step
 from envcfg.commands.profiles import ACTIONS
 from support import ROOT
 
@@ -108,9 +108,10 @@ def test_a_person_who_types_envcfg_alone_sees_what_there_is(folder: Path) -> Non
     assert "no command given" in said
 
 
-def records() -> dict[str, Command]:
+def rows() -> dict[str, dict[str, str | list[str]]]:
     names = [*NAMES, *(f"profiles.{each}" for each in ACTIONS)]
-    return {name: load(name) for name in names if name != "profiles"}
+    assert texts().keys() - {"look", "envcfg"} == {*names}
+    return {name: texts()[name]["next"] for name in names if name != "profiles"}
 
 
 def test_each_command_has_a_role_and_something_next() -> None:
@@ -118,17 +119,17 @@ def test_each_command_has_a_role_and_something_next() -> None:
     modules = {
         str(path.relative_to(folder)).split("/")[0].removesuffix(".py")
         for path in folder.rglob("*.py")
-        if "\nCOMMAND = " in path.read_text()
+        if "\ndef run(" in path.read_text()
     }
     known = {name.replace("-", "_") for name in NAMES}
     assert known - {"sbatch", "qsub", "submit"} == modules
-    assert [name for name, each in records().items() if "" not in each.next] == []
+    assert [name for name, each in rows().items() if "usual" not in each] == []
 
 
 def test_what_is_named_next_is_a_command() -> None:
-    for record in records().values():
-        for text in (text for row in record.next.values() for text in row if text):
-            for command in re.findall(r"envcfg ([a-z-]+)", text):
+    for each in rows().values():
+        for text in each.values():
+            for command in re.findall(r"envcfg ([a-z-]+)", str(text)):
                 assert command in NAMES, text
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from support import envcfg
 
-PROFILE = "name: plain\n"
+PROFILE = "name: plain\nlaunch: {launchers: [srun, flux, pbs, torchrun, local]}\n"
 STANDINS = Path(__file__).parent / "standins"
 # Programs of scripts: each notes what it gets.
 PROGRAMS = "python python3 torchrun accelerate nvidia-smi app runscript rocm-smi numactl".split()
@@ -26,6 +26,15 @@ JOB = {
     "SLURM_JOB_NODELIST": "node[1-2]",
     "SLURM_SUBMIT_DIR": "/tmp",
     "SLURM_CPUS_PER_TASK": "7",
+}
+OTHER_JOBS = {
+    "PBS_JOBID": "4711.server",
+    "PBS_O_WORKDIR": ".",
+    "FLUX_URI": "local:///x",
+}
+STANDS_FOR = {
+    "starter": "flux mpiexec mpirun",
+    "runtime": "podman podman-hpc docker ch-run shifter",
 }
 # Of bash itself, and what envcfg tells each rank of itself.
 _OWN = frozenset("_ SHLVL OLDPWD PWD BASH_EXECUTION_STRING".split())
@@ -68,16 +77,23 @@ def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
     for name in ("srun", "singularity"):
         (programs / name).symlink_to(STANDINS / name)
     (programs / "apptainer").symlink_to(STANDINS / "singularity")
+    for standin, names in STANDS_FOR.items():
+        for name in names.split():
+            (programs / name).symlink_to(STANDINS / standin)
+    (programs / "options").symlink_to(STANDINS / "options")
+    (folder / "nodes").write_text("node1\nnode1\nnode2\nnode2\n")
     (programs / "envcfg").symlink_to(Path(sys.executable).parent / "envcfg")
     work = folder / "work"
     shutil.copytree(script.parent, work)
+    text = script.read_text("utf-8", "replace")
     env = {
         "PATH": f"{programs}:{os.defpath}",
         "HOME": str(work),
         "USER": "me",
         "NOTES": str(notes),
         "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"],
-        **JOB,
+        "PBS_NODEFILE": str(folder / "nodes"),
+        **(JOB if "#PBS" not in text and "#flux" not in text else OTHER_JOBS),
     }
     done = subprocess.run(
         ["bash", script.name, *arguments],
@@ -163,8 +179,9 @@ def compared(script: str, folder: Path) -> str:
     for name in ("work", "old", "new"):
         (folder / name).mkdir()
     (folder / "plain.yaml").write_text(PROFILE)
-    for name in ("x.sif", "x.sqsh"):
+    for name in ("x.sif", "x.sqsh", "img.sqfs", "env.toml"):
         (work / name).touch()
+    (work / "img").mkdir()
     job = work / "job.sh"
     job.write_text(script)
     made = envcfg("wrap", "--from", str(job), "--profile", f"{folder}/plain.yaml")

@@ -50,6 +50,56 @@ FAULTS = {
     "once in the batch shell": "singularity exec x.sif python t.py",
 }
 
+# The same for other starters, runtimes and ways to come to a launch line; {x} is the program.
+MPICH = "export NOTE_MPIEXEC='HYDRA build details'; "
+OPEN_MPI = "export NOTE_MPIEXEC='mpirun (Open MPI) 4.1.4'; "
+OTHERS = {
+    "flux": "flux run -N2 -n4 -g1 -c 8 -o mpibind=off --exclusive {x}",
+    "flux, container": "flux run -N 2 --tasks-per-node=2 -l singularity exec --rocm -B /usr x.sif {x}",
+    "flux, clean": "flux run -n 4 apptainer exec --cleanenv x.sif {x}",
+    "flux, templates": "flux run -n 2 --output=out.{{{{id}}}} {x} --id {{{{id}}}}",
+    "flux, loop": "for i in 1 2; do flux run -n 2 {x} $i; done",
+    "PALS": "NR=2; mpiexec -n $((NR * 2)) --ppn $NR --depth=8 --cpu-bind depth {x}",
+    "PALS, container": "mpiexec -n 4 -ppn 2 --no-vni apptainer exec --nv x.sif {x}",
+    "PALS, environment": "mpiexec --np 4 --ppn 2 --genvall --env A=1 --env B=x=y {x}",
+    "Hydra": f"{MPICH}mpirun -np 4 -ppn 2 -hostfile $PBS_NODEFILE {{x}}",
+    "Hydra, clean": f"{MPICH}mpiexec -n 4 singularity exec --cleanenv x.sif {{x}}",
+    "Open MPI": f"{OPEN_MPI}mpirun -np 4 --map-by ppr:2:node --bind-to none -x FOO -x A=1 {{x}}",
+    "Open MPI, container": f"{OPEN_MPI}mpiexec -n 2 singularity exec x.sif {{x}}",
+    "CE": "srun --environment=pytorch {x}",
+    "CE, file": 'srun -ul --environment="$PWD/env.toml" {x}',
+    "shifter": "srun shifter --image=me/x:1 --volume=/usr:/b {x}",
+    "shifter, folder": "srun -n 2 shifter --image=docker:me/x:1 -w /tmp -e A=1 {x}",
+    "podman": "srun podman run --rm -v /usr:/b:ro --network=host me/x:1 {x}",
+    "podman, folder": 'srun podman run --rm -v "$PWD:/w" -w "$PWD" --ipc host me/x:1 {x}',
+    "podman-hpc": "srun podman-hpc run --rm --gpu --nccl -e A=1 -e USER me/x:1 {x}",
+    "docker": "docker run --rm --gpus all -e A='b c' me/x:1 {x}",
+    "docker, input": "echo hi | docker run -i --rm me/x:1 {x}",
+    "ch-run": "srun ch-run ./img -- {x}",
+    "ch-run, options": "srun ch-run -w -b /usr:/b --set-env=A=1 --cd /tmp ./img -- {x}",
+    "ch-run, file": "ch-run img.sqfs -- {x}",
+    "export": "srun --export=ALL,A=1,B=x=y,USER singularity exec x.sif {x}",
+    "export, clean": "srun --export=ALL,A=1 singularity exec --cleanenv x.sif {x}",
+    "kill": "srun --kill-on-bad-exit=0 {x}",
+    "timeout": "timeout -k 5 30 srun singularity exec x.sif {x}",
+    "timeout, code": "export NOTE_CODE=3; timeout 30 srun singularity exec x.sif {x}; echo $?",
+    "exec timeout": "exec timeout 30 srun singularity exec x.sif {x}",
+    "nice": "time nice -n 5 stdbuf -oL srun singularity exec x.sif {x} '$HOME' \"a b\"",
+    "nohup": "nohup srun singularity exec x.sif {x}",
+    "env": "env A=1 B='c d' srun singularity exec x.sif {x}",
+    "launcher in a variable": "L='srun -n 2'; $L singularity exec x.sif {x}",
+    "launcher in an array": 'L=(srun -n 2 --cpu-bind=none); "${{L[@]}}" singularity exec x.sif {x}',
+    "line in a variable": "C='srun singularity exec x.sif python t.py --a *'; for i in 1 2; do $C; C=; done",
+    "output taken": 'O=$(srun singularity exec x.sif {x} "$(echo a b)"); echo "$O"',
+    "eval": "C='{x} --lr 1'; eval \"srun -n 2 singularity exec x.sif $C '\\$USER'\"",
+    "agent alone": "torchrun --nproc-per-node 4 train.py a 'b c'",
+    "agent behind a condition": "if true; then A=1 torchrun --standalone train.py; fi",
+}
+OTHER_HEADS = {
+    "#PBS": ("PALS", "Hydra", "Open MPI"),
+    "#flux:": ("flux",),
+}
+
 PIECES_BEFORE = {
     "nothing": "",
     "set -e": "set -e",
@@ -130,4 +180,11 @@ def scripts() -> dict[str, str]:
             found[f"{name}; {after}"] = (
                 f"{line} train.py{'; ' if is_code else gap}{behind}"
             )
-    return {name: f"{HEAD}{text}\n" for name, text in found.items()}
+    made = {name: f"{HEAD}{text}\n" for name, text in found.items()}
+    for name, line in OTHERS.items():
+        sign = next((s for s, own in OTHER_HEADS.items() if name.startswith(own)), "")
+        head = f"#!/bin/bash\n{sign} -N x\n" if sign else HEAD
+        for word in ("quotes", "home", "redirect"):
+            text = line.format(x=f"python {PIECES_WORDS[word]}")
+            made[f"other {name}; {word}"] = f"{head}{text}\n"
+    return made

@@ -38,6 +38,11 @@ MOVED = [
     ("exec srun x $? >log\n", "exec_with_envcfg srun x $? >log\n"),
     ("time srun x y\n", "time with_envcfg srun x y\n"),
     ("command srun x y\n", "with_envcfg srun x y\n"),
+    ("L='srun -n 2'\n$L x y\n", "L='srun -n 2'\nwith_envcfg $L x y\n"),
+    ("eval 'srun x y'\n", "eval 'with_envcfg srun x y'\n"),
+    ("A=$(srun x y)\n", "A=$(with_envcfg srun x y)\n"),
+    ("A=1 torchrun t.py\n", "A=1 with_envcfg torchrun t.py\n"),
+    ("flux run -n 2 x y\n", "with_envcfg flux run -n 2 x y\n"),
     ("! srun x y || echo no\n", "! with_envcfg srun x y || echo no\n"),
     (
         "go() { srun x $1; }\ngo a\ngo b\n",
@@ -66,22 +71,29 @@ def test_only_the_launch_line_changes(body: str, moved: str, here: Path) -> None
     assert here.exists()
 
 
+def test_a_program_before_the_line_starts_it_in_a_shell(here: Path) -> None:
+    done = convert(f"{HEAD}timeout -k 5 60 srun x $A\n")
+    assert done.code == 0, done.err
+    moved = 'timeout -k 5 60 bash -c "$run_with_envcfg" with_envcfg srun x $A\n'
+    assert done.text.endswith(f'exec_with_envcfg "$@"\'\n\n{moved}')
+    assert here.exists()
+
+
 REFUSED = [
     ("echo\n", "has no launch line"),
-    ("CMD='srun x y'\n$CMD\n", "srun comes out of a variable"),
-    ('CMD=(srun x y)\n"${CMD[@]}"\n', "srun comes out of a variable"),
-    ("eval 'srun x y'\n", "stands in a text"),
+    ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun comes out of a variable"),
+    ("C='cd a; srun x y'\neval $C\n", "srun comes out of a variable"),
     ("srun bash -c 'singularity exec x.sif y'\n", "text for another shell"),
     ("bash -c 'srun x y'\n", "stands in a text"),
-    ("timeout 60 srun x y\n", "timeout stands before the launch line"),
-    ("env A=1 srun x y\n", "env stands before the launch line"),
-    ("mpirun -n 2 singularity exec x.sif y\n", "mpirun starts the ranks"),
+    ("numactl -N0 srun x y\n", "numactl stands before the launch line"),
+    ("mpirun -n 2 singularity exec x.sif y\n", "the script has no line #PBS"),
+    ("jsrun -n 2 singularity exec x.sif y\n", "jsrun starts the ranks"),
     (
         "for h in a b; do srun -w $h x y & done; wait\n",
         "a loop starts a step for each node",
     ),
     ("srun() { :; }\nsrun x y\n", "srun is a function"),
-    ("torchrun t.py\n", "torchrun starts without srun"),
+    ("srun --export=NONE -n $N x y\n", "hands the job's whole environment on"),
     ("srun -n1 python a.py : -n8 python b.py\n", "several programs side by side"),
     ("srun --export=NONE x y\n", "hands the job's whole environment on"),
     ("srun --multi-prog conf\n", "one program on all ranks"),
@@ -270,7 +282,7 @@ def test_no_script_is_too_strange(
         made = convert_file(str(path), NOTHING, made_by=["envcfg"])
     except EnvcfgError:
         return
-    rest = made.script
+    rest = made.script.replace("with_envcfg ", "")
     for word in script.split():
         if word not in {"exec", "command"}:
             assert word in rest

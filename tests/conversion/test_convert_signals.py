@@ -45,6 +45,8 @@ SCRIPTS = {
         "pid=$!\nwait $pid\nwait $pid\necho behind $?"
     ),
     "ignored": f"trap '' USR1 TERM\n{STEP}\necho behind $?",
+    "timeout": f"{TRAP}timeout 30 {STEP}\necho behind $?",
+    "exec timeout": f"exec timeout 30 {STEP}",
     "exec": f"exec {STEP}",
     "exec behind a trap": f"{TRAP}exec {STEP}",
 }

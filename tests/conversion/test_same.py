@@ -11,7 +11,7 @@ from old_scripts import PIECES_BEFORE, scripts
 SCRIPTS = scripts()
 
 
-@pytest.mark.parametrize("before", [*PIECES_BEFORE, "", ";"])
+@pytest.mark.parametrize("before", [*PIECES_BEFORE, "", ";", "other"])
 def test_a_script_starts_the_same(before: str, tmp_path: Path) -> None:
     """In groups: what stands before the line; its forms; the faults that were found."""
     chosen = {
@@ -19,8 +19,12 @@ def test_a_script_starts_the_same(before: str, tmp_path: Path) -> None:
         for name, script in SCRIPTS.items()
         if (
             name.startswith(f"{before}, ")
-            if before not in {"", ";"}
-            else (";" in name) == (before == ";") and ", " not in name
+            if before not in {"", ";", "other"}
+            else name.startswith("other ")
+            if before == "other"
+            else (";" in name) == (before == ";")
+            and ", " not in name
+            and not name.startswith("other ")
         )
     }
     assert chosen

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 2b5ce0257ce029f3)
+# envcfg 0.1.0, profile alps-clariden (sha256 2d4960caef8c4e6c)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -35,61 +35,51 @@ ENVCFG_TEXT
 
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
-  # [profiles/alps-clariden.yaml:61]
+  # [profiles/alps-clariden.yaml:71]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.enabled=true
-  # the hook must be told which CUDA the image has; most have 12
-  # [profiles/alps-clariden.yaml:66]
-  envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda12
-  # the same for newer images [profiles/alps-clariden.yaml:71]
-  envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda13
+  # the plugin for every CUDA; an image without libcudart.so needs one of its own CUDA
+  # [profiles/alps-clariden.yaml:76]
+  envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl
   envcfg_bind /data /data:/mnt/data:ro
 }
 
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/alps-clariden.yaml:115]
+  # [profiles/alps-clariden.yaml:131]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
   # version of the plugin has this name, or takes it for its own
-  # [profiles/alps-clariden.yaml:120]
+  # [profiles/alps-clariden.yaml:136]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:128]
+  # [profiles/alps-clariden.yaml:144]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
+  # GPU RDMA wherever GPU and NIC hang on the same NUMA node
+  # [profiles/alps-clariden.yaml:159]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
-  # Slingshot is no rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
-  envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
-  # but needs a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:183]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
+  # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:177]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:171]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:141]
+  # [profiles/alps-clariden.yaml:189]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
-  # CSCS measured it best over many programs [profiles/alps-clariden.yaml:146]
-  envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200
-  # can hand over wrong data without a word [profiles/alps-clariden.yaml:134]
+  # can hand over wrong data without a word [profiles/alps-clariden.yaml:151]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:151]
+  # [profiles/alps-clariden.yaml:201]
   envcfg_set PMIX_MCA_psec '^munge'
-  # a failed collective ends the job instead of leaving it to hang
-  # [profiles/alps-clariden.yaml:156]
-  envcfg_set TORCH_NCCL_ASYNC_ERROR_HANDLING 1
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:161]
+  # [profiles/alps-clariden.yaml:207]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   envcfg_preset "default: the step's first node" MASTER_ADDR

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile aws-p5 (sha256 6efe70334b8c33f0)
+# envcfg 0.1.0, profile aws-p5 (sha256 386f6a57d479a220)
 # made by: envcfg wrap --print job --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

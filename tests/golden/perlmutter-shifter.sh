@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 597584a5656cac1b)
+# envcfg 0.1.0, profile perlmutter (sha256 87a3c3f0f3e7e316)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

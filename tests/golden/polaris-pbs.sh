@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 817902b6ae808fe0)
+# envcfg 0.1.0, profile polaris (sha256 afcb74c104b01f60)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

@@ -1,11 +1,11 @@
-# envcfg 0.1.0, profile tuolumne (sha256 21a03afde785555c)
+# envcfg 0.1.0, profile tuolumne (sha256 ec0a79e77c24fb88)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
-#   flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec \
-#     --cleanenv /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
-#     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   flux run --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
+#     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
 

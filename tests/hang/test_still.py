@@ -6,8 +6,7 @@ import pytest
 from views import rank
 
 from envcfg.hang.activity import standing
-from envcfg.hang.programs import program_names
-from envcfg.hang.records import RankView
+from envcfg.hang.records import RankView, program_names
 
 FIRST = rank(0, turns=7, worked=12.5, moment=1000.0)
 

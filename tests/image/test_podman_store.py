@@ -12,7 +12,7 @@ import pytest
 from made_forms import contents, make_folder, make_store, squash
 
 from envcfg.errors import ImageError
-from envcfg.image.layers import FolderLayer, LayeredTree
+from envcfg.image.layers import LayeredTree
 from envcfg.image.open import open_image
 from envcfg.image.tree import FolderTree
 from support import require, require_root
@@ -63,7 +63,7 @@ def test_upper_layers_cover_lower_ones(tmp_path: Path) -> None:
     high = layer(tmp_path / "high", d__y="back", d__x="high")
     (high / "d/.wh.x").touch()  # hides what is below, not the layer's own
     (high / ".wh.a").touch()
-    tree = LayeredTree([FolderLayer(str(each)) for each in (high, middle, low)])
+    tree = LayeredTree([FolderTree(str(each)) for each in (high, middle, low)])
     assert tree.names("/") == ["d", "f", "link", "o"]
     assert tree.names("/link") == ["x", "y", "z"]
     assert [tree.text(f"/link/{name}") for name in "xyz"] == ["high", "back", "middle"]
@@ -82,7 +82,7 @@ def test_marks_of_overlayfs_hide(tmp_path: Path) -> None:
         os.setxattr(high / "d", "trusted.overlay.opaque", b"y")
     except OSError:
         pytest.skip("this file system has no such attributes")
-    tree = LayeredTree([FolderLayer(str(each)) for each in (high, low)])
+    tree = LayeredTree([FolderTree(str(each)) for each in (high, low)])
     assert tree.names("/") == ["d", "keep"]
     assert tree.names("/d") == ["new"]
     assert tree.look("/a") is None

@@ -10,8 +10,7 @@ import pytest
 from made_forms import squash
 
 from envcfg.core import image_facts
-from envcfg.core.image_facts import read_image
-from envcfg.image.cache import CachedImage, identify, keep, recall
+from envcfg.core.image_facts import CachedImage, identify, keep, read_image, recall
 from envcfg.image.metadata import bases_of
 from envcfg.image.tree import DeadlineTree, FolderTree, TimeIsUpError
 from envcfg.launch.plan import Read
@@ -245,7 +244,7 @@ def test_what_another_envcfg_has_read_is_read_again(
 ) -> None:
     known = identify(__file__)
     assert known
-    monkeypatch.setattr("envcfg.image.cache.__file__", str(tmp_path / "cache.py"))
+    monkeypatch.setattr("envcfg.image.__file__", str(tmp_path / "__init__.py"))
     os.utime(tmp_path, ns=(1, 1))
     keep(str(tmp_path / "x/y"), known, CachedImage())
     os.utime(tmp_path, ns=(1, 1))
@@ -312,6 +311,11 @@ def test_the_nearest_base_comes_first(image: Image) -> None:
     labels = {"org.opencontainers.image.base.name": "docker.io/x:2"}
     tree = FolderTree(str(image.root))
     assert bases_of(tree, labels) == ("docker.io/x:2", "c.sif", "b.sif", "a:1")
+
+
+def test_an_image_of_a_site_shows_itself_by_a_path(image: Image) -> None:
+    image.text("opt/alps/env/alps-runtime.env", "defvar FI_PROVIDER cxi\n")
+    assert bases_of(FolderTree(str(image.root)), {}) == ("alps-extended-image",)
 
 
 def test_an_image_that_does_not_say_has_none(image: Image) -> None:

@@ -24,6 +24,14 @@ SCRIPTS = {
         "#PBS -l select=2:system=polaris\n#PBS -l filesystems=home:eagle\n#PBS -q prod\n",
         ("system", "queue", "file systems"),
     ),
+    "aurora": (
+        "#PBS -q debug-scaling\n#PBS -l filesystems=home:flare\nmodule load frameworks\n",
+        ("file systems", "queue", "module"),
+    ),
+    "google-a4": (
+        "#SBATCH -p a4high\nexport LD_LIBRARY_PATH=/usr/local/gib/lib64\n",
+        ("partition", "folder"),
+    ),
     "derecho": (
         "#PBS -q main\n#PBS -l select=1:ngpus=4\ncd /glade/work/me\n",
         ("folder", "queue"),
@@ -31,7 +39,6 @@ SCRIPTS = {
 }
 NONE = {
     "Sophia, another system of ALCF": "#PBS -q by-gpu\n#PBS -l filesystems=home:eagle\n",
-    "Aurora, a third": "#PBS -q debug-scaling\n#PBS -l filesystems=home:flare\n",
     "Casper, NCAR's other system": "#PBS -q casper\ncd /glade/work/me\n",
     "one sign": "export NCCL_IB_TC=41\n",
     "in comments": "# /var/lib/tcpxo/lib64\n# export NCCL_FASTRAK_NUM_FLOWS=2\n",

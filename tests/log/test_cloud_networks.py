@@ -20,6 +20,8 @@ SENT_BY_TCP = small(network="Using network Socket", channel="NET/Socket/0").repl
     "hsn0", "enp0s12"
 )
 
+GIB = small(network="Using network gIB", channel="NET/gIB/0/GDRDMA")
+
 
 def verbs(nics: int, interface: str = "eth") -> str:
     return text(Job(network="ib", nics=nics, interface=interface))
@@ -39,6 +41,10 @@ def verbs(nics: int, interface: str = "eth") -> str:
         ("azure-ndh100", FASTRAK, 1, "degraded: 4 of 4 ranks use FasTrak"),
         ("oci-h100", verbs(16), 0, "use IB"),
         ("oci-h100", verbs(8), 1, "8"),
+        ("google-a3-ultra", GIB, 0, "use gIB, with GPU RDMA"),
+        ("google-a4", verbs(8), 1, "degraded: 16 of 16 ranks use IB"),
+        ("google-a4", SENT_BY_TCP, 1, "TCP sockets"),
+        ("oci-h200", verbs(8), 0, "use IB"),
         ("ibm-h100", verbs(8), 0, "use IB"),
         ("roce-cuda", SENT_BY_TCP, 1, "TCP sockets"),
     ],

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from checking import check
+from jobs import Job
+from jobs import text as text_of
 
 from envcfg.log.verdict import next_start
 from support import envcfg
 
+GOOD = text_of(Job())
 _FILE = Path(__file__).with_name("crashes.txt")
 CRASHES = {
     found[1]: (found[2], found[3])
@@ -88,6 +91,14 @@ def test_script_starts_again_what_is_not_known(tmp_path: Path) -> None:
     assert next_start(check(killed + again + killed)).startswith("restart: 2 attempts")
 
 
+def test_what_envcfg_says_of_a_new_start_parts_two_attempts() -> None:
+    """Slurm says so only of a script that it has to end."""
+    once = CRASHES["var-srun"][1]
+    note = "envcfg: note: the step ended with 1; the job starts again\n"
+    says = "stop: 2 attempts of this log ended so: rank 5 "
+    assert next_start(check(once + note + once)).startswith(says)
+
+
 def test_node_that_went_down_is_left_out() -> None:
     step = check(CRASHES["node"][1]).next
     assert step
@@ -143,3 +154,46 @@ def test_rank_is_read_from_the_name_of_its_file(
     names = [str(tmp_path / each) for each in given.split()]
     said = envcfg("check-log", *names).text.partition("\n")[0]
     assert said == f"broken: {who} ended: ValueError: corrupt shard 1234 (train.py:33)"
+
+
+def waited(rank: int, says: str) -> str:
+    """Return what *rank* prints as it gives up."""
+    lines = TRACE.replace("ValueError: corrupt shard 1234", says).splitlines(True)
+    return "".join(f"{rank}: {line}" for line in lines)
+
+
+KEYS = "torch.distributed.DistStoreError: wait timeout after 6000ms, keys: "
+GLOO = f"{KEYS}/default_pg/0//cpu//0/0"
+UNIQUE = (
+    "torch.distributed.DistBackendError: [2] is setting up NCCL communicator and retrieving ncclUniqueId from [0] "
+    "via c10d key-value store by key '0', but store->get('0') got error: wait timeout after 600000ms, keys: "
+)
+OLD = (
+    "RuntimeError: Timed out initializing process group in store based barrier on rank: 2, "
+    "for key: store_based_barrier_key:1 (world_size=4, worker_count=3, timeout=0:30:00)"
+)
+EXIT = "srun: error: nid001235: task 2: Exited with exit code 1\n"
+ALL = EXIT + "srun: error: nid001234: tasks 0-1: Terminated\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "first"),
+    [
+        (waited(2, GLOO) + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
+        (waited(1, GLOO) + waited(2, GLOO) + ALL, "ranks 1-2 (nid001234, nid001235) waited in vain for rank 0"),
+        (waited(2, f"{KEYS}/worker/count") + ALL, "rank 2 (nid001235) waited in vain for others"),
+        (waited(2, f"{UNIQUE}/default_pg/0//cuda//0/0") + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
+        (waited(2, f"{UNIQUE}/7//cuda//0/0") + ALL, "rank 2 (nid001235) waited in vain for others"),
+        (waited(2, "torch.distributed.DistStoreError: Socket Timeout") + ALL, "rank 2 (nid001235) waited in vain for others"),
+        (waited(2, OLD) + ALL, "the job ended: only 3 of 4 ranks came together in time"),
+        (TRACE.replace("ValueError: corrupt shard 1234", GLOO) + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
+        # Who says nothing where all others wait, who ends by itself, or raises, is the cause.
+        ("".join(waited(rank, GLOO) for rank in range(1, 8)) + EXIT, "rank 0 never joined the others"),
+        (waited(1, GLOO) + EXIT, "rank 2 (nid001235) ended with exit code 1"),
+        (EXIT + TRACE.replace("ValueError: corrupt shard 1234", GLOO), "rank 2 (nid001235) ended with exit code 1"),
+        (waited(1, GLOO) + waited(2, "ValueError: no shard") + ALL, "rank 2 (nid001235) ended: ValueError: no shard"),
+    ],
+)  # fmt: skip
+def test_who_waited_for_others_is_no_cause(log: str, first: str) -> None:
+    assert check(log).summary.startswith(f"broken: {first}")
+    assert check(GOOD + log).verdict == "broken"

@@ -26,7 +26,7 @@ BOOK = Rulebook(RULES)
 
 # Event: what its rules may capture.
 EVENTS = {
-    "absent": "came size rank",
+    "absent": "came first rank root size",
     "affinity": "rank pid mask",
     "attempt": "",
     "bootstrap": "interface",

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from envcfg.monitor.board import Board
 from envcfg.monitor.marks import Wanted, find_marks
-from envcfg.report.monitor.table import Page, make_page, page_renderable, page_text
+from envcfg.report.monitor import Page, make_page, page_renderable, page_text
 
 COUNTERS = (
     ["net lo 5 5", "net hsn0 0 0", "net nmn0 0 0", "net ifb0 0 0", "rdma cxi0 0 0 1 hsn0"],

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.commands import NAMES, texts
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import load_rules
@@ -112,3 +113,31 @@ def test_links_lead_where_the_site_has_the_page(
     source: str, page: str, given: str, made: str
 ) -> None:
     assert relinked(given, source, page) == made
+
+
+def test_each_command_has_a_page_with_what_its_examples_print(site: Path) -> None:
+    folder = site / "reference/commands"
+    names = [
+        each.replace(".", "-") for each in texts() if each not in ("look", "envcfg")
+    ]
+    assert {*names, "index"} == {path.stem for path in folder.glob("*.html")}
+    page = (folder / "check-log.html").read_text()
+    assert "Run while this page was made" in page
+    assert "degraded" in page
+    assert "--expect-provider" in page
+    assert str(ROOT) not in "".join(each.read_text() for each in folder.glob("*.html"))
+
+
+def test_programs_and_agents_find_commands_codes_and_schemas(site: Path) -> None:
+    page = (site / "agents.html").read_text()
+    for schema in (ROOT / "docs").glob("*.schema.json"):
+        assert f'href="{schema.name}"' in page
+        assert (site / schema.name).exists()
+    for name in NAMES:
+        assert f"<code>envcfg {name}</code>" in page
+    assert "cannot read, write or run something" in page
+    listed = (site / "llms.txt").read_text()
+    assert listed.startswith("# envcfg\n\n> ")
+    links = re.findall(r"\]\(([^)]+)\)", listed)
+    assert len(links) > 60
+    assert [each for each in links if not (site / each).exists()] == []

@@ -135,6 +135,7 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
         env["FLUX_URI"] = "local:///tmp/flux-AbCdEf/local-0"
     elif made.starter == "pbs":
         (folder / "nodes").write_text("".join(f"node{n + 1}\n" for n in range(nodes)))
+        (folder / "hostname").write_text("node1\n")
         env |= {"PBS_JOBID": "4321.pbs", "PBS_NODEFILE": f"{folder}/nodes"}
     elif made.starter == "srun":
         nodelist = "node1" if nodes == 1 else f"node[1-{nodes}]"
@@ -148,6 +149,10 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
         }
     script = render_script(_at(made, folder / "root"), ["envcfg"])
     script = script.replace("/proc/self/status", f"{folder}/status")
+    if (
+        made.rendezvous and made.rendezvous.interface
+    ):  # whose address is asked for on the first node: this one
+        script = script.replace("/proc/sys/kernel/hostname", f"{folder}/hostname")
     job, notes = _execute(f"set -euo pipefail\n{script}", env, folder)
     return Outcome(
         lines=tuple(_lines(notes, folder)),
@@ -260,7 +265,7 @@ def normal(text: str, folder: Path) -> str:
     text = text.replace(f"{folder}/root", "").replace(str(folder), "/home/me")
     cache, host = rf"envcfg-{os.getuid()}-(\w+)-\d+\.0-", re.escape(os.uname().nodename)
     text = re.sub(r"(rdzv-id=local-|127\.0\.0\.1:)\d+", r"\1PORT", text)
-    pbs = r"(rdzv-id=4321\.)\d\d+(\s+(?:\\\s+)?--rdzv-endpoint=node1:)\d+"
+    pbs = r"(rdzv-id=4321\.)\d\d+(\s+(?:\\\s+)?--rdzv-endpoint=[^:]+:)\d+"
     text = re.sub(pbs, r"\1PID\2PORT", text)  # of the step's shell
     text = re.sub(rf"{cache}{host}\b", r"envcfg-UID-\1-PID.0-HOST", text)
     return re.sub(cache, r"envcfg-UID-\1-PID.0-", text)

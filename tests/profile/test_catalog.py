@@ -310,7 +310,7 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
         (None, "tuolumne1001", "tuolumne"),
         (None, "polaris-login-02", "polaris"),
         (None, "x3006c0s13b1n0", "polaris"),
-        (None, "x4006c0s2b0n0", None),  # Aurora's
+        (None, "x4006c0s2b0n0", "aurora"),
         (None, "derecho3", "derecho"),
         (None, "deg0001", "derecho"),
         (None, "laptop", None),

@@ -247,3 +247,28 @@ def test_nccl_is_told_what_it_would_choose_wrongly(
     built_in: Catalog, name: str, variable: str, value: str
 ) -> None:
     assert settings(plan(built_in, name, {"nodes": "2"}))[variable] == value
+
+
+EXTENDED = "docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6"
+
+
+@pytest.mark.parametrize(
+    ("image", "arguments"),
+    [
+        (EXTENDED, ["--annotation=com.hooks.cxi.enabled=false", "--entrypoint"]),
+        ("nvcr.io/nvidia/pytorch:24.01-py3", ["--annotation=com.hooks.aws_ofi_nccl.enabled=true", "--annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl"]),
+    ],
+)  # fmt: skip
+def test_an_image_that_brings_its_own_stack_on_alps_keeps_its_values(
+    built_in: Catalog, image: str, arguments: list[str]
+) -> None:
+    made = plan(built_in, "alps-clariden", {"nodes": "2"}, image)
+    assert made.container
+    assert made.container.runtimes == ("ce",)
+    assert [each.word for each in made.container.arguments] == arguments
+    has_own = image == EXTENDED
+    started = [each.word for each in made.started]
+    assert ("--network=disable_rdzv_get" in started) is has_own
+    network = {n for n in settings(made) if n.startswith(("NCCL_", "FI_", "PMIX_"))}
+    assert bool(network) is not has_own
+    assert not network & {"NCCL_CROSS_NIC", "FI_CXI_RX_MATCH_MODE"}  # the hook's

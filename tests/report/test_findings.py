@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.commands.formats import FORMATS
+from envcfg.core.explanation import explain
 from envcfg.findings import Evidence, Finding, Place, exit_code
+from envcfg.lint.rule import load_rules
 from envcfg.report.findings import Result, write_findings
 from fuzzing import tries
 from support import ROOT
@@ -118,3 +120,22 @@ def test_a_finding_says_where_it_is_to_be_mended() -> None:
         "r", "error", "env.A", "is wrong", "mend it", place=Place("p", 2, 3)
     )
     assert found.lines() == ["envcfg: error: p:2:3: env.A: is wrong", "  hint: mend it"]
+
+
+def test_sarif_says_of_every_known_rule_what_it_means_and_what_helps() -> None:
+    every = [each.id for each in explain([]).found]
+    found = [Finding(each, "error", "s", "m") for each in [*every, "of-a-test"]]
+    run = json.loads(write_findings(Result({"f": found}), "sarif"))["runs"][0]
+    rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}
+    assert rules.pop("of-a-test") == {"id": "of-a-test"}
+    for name, rule in rules.items():
+        for key in ("shortDescription", "fullDescription", "help"):
+            assert rule[key]["text"].strip(), (name, key)
+        assert "\n" not in rule["shortDescription"]["text"]
+        assert f"envcfg explain {name}" in rule["help"]["text"]
+        assert rule.get("helpUri", "https://").startswith("https://")
+    placed = rules["EC101"]
+    assert placed["name"] == load_rules()["EC101"].name
+    assert placed["fullDescription"]["text"] == load_rules()["EC101"].why
+    assert placed["helpUri"] == "https://slurm.schedmd.com/srun.html"
+    assert "network plugin" in rules["socket-fallback"]["help"]["text"].lower()

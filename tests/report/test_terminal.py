@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -261,3 +262,48 @@ def test_colours_go_through_a_pipe_where_they_are_asked_for(
     assert done.out
     if arguments[0] in ("check-log", "explain"):
         assert b"\x1b[" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "coloured"),
+    [
+        (("explain", "port", "--color", "always"), {"NO_COLOR": "1"}, True),
+        (("--color=always", "explain", "port"), {"TERM": "dumb"}, True),
+        (("explain", "port", "--color=never"), {"FORCE_COLOR": "1"}, False),
+        (("explain", "port", "--color=auto"), {"FORCE_COLOR": "1"}, True),
+        (("explain", "port", "--color=auto"), {}, False),
+        (("profiles", "--color=always", "list"), {}, True),
+        (("--color=always", "profiles", "list", "--color=never"), {}, False),
+    ],
+)
+def test_the_option_goes_before_the_environment(
+    words: tuple[str, ...],
+    environ: Mapping[str, str],
+    coloured: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    plain = envcfg("explain", "port")
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in envcfg(*words).text) == coloured
+    monkeypatch.undo()
+    assert envcfg("explain", "port").text == plain.text  # of one run alone
+
+
+def test_colours_that_there_are_not_are_refused() -> None:
+    done = envcfg("explain", "--color", "purple")
+    assert done.code == 2
+    assert "--color: unknown value 'purple'" in done.err
+    assert "known: always, auto, never" in done.err
+
+
+@pytest.mark.parametrize(("columns", "width"), [("40", 60), ("72", 72), ("300", 120)])
+def test_texts_are_as_wide_as_the_terminal(
+    columns: str, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = envcfg("explain", "socket-fallback").text.splitlines()
+    longest = max(len(each) for each in lines if not re.search("as in: |://", each))
+    assert width - 10 < longest <= width

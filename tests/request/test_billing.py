@@ -62,6 +62,7 @@ PUBLISHED = {
     "deltaai: 73 cores": ("deltaai", Used(1, 1, 73), "2", "cores"),
     # JUPITER: 288 hours of cores for a node, which is a whole one. Vista, MeluXina: nodes.
     "jupiter: a GPU": ("jupiter", Used(1, 1, 72, partition="booster"), "288", "whole nodes"),
+    "horizon": ("horizon", Used(8, 16, 576, partition="gb"), "8", "whole nodes"),
     "vista": ("vista", Used(8, 8, 576, partition="gh"), "8", "whole nodes"),
     "meluxina": ("meluxina", Used(2, 8, 128, partition="gpu"), "2", "whole nodes"),
     # Kestrel: three quarters of the memory with two GPUs, as in the centre's own example.

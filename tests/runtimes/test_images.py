@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg import runtimes
 from envcfg.errors import UsageError
 from envcfg.launch.container import choose_runtimes
 from envcfg.launch.image import locate_image
@@ -83,8 +84,7 @@ def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
         ("pyxis", "library://a", "a library URI", "as in docker://REGISTRY#NAME:TAG"),
         ("pyxis", "a.tar", "an archive", "podman load -i a.tar, enroot import -o image.sqsh podman://NAME"),
         ("ce", "a.sif", "a .sif file", f"make one of the same image: {IMPORT}, then --container ./image.sqsh"),
-        ("ce", "docker://nvcr.io/a/b:c", "a docker URI", "it writes the same as --container nvcr.io#a/b:c"),
-        ("ce", "docker://a/b:c", "a docker URI", "it writes the same as --container a/b:c"),
+        ("ce", "dockerd://a/b:c", "of a Docker daemon", "as in docker://REGISTRY/NAME:TAG"),
         ("charliecloud", "docker://a/b:c", "a reference", "ch-image pull a/b:c, then ch-convert a/b:c image.sqfs"),
         ("charliecloud", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then --container FOLDER"),
         ("charliecloud", "a.tar.gz", "an archive", "ch-convert a.tar.gz image.sqfs"),
@@ -266,3 +266,23 @@ def test_a_runtime_that_was_passed_over_for_the_image_is_still_the_profile_s_fir
     assert "ENVCFG_RUNTIMES=(apptainer)" in made.text
     first = "apptainer: is the profile's first runtime that takes this image, and none"
     assert first in made.err
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "written"),
+    [
+        ("ce", "docker://nvcr.io/a/b:c", "nvcr.io#a/b:c"),
+        ("ce", "nvcr.io/a/b:c", "nvcr.io#a/b:c"),
+        ("ce", "localhost:5000/a", "localhost:5000#a"),
+        ("ce", "docker://nvcr.io#a/b:c", "nvcr.io#a/b:c"),
+        ("ce", "docker://a/b:c", "a/b:c"),
+        ("ce", "docker://ubuntu:24.04", "library/ubuntu:24.04"),
+        ("ce", "my-environment", "my-environment"),
+        ("ce", "/images/a.b/c.sqsh", "/images/a.b/c.sqsh"),
+        ("pyxis", "nvcr.io/a/b:c", "nvcr.io/a/b:c"),
+    ],
+)
+def test_the_container_engine_gets_references_in_its_own_form(
+    name: str, image: str, written: str
+) -> None:
+    assert runtimes.runtime(name).spell(image) == written

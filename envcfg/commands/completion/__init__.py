@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands import Command, Next
 from envcfg.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
@@ -43,26 +42,3 @@ def run(options: argparse.Namespace) -> int:
 
     sys.stdout.write(completion_script(options.build_parser(), options.shell))
     return 0
-
-
-COMMAND = Command(
-    help="let the shell complete commands, options, profiles, rules",
-    usage=f"envcfg completion {'|'.join(SHELLS)}",
-    epilog="""\
-The script holds all commands and options; names of profiles, partitions and rules are
-asked for when they are completed. Write it anew after an update of envcfg.
-
-examples:
-  envcfg completion bash >~/.local/share/bash-completion/completions/envcfg
-  envcfg completion zsh >~/.zfunc/_envcfg    # in .zshrc: fpath=(~/.zfunc $fpath), compinit
-  envcfg completion fish >~/.config/fish/completions/envcfg.fish
-  envcfg completion tcsh >~/.envcfg.tcsh     # in .tcshrc: source ~/.envcfg.tcsh
-
-  # in this shell alone
-  source <(envcfg completion bash)
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg completion --help says where this belongs")},
-    description="Write what lets a shell complete commands, options and their values.",
-)

@@ -1,18 +1,26 @@
-"""``envcfg profiles``: the profiles there are; one module for each action."""
+"""``envcfg profiles``: the profiles there are; here is what only looks at them."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from envcfg.commands import Command, load
-from envcfg.commands.printing import say
-from envcfg.core.selection import open_catalog, untrusted
-from envcfg.errors import UsageError
+from envcfg.characters import one_line
+from envcfg.commands import add_command
+from envcfg.commands.formats import add_format, put_result
+from envcfg.commands.printing import say, tell
+from envcfg.commands.profiles import new, trust
+from envcfg.core.selection import detect_system, open_catalog, untrusted
+from envcfg.core.site import job_kind, scheduler_here
+from envcfg.core.values import read_pair
+from envcfg.errors import EXIT_CANNOT, ProfileError, UsageError
+from envcfg.launchers import LAUNCHERS
 from envcfg.parser import Parser
-
-# In the order of the help. An action's module has its name.
-ACTIONS = ("list", "show", "validate", "diff", "new", "detect", "trust")
+from envcfg.profile.catalog import Catalog
+from envcfg.report.styled import put
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", prog="envcfg profiles", parser_class=Parser
     )
-    for name in ACTIONS:
-        load(f"profiles.{name}").add_to(actions, name)
+    for name, (add, _) in ACTIONS.items():
+        add_command(actions, name, add, path="profiles.")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,26 +42,174 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     # What new writes counts; the others only look.
     catalog = open_catalog(enforce=options.action == "new")
-    code = load(f"profiles.{options.action}").run(options, catalog)
+    code = ACTIONS[options.action][1](options, catalog)
     sys.stdout.flush()
     say(untrusted(catalog))
     return code
 
 
-COMMAND = Command(
-    help="list, show, check, compare and start profiles",
-    usage="envcfg profiles ACTION [options]",
-    epilog="""\
-examples:
-  envcfg profiles list
-  envcfg profiles show lumi-g --fact rocm=6.2.4
-  envcfg profiles diff builtin:lumi-g lumi-g    # what my own layers change
-  envcfg profiles validate .envcfg/profiles/*.yaml
-  envcfg profiles diff lumi-g frontier
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles detect
-  envcfg profiles trust .envcfg/profiles/
-""",
-    add_options=add_options,
-    run=run,
-)
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    """Add the option of those that have an answer for programs."""
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _list(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print the profiles that can be used, and what is wrong with the others."""
+    from shutil import get_terminal_size
+
+    from envcfg.profile.look.survey import survey
+    from envcfg.report.profile.list import list_json, list_lines
+
+    summaries, problems = survey(catalog)
+    if options.json:
+        sys.stdout.write(list_json(summaries, problems))
+    else:
+        width = get_terminal_size().columns if sys.stdout.isatty() else None
+        put(list_lines(summaries, width))
+    if not problems:
+        return 0
+    sys.stdout.flush()
+    sys.stderr.write("\n".join(ProfileError(problems).lines()) + "\n")
+    return 1
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("name", metavar="NAME|FILE", help="profile")
+    _add_facts(parser)
+
+
+def _show(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print the profile."""
+    from envcfg.core.profiles import show
+    from envcfg.report.profile.view import view_json, view_lines
+
+    view = show(catalog, options.name, **_facts_of(options))
+    if options.json:
+        sys.stdout.write(view_json(view))
+    else:
+        put(view_lines(view))
+    return 0
+
+
+def _add_facts(parser: argparse.ArgumentParser) -> None:
+    """Add the options that decide conditions."""
+    parser.add_argument(
+        "--fact",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=read_pair,
+        help="state what a condition asks for, as in rocm=6.2.4; may be repeated",
+    )
+    parser.add_argument(
+        "--launcher",
+        metavar="NAME",
+        choices=LAUNCHERS,
+        help=f"who starts the ranks: {', '.join(LAUNCHERS)}",
+    )
+    parser.add_argument(
+        "--container", metavar="IMAGE", help="image file or URI; none: no container"
+    )
+    _add_json(parser)
+
+
+def _facts_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what they say, as ``core.profiles.show`` takes it."""
+    return {
+        "facts": dict(options.fact),
+        "image": options.container,
+        "launcher": options.launcher,
+    }
+
+
+def _add_diff(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument("old", metavar="A", help="profile, or file of one")
+    parser.add_argument("new", metavar="B", help="the same")
+    _add_facts(parser)
+
+
+def _diff(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Print what differs."""
+    from envcfg.core.profiles import compare
+    from envcfg.report.profile.view import diff_json, diff_lines
+
+    compared = compare(catalog, options.old, options.new, **_facts_of(options))
+    if options.json:
+        sys.stdout.write(diff_json(*compared))
+    else:
+        put(diff_lines(*compared))
+    return int(bool(compared.found))
+
+
+def _add_validate(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
+    )
+    parser.add_argument("--strict", action="store_true", help="warnings fail too")
+    add_format(parser)
+
+
+def _validate(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Check every file, and print what is wrong."""
+    from envcfg.core.profiles import validate
+    from envcfg.report.findings import Result
+
+    found, unread = validate(catalog, options.files)
+    code = put_result(Result(found), options.format, strict=options.strict)
+    for path, why in unread:
+        sys.stderr.write(f"envcfg: error: {one_line(path)}: {why}\n")
+    if unread:
+        sys.stderr.write(
+            "  hint: a profile is a file; envcfg profiles list has names\n"
+        )
+        return EXIT_CANNOT
+    return code
+
+
+def _detect(options: argparse.Namespace, catalog: Catalog) -> int:
+    """Ask every profile, and print the answers."""
+    from envcfg.report.profile.list import detect_json, detect_lines
+
+    detected = detect_system(catalog)
+    found, broken = detected.detection.found, detected.detection.broken
+    if options.json:
+        sys.stdout.write(detect_json(*detected))
+    else:
+        put(detect_lines(*detected))
+        if chosen := os.environ.get("ENVCFG_PROFILE"):
+            put([("yellow", f"ENVCFG_PROFILE={chosen} goes before this")])
+    sys.stdout.flush()
+    if len(found) > 1:
+        hint = "choose one with --profile or ENVCFG_PROFILE"
+        tell("more than one profile fits", hint, severity="error")
+    elif not found and not os.environ.get("ENVCFG_PROFILE"):
+        hint = "choose one with --profile; envcfg profiles list shows all"
+        if job := job_kind():
+            then = f"wrap asks for one in a {job} job"
+        elif scheduler := scheduler_here():
+            then = f"wrap and job read this cluster from {scheduler.title}"
+            hint = (
+                "envcfg profiles show here reads it now; or choose one with --profile"
+            )
+        else:
+            then = "workstation will be used"
+        tell(f"no profile fits; {then}", hint)
+    for path in map(one_line, broken):
+        hint = f"envcfg profiles validate {path} says what is wrong"
+        tell(f"{path}: cannot be used, and was not asked", hint, severity="warning")
+    return {0: 3, 1: 0}.get(len(found), 2)
+
+
+# By name, in the order of the help: what adds its options, and what does it.
+ACTIONS: Mapping[str, tuple[Callable[[Any], None], Callable[..., int]]] = {
+    "list": (_add_json, _list),
+    "show": (_add_show, _show),
+    "validate": (_add_validate, _validate),
+    "diff": (_add_diff, _diff),
+    "new": (new.add_options, new.run),
+    "detect": (_add_json, _detect),
+    "trust": (trust.add_options, trust.run),
+}

@@ -7,7 +7,6 @@ import os
 import sys
 
 from envcfg.characters import one_line
-from envcfg.commands import Command, Next
 from envcfg.commands.printing import tell
 from envcfg.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
@@ -85,29 +84,3 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     hint = f"envcfg profiles validate {one_line(path)}"
     tell("fill in what it says, and then try it", hint)
     return 0
-
-
-COMMAND = Command(
-    help="a commented starter for a system of your own, by what this machine says",
-    usage="envcfg profiles new NAME [--extends FAMILY] [--blank] [--output FILE]",
-    epilog="""\
-examples:
-  envcfg profiles new my-cluster               # best on a node with GPUs, in a job
-  envcfg profiles new my-cluster --extends infiniband-cuda
-  envcfg profiles new my-cluster --extends slingshot-rocm --output - | less
-
-Asked are scontrol, sacctmgr, /sys, /dev, PATH and MODULEPATH; each entry says where it was
-read, and comments what to check. What is not there is left as an example. It goes before
-the profile here-NAME, into which wrap and job read a cluster that no profile knows.
-
-It goes into .envcfg/profiles/ of the project, where there is one, else into the user's
-folder (~/.config/envcfg/profiles/). A file that is there is kept, unless --force is given.
-To change some values of a profile that is there, write a file of its name with these alone.
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg profiles validate FILE, after each change")},
-    description="""\
-Write a commented starter for a system of your own, with what this machine
-says of partitions, nodes, billing, network and runtimes. It is valid as it is.""",
-)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envcfg.commands import Command, Next
 from envcfg.errors import OutputError, ProfileError, UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -174,32 +173,3 @@ def _revoke(given: str, records: str) -> Iterator[str]:
         yield f"no longer trusted: {path}"
     if not said:
         yield f"nothing to take back: {given}"
-
-
-COMMAND = Command(
-    help="let a profile count that others may write, as it is now",
-    usage="envcfg profiles trust FILE|FOLDER... [--revoke]",
-    epilog="""\
-examples:
-  envcfg profiles trust .envcfg/profiles/lumi-g.yaml
-  envcfg profiles trust /project/project_465000001/.envcfg/profiles/
-  envcfg profiles trust --revoke .envcfg/profiles/
-  envcfg profiles trust envcfg.toml    # its container, binds, setup ... count only then
-
-A profile decides what a job runs, so one counts by itself only where the file, and every
-folder above it, is yours or root's, and nobody else may write there; the centre's own
-(/etc/envcfg) and those that come with envcfg always do. What everybody may write never
-counts. To look without a word: envcfg profiles show FILE.
-
-Do it before the job: inside it, wrap refuses what is not trusted, and nobody can answer.
-Your words are kept in ~/.local/state/envcfg/trusted ($XDG_STATE_HOME), on content and path.
-
-exit codes: 0 all of them count, 2 one is broken, or never counts, 4 cannot read or write
-""",
-    add_options=add_options,
-    run=run,
-    next={"": Next("envcfg profiles list says which ones count now")},
-    description="""\
-Show all that a profile says, and let it count although others may write it, as it is now:
-should its content change, or its place, it no longer counts.""",
-)

@@ -39,27 +39,21 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
     agent = agent_of(command)
     if nodes is None or nodes < 2 or command.context.conditions:
         return
-    count = asked.get("nnodes")
-    if is_alone(command) or (count and count.value.literal == "1"):
-        option = "--standalone" if is_alone(command) else "--nnodes=1"
-        at = command.at if is_alone(command) or not count else count.value.at
-        yield Fault(at, {"option": option, "nodes": nodes}, "alone")
-    elif agent and not (
-        agent.counts_all
-        or _may_be_told(command)
-        or _has_place(asked)
-        or _BY_ENVIRONMENT & job.model.set_names()
-    ):
-        words = {"name": command.name, "nodes": nodes}
+    count, words = asked.get("nnodes"), {"name": command.name, "nodes": nodes}
+    places = {"rdzv-endpoint"} if _is_c10d(asked) else _PLACES
+    is_told = places & asked.keys() or _BY_ENVIRONMENT & job.model.set_names()
+    if is_alone(command):
+        yield Fault(command.at, words | {"option": "--standalone"}, "alone")
+    elif count and count.value.literal == "1":
+        yield Fault(count.value.at, words | {"option": "--nnodes=1"}, "alone")
+    elif agent and not (agent.counts_all or _may_be_told(command) or is_told):
         yield Fault(command.at, words, "no-place")
 
 
-def _has_place(asked: Mapping[str, Option]) -> bool:
-    """Return whether a launcher is told where to meet; c10d reads the endpoint alone."""
+def _is_c10d(asked: Mapping[str, Option]) -> bool:
+    """Return whether ranks meet by c10d, which reads the endpoint alone."""
     backend = asked.get("rdzv-backend")
-    if backend and backend.value.literal == "c10d":
-        return "rdzv-endpoint" in asked
-    return not _PLACES.isdisjoint(asked)
+    return backend is not None and backend.value.literal == "c10d"
 
 
 def _may_be_told(command: Command) -> bool:
@@ -107,22 +101,10 @@ def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
         for hole in holes(name.value.text):
             if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
                 yield Fault(hole.at, {}, "own-id")
-    backend = asked.get("rdzv-backend")
-    if backend and backend.value.literal == "c10d":
-        for each in ("node-rank", "master-addr"):
-            if each in asked and _is_there(asked[each]):
-                at = _option_at(asked[each].command, each)
-                yield Fault(at, {"name": each}, "unread")
-
-
-def _is_there(option: Option) -> bool:
-    """Return whether a value is certainly one word, as what Slurm sets is."""
-    names = [hole.name for hole in holes(option.value.text) if hole.loose]
-    return all(name.startswith("SLURM_") for name in names)
-
-
-def _option_at(command: Command, name: str) -> int:
-    for word in command.words:
-        if word.shown.replace("_", "-").startswith(f"--{name}"):
-            return word.at
-    return command.at
+    for each in {"node-rank", "master-addr"} & asked.keys() if _is_c10d(asked) else ():
+        # What is not certainly one word, as what Slurm sets is, may be no value.
+        loose = [hole.name for hole in holes(asked[each].value.text) if hole.loose]
+        if all(name.startswith("SLURM_") for name in loose):
+            said = [(w.shown.replace("_", "-"), w.at) for w in command.words]
+            at = next(at for word, at in said if word.startswith(f"--{each}"))
+            yield Fault(at, {"name": each}, "unread")

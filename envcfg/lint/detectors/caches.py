@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server, text_of
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import owns_nodes, shares_nodes
-from envcfg.lint.text import Text, holes, literal, shown, start
+from envcfg.lint.text import Text, Word, holes, literal, shown, start
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
 _PARALLEL = re.compile(r"/(?:scratch|project|projappl|flash|lustre|pfs)/")
@@ -25,6 +25,8 @@ _FOR_IMAGES = re.compile(
 )
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
+_USER = frozenset({"USER", "LOGNAME", "whoami", "id -un"})
+_COPIES = frozenset({"mkdir", "cp", "rsync", "tar", "rm"})
 # The two folders of MIOpen, which go together.
 _MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
@@ -63,12 +65,6 @@ def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes."""
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
-    yield from _folders(job)
-    yield from _temporary(job)
-
-
-def _folders(job: Job) -> Iterator[Fault]:
-    """Yield where such a folder is made, or one is removed that was there before."""
     made = {
         word.shown
         for command in job.model.commands
@@ -89,6 +85,15 @@ def _folders(job: Job) -> Iterator[Fault]:
             if _goes_to_tasks(path, command, job):
                 form = "removed" if is_removed else ""
                 yield Fault(command.at, {"path": path}, form)
+    # So is what mktemp makes, for a variable that all nodes see.
+    for each in _settings(job):
+        for hole in holes(text_of(each.value)):
+            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
+            if not is_made or _ELSEWHERE.search(hole.text):
+                continue
+            if hole.scope == "batch" and each.scope == "batch":
+                words = {"path": "a folder", "name": each.name}
+                yield Fault(hole.at, words, "mktemp")
 
 
 def _changes_folders(command: Command, last: int) -> bool:
@@ -105,35 +110,20 @@ def _changes_folders(command: Command, last: int) -> bool:
     return command.parent is None and not command.substitution and not context.loop
 
 
-def _temporary(job: Job) -> Iterator[Fault]:
-    """Yield where ``mktemp`` makes the folder of a variable that all nodes see."""
-    for each in _settings(job):
-        for hole in holes(text_of(each.value)):
-            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
-            if not is_made or _ELSEWHERE.search(hole.text):
-                continue
-            if hole.scope == "batch" and each.scope == "batch":
-                words = {"path": "a folder", "name": each.name}
-                yield Fault(hole.at, words, "mktemp")
-
-
 def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
     for each in _settings(job):
         if _FOR_IMAGES.match(each.name):
             continue
         if shown(text_of(each.value)).startswith(path.rstrip("/")):
             return True
-    launched = {c.number for c in job.model.commands if c.is_step and c.parent is None}
-    return any(
-        path in word.shown
-        for each in job.model.commands
-        if each.number in launched and each.number > made.number and not _copies(each)
-        for word in each.words
+    behind = job.model.commands[made.number + 1 :]
+    told = (
+        [w.shown for w in c.words] for c in behind if c.is_step and c.parent is None
     )
-
-
-def _copies(step: Command) -> bool:
-    return any(w.literal in ("mkdir", "cp", "rsync", "tar", "rm") for w in step.words)
+    return any(
+        _COPIES.isdisjoint(words) and any(path in word for word in words)
+        for words in told
+    )
 
 
 @detects("EC312")
@@ -145,13 +135,11 @@ def shared_name(job: Job) -> Iterator[Fault]:
     for each in _settings(job):
         value = text_of(each.value)
         path = shown(value)
-        if (
-            inner_name(each.name) not in known_words("EC312", "caches")
-            or not _LOCAL.match(path)
-            or path in seen
-        ):
+        is_cache = inner_name(each.name) in known_words("EC312", "caches")
+        if path in seen or not (is_cache and _LOCAL.match(path)):
             continue
-        is_own = _is_own(value)
+        kinds = {h.name if h.kind == "variable" else "" for h in holes(value)}
+        is_own = not kinds <= known_words("EC312", "ranks")  # user or job, or unknown
         if is_own and not _meets_others(value, job):
             continue
         seen.add(path)
@@ -164,13 +152,8 @@ def shared_name(job: Job) -> Iterator[Fault]:
 
 def _meets_others(value: Text, job: Job) -> bool:
     """Return whether other jobs of the user are on the node, and use or lose the same."""
-    named = {hole.name or hole.text for hole in holes(value)}
-    if not named <= known_words("EC312", "ranks") | {
-        "USER",
-        "LOGNAME",
-        "whoami",
-        "id -un",
-    }:
+    named = {hole.name or hole.text for hole in holes(value)} - _USER
+    if not named <= known_words("EC312", "ranks"):
         return False  # what is not known may be the job
     return shares_nodes(job) or (
         (job.shape.nodes or 0) == 1
@@ -179,19 +162,16 @@ def _meets_others(value: Text, job: Job) -> bool:
     )
 
 
-def _deletes(command: Command, path: str) -> bool:
-    if command.name != "rm" or command.context.function == "trap":
-        return False
+def _deleted(command: Command) -> Sequence[Word]:
+    """Return what a command deletes with all that is in it, before the job ends."""
     flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
-    return "r" in flags.lower() and any(w.shown == path for w in command.arguments)
+    is_end = command.context.function == "trap"
+    is_deep = command.name == "rm" and "r" in flags.lower()
+    return command.arguments if is_deep and not is_end else ()
 
 
-def _is_own(value: Text) -> bool:
-    """Return whether a path may name user or job; what is not known may."""
-    return any(
-        hole.kind != "variable" or hole.name not in known_words("EC312", "ranks")
-        for hole in holes(value)
-    )
+def _deletes(command: Command, path: str) -> bool:
+    return any(word.shown == path for word in _deleted(command))
 
 
 @detects("EC313")
@@ -202,11 +182,8 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
     for each in _settings(job):
         value = text_of(each.value)
         said = shown(value)
-        if (
-            each.name not in known_words("EC313", "compiled")
-            or each.scope == "unknown"
-            or not said
-        ):
+        is_compiled = each.name in known_words("EC313", "compiled")
+        if not is_compiled or each.scope == "unknown" or not said:
             continue
         first = value[0].hole
         at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
@@ -229,23 +206,17 @@ def _is_shared(path: str, job: Job) -> bool:
 def live_data(job: Job) -> Iterator[Fault]:
     """What one rank deletes while others use it."""
     for command in job.model.commands:
-        if command.name != "rm" or command.context.function == "trap":
-            continue
-        flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
         by_one = any(_BY_RANK.search(each) for each in command.context.conditions)
         in_task = command.scope in ("task", "container")
-        if "r" not in flags.lower() or command.scope == "batch":
+        if not in_task and (not by_one or command.scope == "batch"):
             continue
-        if not (by_one or in_task):
-            continue
-        for word in command.arguments:
-            if _EVERYTHING.search(word.shown) and not _names_job(word.text):
-                yield Fault(command.at, {"path": word.shown})
+        for each in _deleted(command):
+            of_job = any(
+                "JOB" in h.name or h.kind == "unknown" for h in holes(each.text)
+            )
+            if _EVERYTHING.search(each.shown) and not of_job:
+                yield Fault(command.at, {"path": each.shown})
                 break
-
-
-def _names_job(value: Text) -> bool:
-    return any("JOB" in hole.name or hole.kind == "unknown" for hole in holes(value))
 
 
 @detects("EC315")

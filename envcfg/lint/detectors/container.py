@@ -1,15 +1,17 @@
-"""Containers: how variables reach what runs inside."""
+"""What reaches the program: its arguments, and variables on the way into a container."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
-from envcfg.lint.flow import options, text_of
-from envcfg.lint.model import Command
-from envcfg.lint.rule import Fault, Job, detects
+from envcfg.lint.flow import TESTS, command_with, options
+from envcfg.lint.model import Array, Command, text_of
+from envcfg.lint.program import SHELLS
+from envcfg.lint.rule import Edit, Fault, Job, detects
 from envcfg.lint.system import is_singularity
-from envcfg.lint.text import Word, shown
+from envcfg.lint.text import Piece, Text, holes
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -19,41 +21,133 @@ _DOLLAR = re.compile(r"`|\$(?:\$|\d|([a-z][a-z0-9]*)\b)")
 _FOR_INSIDE = re.compile(
     r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
 )
+_SILENT = TESTS | {
+    "echo", "printf", "logger", "cat", "for", "set", "shift", "module", "source", ".",
+    "exit", "return",
+}  # fmt: skip
+# --name "value" and name="value" inside of a string.
+_BEFORE_QUOTED = re.compile(r"(?<![\w-])--[\w-]+[ =]$")
+_BARE = re.compile(r"[A-Za-z0-9_{/.]")
+
+
+@detects("EC105")
+def reparsed_arguments(job: Job) -> Iterator[Fault]:
+    """Arguments that are passed on and split, or read once more, on the way."""
+    model = job.model
+    for each in model.expansions:
+        if each.name not in ("@", "*") or each.use != "word":
+            continue
+        if each.hole.op or each.number >= len(model.commands):
+            continue
+        command = command_with(model.commands, each)
+        if command is None or not _passes_on(command):
+            continue
+        if not each.hole.quoted:
+            sign = each.name
+            is_braced = job.before(each.at + 2).endswith("{")
+            form = f"${{{sign}}}" if is_braced else f"${sign}"
+            edit = Edit(each.at, each.at + len(form), '"$@"')
+            yield Fault(each.at, {"form": form}, edit=edit)
+        elif command.name == "eval":
+            yield Fault(each.at, {}, "eval")
+    for command in model.commands:
+        found = _pasted(command)
+        if found is not None:
+            yield Fault(found, {"form": "$@"}, "pasted")
+    yield from _ended_quotes(job)
+
+
+def _passes_on(command: Command) -> bool:
+    if command.name in _SILENT or not command.words or command.substitution:
+        return False
+    return bool(command.name) or command.words[0].is_loose
+
+
+def _pasted(command: Command) -> int | None:
+    """Return where arguments were put into the text of a shell, if they were."""
+    if command.name not in SHELLS:
+        return None
+    said = [each.shown for each in command.words]
+    at = next(
+        (n for n, w in enumerate(said) if re.fullmatch(r"-[abd-z]*c[a-z]*", w)), None
+    )
+    if at is None or at + 1 >= len(command.words):
+        return None
+    text = command.words[at + 1].text
+    if len(text) < 2:
+        return None  # the whole command is what was given: nothing is added to it
+    for hole in holes(text):
+        if hole.name in ("@", "*"):
+            return hole.at
+    return None
+
+
+def _ended_quotes(job: Job) -> Iterator[Fault]:
+    """Yield where a double quote was to stand in a string, and ends it."""
+    texts = [each.value for each in job.model.assignments]
+    for command in job.model.commands:
+        if command.name in SHELLS:
+            texts += [word.text for word in command.arguments]
+    for text in texts:
+        if not isinstance(text, tuple) or isinstance(text, Array):
+            continue
+        for before, here in pairwise(text):
+            ends = _BEFORE_QUOTED.search(before.chars)
+            if not ends or here.hole or not _BARE.match(here.chars):
+                continue
+            if here.at != before.at + len(before.chars) + 1 or before.at < 0:
+                continue
+            line = job.before(here.at)
+            if not line.endswith('"') or line.endswith(('\\"', '""')):
+                continue
+            if _goes_on(text, here, job):
+                yield Fault(here.at - 1, {}, "ended-quotes")
+
+
+def _goes_on(text: Text, first: Piece, job: Job) -> bool:
+    """Return whether the string goes on with a blank behind the next double quote."""
+    begun = False
+    for before, here in pairwise(text):
+        begun = begun or before is first
+        if not begun or here.hole or (before.hole and before.at < 0):
+            continue
+        if job.before(here.at).endswith('"'):
+            return here.chars[:1].isspace()
+    return False
 
 
 @detects("EC838")
 def container_environment(job: Job) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
-    for command in job.model.commands:
-        for option in options(command):
-            said = option.value
-            if command.is_image and option.name == "env":
-                cut = _cut_in_env(said)
-            elif command.is_step and option.name == "export":
-                cut = _cut_in_export(said.shown)
-            else:
-                continue
-            if cut:
-                yield Fault(
-                    said.at, {"value": cut[0], "left": cut[1], "name": option.name}
-                )
-    for directive in job.model.directives:
-        if directive.name == "export" and (
-            cut := _cut_in_export(directive.value or "")
-        ):
-            words = {"value": cut[0], "left": cut[1], "name": "export"}
-            yield Fault(directive.at, words)
+    lists = [
+        (option.name, option.value.shown, option.value.at)
+        for command in job.model.commands
+        for option in options(command)
+        if (command.is_image and option.name == "env")
+        or (command.is_step and option.name == "export")
+    ]
+    exports = [each for each in job.model.directives if each.name == "export"]
+    lists += [(each.name, each.value or "", each.at) for each in exports]
+    for name, said, at in lists:
+        if cut := _cut_in_env(said) if name == "env" else _cut_in_export(said):
+            yield Fault(at, {"value": cut[0], "left": cut[1], "name": name})
     yield from _evaluated(job)
     yield from _other_prefix(job)
-    yield from _blank_in_env(job)
+    for command in job.model.commands:
+        told = command.options
+        has_both = command.is_image and {"env", "image"} <= told.keys()
+        if command.variant or not has_both:
+            continue
+        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
+            words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
+            yield Fault(told["env"].at, words, "blank")
     yield from _export_none(job)
     yield from _clean(job)
     yield from _replaced(job)
 
 
-def _cut_in_env(word: Word) -> tuple[str, str] | None:
+def _cut_in_env(said: str) -> tuple[str, str] | None:
     """Return a setting that loses what stands behind a comma, and what is left of it."""
-    said = shown(word.text)
     parts = said.split(",")
     if len(parts) < 2 or said.count("=") < 2 or '"' in said:
         return None
@@ -102,8 +196,11 @@ def _clean(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         if not command.is_image or command.variant or command.is_open:
             continue
-        told = command.options
-        if not {"cleanenv", "e", "containall", "C"} & told.keys() or "env-file" in told:
+        lists = command.options
+        if (
+            not {"cleanenv", "e", "containall", "C"} & lists.keys()
+            or "env-file" in lists
+        ):
             continue
         if lost := _lost(command, job):
             yield Fault(command.at, {"names": ", ".join(lost[:3])}, "cleaned")
@@ -154,18 +251,6 @@ def _other_prefix(job: Job) -> Iterator[Fault]:
         if name == each.name or not each.exported or f"SINGULARITYENV_{name}" in names:
             continue
         yield Fault(each.at, {"name": each.name, "own": name}, "other-prefix")
-
-
-def _blank_in_env(job: Job) -> Iterator[Fault]:
-    """Yield where a blank without quotes ends a value, and the rest is the image."""
-    for command in job.model.commands:
-        told = command.options
-        has_both = command.is_image and {"env", "image"} <= told.keys()
-        if command.variant or not has_both:
-            continue
-        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
-            words = {"value": "NCCL_NET=AWS Libfabric", "left": "NCCL_NET=AWS"}
-            yield Fault(told["env"].at, words, "blank")
 
 
 def _replaced(job: Job) -> Iterator[Fault]:

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import (
-    image_names,
-    inner_name,
-    inner_names,
-    is_agent,
-    text_of,
-    values_of,
-)
-from envcfg.lint.model import Assignment
+from envcfg.lint.flow import image_names, inner_name, inner_names, is_agent, values_of
+from envcfg.lint.model import Assignment, text_of
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
 from envcfg.lint.text import literal
 
@@ -36,10 +29,8 @@ def _has_slingshot(profile: Profile) -> bool:
 
 
 def _uses_collectives(job: Job) -> bool:
-    commands = job.model.commands
-    return any(map(_COLLECTIVE.match, inner_names(job.model))) or any(
-        map(is_agent, commands)
-    )
+    names = inner_names(job.model)
+    return any(map(_COLLECTIVE.match, names)) or any(map(is_agent, job.model.commands))
 
 
 @detects("EC521")
@@ -60,14 +51,10 @@ def interface_missing(job: Job) -> Iterator[Fault]:
         return
     if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return
-    steps = [
-        each
-        for each in job.model.commands
-        if each.is_step and each.parent is None and not each.by_envcfg
-    ]
-    if not steps or any(
-        "NCCL_SOCKET_IFNAME" in w.shown for s in steps for w in s.words
-    ):
+    launched = (c for c in job.model.commands if c.is_step and c.parent is None)
+    steps = [each for each in launched if not each.by_envcfg]
+    said = [word.shown for step in steps for word in step.words]
+    if not steps or any("NCCL_SOCKET_IFNAME" in each for each in said):
         return
     # An image may set it, or what starts one, as CSCS' environments do.
     inside = any(c.scope == "container" for c in job.model.commands)
@@ -83,17 +70,10 @@ def transport_off(job: Job) -> Iterator[Fault]:
         return
     for name, off in known_values("EC523", "disabling").items():
         for each, value in values_of(job, name):
-            if (
-                value in off
-                and not each.context.conditions
-                and not _is_explained(each, job)
-            ):
+            lines = job.around(each.at).splitlines()
+            is_explained = any(_REMARK.search(line, 0, _LONGEST) for line in lines)
+            if value in off and not each.context.conditions and not is_explained:
                 yield Fault(each.at, {"name": name, "value": value})
-
-
-def _is_explained(each: Assignment, job: Job) -> bool:
-    lines = job.around(each.at).splitlines()
-    return any(_REMARK.search(line, 0, _LONGEST) for line in lines)
 
 
 @detects("EC524")
@@ -138,9 +118,8 @@ def _plugin(job: Job) -> Iterator[Fault]:
 
 
 def _rendezvous_get(job: Job) -> Iterator[Fault]:
-    found = [
-        a for a, value in values_of(job, "FI_CXI_RDZV_PROTO") if value == "alt_read"
-    ]
+    protocols = values_of(job, "FI_CXI_RDZV_PROTO")
+    found = [each for each, value in protocols if value == "alt_read"]
     if not found or job.model.scope == "unknown" or job.model.is_dump:
         return
     if "disable_rdzv_get" in _network(job):
@@ -155,15 +134,10 @@ def _rendezvous_get(job: Job) -> Iterator[Fault]:
 def _network(job: Job) -> str:
     """Return all that sbatch and srun are told of the network."""
     said = [d.value or "" for d in job.model.directives if d.name == "network"]
-    said += [
-        command.options["network"].shown
-        for command in job.model.commands
-        if command.is_step and "network" in command.options
-    ]
-    said += [
-        value or "?" for name in ("SLURM_NETWORK", "SBATCH_NETWORK")
-        for _, value in values_of(job, name)
-    ]  # fmt: skip
+    told = [c.options.get("network") for c in job.model.commands if c.is_step]
+    said += [each.shown for each in told if each]
+    for name in ("SLURM_NETWORK", "SBATCH_NETWORK"):
+        said += [value or "?" for _, value in values_of(job, name)]
     return " ".join(said)
 
 
@@ -171,16 +145,8 @@ def _is_slingshot(job: Job) -> bool:
     if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
         return True
     values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
-    return any(map(_ON_SLINGSHOT.match, inner_names(job.model))) or any(
-        "hsn" in v for v in values
-    )
-
-
-def _is_other_provider(value: str, profile: Profile) -> bool:
-    provider = profile.expect.provider if profile.expect else None
-    return bool(
-        provider and re.fullmatch(r"[a-z;_,]+", value) and provider not in value
-    )
+    names = inner_names(job.model)
+    return any(map(_ON_SLINGSHOT.match, names)) or any("hsn" in v for v in values)
 
 
 @detects("EC522")
@@ -190,13 +156,15 @@ def other_fabric(job: Job) -> Iterator[Fault]:
         return
     foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
     settings = known_values("EC522", "foreign")[foreign]
+    provider = job.profile.expect.provider if job.profile.expect else None
     for each in job.model.assignments:
         name = inner_name(each.name)
         value = literal(text_of(each.value)) or ""
         if each.value is None or each.context.conditions:
             continue
         words = {"name": name, "value": value, "profile": job.profile.name}
-        if name == "FI_PROVIDER" and _is_other_provider(value, job.profile):
+        asks = name == "FI_PROVIDER" and re.fullmatch(r"[a-z;_,]+", value)
+        if asks and provider and provider not in value:
             yield Fault(each.at, words)
         for pattern, severity in settings.items():
             if re.match(pattern, f"{name}={value}"):
@@ -212,11 +180,9 @@ def known_hang(job: Job) -> Iterator[Fault]:
 
     if job.profile is None:
         return
-    stacks = [
-        each for each in load_stacks() if any(test.fact == _LEVEL for test in each.env)
-    ]
+    stacks = [each for each in load_stacks() if _LEVEL in {t.fact for t in each.env}]
     provider = job.profile.expect.provider if job.profile.expect else None
-    for facts in _images(job):
+    for facts in _images(job, job.profile):
         for each, value in values_of(job, _LEVEL):
             if value is None or each.context.conditions:
                 continue
@@ -224,15 +190,11 @@ def known_hang(job: Job) -> Iterator[Fault]:
             for found in known_faults(known, stacks):
                 words = {"value": value, "image": facts["container"]}
                 words["instead"] = found.fix or ""
-                edit = _without_line(each, job)
-                yield Fault(each.at, words, "known", edit=edit)
+                yield Fault(each.at, words, "known", edit=_without_line(each, job))
 
 
-def _images(job: Job) -> Iterator[dict[str, str]]:
+def _images(job: Job, profile: Profile) -> Iterator[dict[str, str]]:
     """Yield what the names of the images tell, as the profile reads them."""
-    profile = job.profile
-    if profile is None:
-        return
     nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
     for name in image_names(job):
         facts = {"container": name, **nodes}

@@ -11,7 +11,7 @@ from envcfg.findings import Severity
 from envcfg.lint.expand import closing
 from envcfg.lint.model import Command, Expansion
 from envcfg.lint.rule import Fault, Job, detects, known_words
-from envcfg.lint.text import Hole, holes
+from envcfg.lint.text import holes
 
 _READERS = frozenset({"source", ".", "eval"})
 _PRINTS = frozenset({"-h", "--help", "-V", "--version", "help"})
@@ -32,7 +32,10 @@ def own_line(job: Job) -> Iterator[Fault]:
         if command.name == "envcfg" and job.read_line:
             yield from _read(command, job)
         elif command.name in _READERS:
-            yield from _unguarded(command)
+            for word in command.arguments:
+                for hole in holes(word.text):
+                    if "envcfg wrap" in hole.text and "||" not in hole.text:
+                        yield Fault(hole.at, {}, "unguarded")
 
 
 def _read(command: Command, job: Job) -> Iterator[Fault]:
@@ -59,13 +62,6 @@ def _read(command: Command, job: Job) -> Iterator[Fault]:
     for each in found:
         where = at.get(each.subject.partition(" ")[0], command.at)
         yield _fault(where, each.severity, f"{each.subject}: {each.message}", each.fix)
-
-
-def _unguarded(reader: Command) -> Iterator[Fault]:
-    for word in reader.arguments:
-        for hole in holes(word.text):
-            if "envcfg wrap" in hole.text and "||" not in hole.text:
-                yield Fault(hole.at, {}, "unguarded")
 
 
 def _fault(at: int, severity: Severity | None, message: str, fix: str | None) -> Fault:
@@ -95,7 +91,7 @@ def lost_words(job: Job) -> Iterator[Fault]:
     for subshell in found:
         lost: dict[int, str] = {}
         inner: list[tuple[int, int]] = []  # what is judged as a whole, or not at all
-        for hole in _holes(subshell):
+        for hole in (h for word in subshell.command.words for h in holes(word.text)):
             if hole.kind == "process":  # closed by the line that it stands in
                 lost[hole.at] = hole.text
             if not subshell.begin < hole.at < subshell.end:
@@ -125,11 +121,8 @@ def _subshells(job: Job) -> Iterator[_Subshell]:
         for each in job.model.commands
         if each.name == "envcfg"
         and each.substitution
-        and each.words[1:2]
-        and each.words[1].literal == "wrap"
+        and [word.literal for word in each.words[1:2]] == ["wrap"]
     ]
-    if not wraps:
-        return
     for reader in job.model.commands:
         if reader.name not in _RUNS:
             continue
@@ -144,11 +137,6 @@ def _subshells(job: Job) -> Iterator[_Subshell]:
                     yield _Subshell(each, _FORMS[hole.kind], each.at, end, written)
 
 
-def _holes(subshell: _Subshell) -> Iterator[Hole]:
-    for word in subshell.command.words:
-        yield from holes(word.text)
-
-
 def _is_in(at: int, spans: Iterable[tuple[int, int]]) -> bool:
     return any(begin <= at < end for begin, end in spans)
 
@@ -156,9 +144,9 @@ def _is_in(at: int, spans: Iterable[tuple[int, int]]) -> bool:
 def _is_lost(each: Expansion, subshell: _Subshell) -> bool:
     """Return whether it may end the subshell, or sets what only the subshell has."""
     name, op = each.name, each.hole.op
-    if not (name.isidentifier() or name.isdigit()) or name in known_words(
-        "EC141", "always"
-    ):
+    if name in known_words("EC141", "always"):
+        return False
+    if not (name.isidentifier() or name.isdigit()):
         return False
     if op in _DEFAULTS or _ITEMS.match(_written(subshell, each.at, "")):
         return False

@@ -8,18 +8,11 @@ from collections.abc import Iterator
 from envcfg.characters import whole_number
 from envcfg.findings import Severity
 from envcfg.lint.facts import is_many
-from envcfg.lint.flow import (
-    STEP_SIZES,
-    is_agent,
-    is_alone,
-    is_port_name,
-    options,
-    text_of,
-)
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import STEP_SIZES, is_agent, is_alone, is_port_name, options
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.system import shares_nodes
-from envcfg.lint.text import Hole, Text, holes, literal, shown, start
+from envcfg.lint.text import Text, holes, literal, shown, start
 
 _HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
 _HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
@@ -29,6 +22,7 @@ _ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
 _OCTAL = re.compile(
     r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
 )
+_INSIDE = ("task", "container")
 _EPHEMERAL = range(32768, 61000)
 
 
@@ -58,7 +52,7 @@ def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
         yield Fault(launch.at, {"value": "it"}, "launch-node", severity)
     elif nodes < 2:
         return
-    elif each.scope in ("task", "container"):
+    elif each.scope in _INSIDE:
         at = _own(value)
         if at is not None and not _is_alone(each, job):
             yield Fault(max(at, each.at), {"value": shown(value), "name": each.name})
@@ -80,7 +74,7 @@ def _runs_everywhere(job: Job) -> bool:
 def _told_addresses(job: Job) -> Iterator[Fault]:
     """Yield options by which a launcher on several nodes is told of its own node."""
     for command in job.model.commands:
-        if command.scope not in ("task", "container") or not is_agent(command):
+        if command.scope not in _INSIDE or not is_agent(command):
             continue
         asked = {o.name: o for o in options(command)}
         count = asked.get("nnodes") or asked.get("num-machines")
@@ -100,13 +94,10 @@ def _told_addresses(job: Job) -> Iterator[Fault]:
 def _own(value: Text) -> int | None:
     """Return where *value* names the node on which it is read; None where it does not."""
     for hole in holes(value):
-        if hole.scope not in ("task", "container"):
+        if hole.scope not in _INSIDE:
             continue
-        if (
-            hole.kind == "command" and _HOSTNAME.match(hole.text)
-        ) or hole.name == "HOSTNAME":
-            return hole.at
-        if hole.name == "SLURMD_NODENAME":
+        is_asked = hole.kind == "command" and _HOSTNAME.match(hole.text)
+        if is_asked or hole.name in ("HOSTNAME", "SLURMD_NODENAME"):
             return hole.at
     said = literal(value)
     return start(value) if said is not None and _HERE.match(said) else None
@@ -114,16 +105,11 @@ def _own(value: Text) -> int | None:
 
 def _is_alone(each: Assignment, job: Job) -> bool:
     """Return whether each rank or node is meant to be a job of its own."""
-    if any(
-        re.search(r"NNODES|NUM_NODES|NODEID|PROCID", c) for c in each.context.conditions
-    ):
-        return True
-    ports = [a for a in job.model.assignments if is_port_name(a.name)]
-    return any(
-        re.search(r"LOCAL|RANK|PROCID|GPU", shown(text_of(a.value)))
-        for a in ports
-        if a.value
-    )
+    tests = " ".join(each.context.conditions)
+    ports = [a for a in job.model.assignments if is_port_name(a.name) and a.value]
+    said = " ".join(shown(text_of(a.value)) for a in ports)
+    by_node = re.search(r"NNODES|NUM_NODES|NODEID|PROCID", tests)
+    return bool(by_node or re.search(r"LOCAL|RANK|PROCID|GPU", said))
 
 
 def _unexported(job: Job) -> Iterator[Fault]:
@@ -162,18 +148,20 @@ def _first_unseen(job: Job) -> Assignment | None:
 @detects("EC417")
 def slurm_in_container(job: Job) -> Iterator[Fault]:
     """Slurm's commands where only the image's programs are."""
+    binds = (a.value for a in job.model.assignments if "BIND" in a.name)
+    said = " ".join(shown(text_of(each)) for each in binds)
+    if re.search(r"(?i)slurm|munge|scontrol", said):
+        return
     for command in job.model.commands:
-        if (
-            command.name not in known_words("EC417", "tools")
-            or command.scope != "container"
-        ):
+        is_tool = command.name in known_words("EC417", "tools")
+        if command.scope != "container" or not is_tool:
             continue
         if not (command.words[0].literal or "").endswith(command.name):
             continue
         if any(command.name in c for c in command.context.conditions):
             continue  # asked for first, as by command -v
         containers = [c for c in job.model.ancestors(command) if c.options or c.is_open]
-        if any(_brings_slurm(each) for each in containers) or _binds_slurm(job):
+        if any(map(_brings_slurm, containers)):
             continue
         severity: Severity | None = None
         if any(each.is_open for each in containers) or command.context.forgiven:
@@ -182,37 +170,24 @@ def slurm_in_container(job: Job) -> Iterator[Fault]:
 
 
 def _brings_slurm(container: Command) -> bool:
-    said = " ".join(each.shown for each in container.words[: _image_at(container)])
-    return bool(re.search(r"slurm|munge|scontrol|/usr/bin\b", said, re.IGNORECASE))
-
-
-def _image_at(container: Command) -> int:
+    """Return whether words up to the image name something of Slurm's."""
     image = container.options.get("image")
-    for number, word in enumerate(container.words):
-        if image is not None and word is image:
-            return number + 1
-    return len(container.words)
-
-
-def _binds_slurm(job: Job) -> bool:
-    return any(
-        re.search(r"slurm|munge|scontrol", shown(text_of(each.value)), re.IGNORECASE)
-        for each in job.model.assignments
-        if "BIND" in each.name
-    )
+    for word in container.words:
+        if re.search(r"(?i)slurm|munge|scontrol|/usr/bin\b", word.shown):
+            return True
+        if word is image:
+            break
+    return False
 
 
 @detects("EC418")
 def address_source(job: Job) -> Iterator[Fault]:
     """The address of the n-th interface, whichever that is."""
     for each in job.model.assignments:
-        if (
-            each.name not in known_words("EC416", "addresses")
-            and "HOST_IP" not in each.name
-        ):
-            continue
+        is_address = each.name in known_words("EC416", "addresses")
         for hole in holes(text_of(each.value)):
-            if hole.kind == "command" and _NTH.search(hole.text):
+            is_nth = hole.kind == "command" and _NTH.search(hole.text)
+            if is_nth and (is_address or "HOST_IP" in each.name):
                 yield Fault(hole.at, {"name": each.name})
 
 
@@ -220,7 +195,19 @@ def address_source(job: Job) -> Iterator[Fault]:
 def port(job: Job) -> Iterator[Fault]:
     """A port that another job may have, or that cannot be computed."""
     for name, value, scope in _port_values(job):
-        yield from _judged(name, value, scope, job)
+        said, at = literal(value), start(value)
+        if (number := whole_number(said)) and at >= 0:
+            is_taken = number in _EPHEMERAL and scope != "unknown"
+            is_shared = shares_nodes(job) and scope == "batch"
+            form = "taken" if is_taken else "shared" if is_shared else "fixed"
+            yield Fault(at, {"port": said, "name": name}, form)
+        for hole in holes(value):
+            is_sum = hole.kind == "arithmetic"
+            is_random = hole.name == "RANDOM" or (is_sum and "RANDOM" in hole.text)
+            if is_sum and _OCTAL.search(hole.text):
+                yield Fault(hole.at, {"port": "", "name": name}, "octal")
+            elif is_random and hole.scope in _INSIDE and is_many(job.shape):
+                yield Fault(hole.at, {"port": "", "name": name}, "random")
 
 
 def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
@@ -236,32 +223,5 @@ def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
             elif option.name == "rdzv-endpoint":
                 said = option.value.text
                 if said and not said[-1].hole and ":" in said[-1].chars:
-                    piece = said[-1]
-                    skip = piece.chars.rindex(":") + 1
-                    at = piece.at + skip if piece.at >= 0 else -1
-                    rest = piece._replace(chars=piece.chars[skip:], at=at)
-                    yield f"--{option.name}", (rest,), command.scope
-
-
-def _judged(name: str, value: Text, scope: str, job: Job) -> Iterator[Fault]:
-    said, at = literal(value), start(value)
-    if (number := whole_number(said)) and at >= 0:
-        is_taken = number in _EPHEMERAL and scope != "unknown"
-        is_shared = shares_nodes(job) and scope == "batch"
-        form = "taken" if is_taken else "shared" if is_shared else "fixed"
-        yield Fault(at, {"port": said, "name": name}, form)
-    for hole in holes(value):
-        if hole.kind == "arithmetic" and _OCTAL.search(hole.text):
-            yield Fault(hole.at, {"port": "", "name": name}, "octal")
-        elif (
-            hole.scope in ("task", "container")
-            and _is_random(hole)
-            and is_many(job.shape)
-        ):
-            yield Fault(hole.at, {"port": "", "name": name}, "random")
-
-
-def _is_random(hole: Hole) -> bool:
-    return hole.name == "RANDOM" or (
-        hole.kind == "arithmetic" and "RANDOM" in hole.text
-    )
+                    rest = said[-1].cut(said[-1].chars.rindex(":") + 1)
+                    yield f"--{option.name}", rest, command.scope

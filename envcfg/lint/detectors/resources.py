@@ -7,30 +7,24 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.characters import whole_number
 from envcfg.lint.facts import gpus_asked, step_shape
-from envcfg.lint.flow import (
-    Option,
-    agent_of,
-    is_agent,
-    options,
-    program_name,
-    text_of,
-)
-from envcfg.lint.model import Assignment, Command
+from envcfg.lint.flow import Option, agent_of, is_agent, options, program_name
+from envcfg.lint.model import Assignment, Command, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_words
 from envcfg.lint.text import holes, shown
 
-_PROCESSES = frozenset(
-    {"nproc-per-node", "num-processes", "num-gpus", "num-accelerators"}
-)
-
-
+_PROCESSES = frozenset("nproc-per-node num-processes num-gpus num-accelerators".split())
 _MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
 @detects("EC633")
 def launcher_mismatch(job: Job) -> Iterator[Fault]:
     """Tasks of Slurm times processes of a launcher, or fewer than were asked for."""
-    yield from _different(job)
+    asked = {d.name: d for d in job.model.directives if not d.late}
+    counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
+    if len(set(counts.values())) > 1:
+        said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
+        at = max(asked[name].at for name in counts)
+        yield Fault(at, {"said": said}, "different")
     if job.model.scope != "batch":
         return
     yield from _many_agents(job)
@@ -39,66 +33,45 @@ def launcher_mismatch(job: Job) -> Iterator[Fault]:
     yield from _program_without_srun(job)
 
 
-def _different(job: Job) -> Iterator[Fault]:
-    asked = {d.name: d for d in job.model.directives if not d.late}
-    counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
-    if len(set(counts.values())) > 1:
-        said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
-        at = max(asked[name].at for name in counts)
-        yield Fault(at, {"said": said}, "different")
-
-
 def _many_agents(job: Job) -> Iterator[Fault]:
     """Yield where several tasks of a node each start a launcher of their own."""
     model = job.model
     for command in model.commands:
-        if not is_agent(command) or command.scope not in ("task", "container"):
+        agent = agent_of(command)
+        if agent is None or command.scope not in ("task", "container"):
             continue
         step = model.step_of(command)
-        if step is None or step.is_open or (command.is_open and not _counts(command)):
+        counts = [each for each in options(command) if each.name in _PROCESSES]
+        if step is None or step.is_open or (command.is_open and not counts):
             continue
         shape = step_shape(step, job.shape)
         tasks = shape.per_node
         if tasks is None and shape.tasks and shape.tasks > 1 and shape.nodes == 1:
             tasks = shape.tasks
-        if tasks is None or tasks < 2 or not _starts_many(command):
+        # Without a number torchrun starts one process, the others one for each GPU.
+        starts_many = agent.each_gpu
+        if counts:  # and as many as there are GPUs, where it is no number
+            starts_many = whole_number(counts[0].value.literal) not in (0, 1)
+        if tasks is None or tasks < 2 or not starts_many:
             continue
         if any("LOCALID" in c or "PROCID" in c for c in command.context.conditions):
             continue
         yield Fault(command.at, {"tasks": tasks, "name": program_name(command)})
 
 
-def _counts(command: Command) -> bool:
-    return any(each.name in _PROCESSES for each in options(command))
-
-
-def _starts_many(command: Command) -> bool:
-    """Return whether a launcher starts more than one process."""
-    for option in options(command):
-        if option.name in _PROCESSES:
-            # Without a number: as many as there are GPUs.
-            return whole_number(option.value.literal) not in (0, 1)
-    # Without a number torchrun starts one process, the others one for each GPU.
-    agent = agent_of(command)
-    return agent is not None and agent.each_gpu
-
-
 def _agent_without_srun(job: Job) -> Iterator[Fault]:
     """Yield where several nodes are asked for, and torchrun runs on the first only."""
-    nodes = job.shape.nodes
-    model = job.model
-    if nodes is None or nodes < 2:
+    model, nodes = job.model, job.shape.nodes or 1
+    started = {each.name for each in model.commands if not each.is_step}
+    if nodes < 2 or started & known_words("EC633", "starters"):
         return
-    others = {c.name for c in model.commands if not c.is_step} & known_words(
-        "EC633", "starters"
-    )
     for command in model.commands:
         agent = agent_of(command)
         if command.scope != "batch" or agent is None or agent.own_hosts:
             continue
         if any(c.name not in ("time", "exec", "env") for c in model.ancestors(command)):
             continue
-        if others or command.context.function or command.context.conditions:
+        if command.context.function or command.context.conditions:
             continue
         words = {"name": program_name(command), "nodes": nodes}
         yield Fault(command.at, words, "first-node")
@@ -146,22 +119,18 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
     """Yield where tasks are asked for, and the program starts without srun."""
     model, shape = job.model, job.shape
     tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
-    if (
-        tasks < 2
-        or model.opaque
-        or {c.name for c in model.commands} & known_words("EC633", "starters")
-    ):
-        return
-    gpus = shape.gpus_per_node is not None or any(
-        "gpu" in d.name for d in model.directives
-    )
+    starters = {c.name for c in model.commands} & known_words("EC633", "starters")
+    asked = [each.name for each in model.directives]
+    gpus = shape.gpus_per_node is not None or any("gpu" in each for each in asked)
     meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names()
+    if tasks < 2 or model.opaque or starters or not (gpus and meets):
+        return
     for command in model.commands:
         if command.scope != "batch" or not command.name.startswith("python"):
             continue
         if command.substitution or command.context.conditions or is_agent(command):
             continue
-        if gpus and meets and not command.context.function:
+        if not command.context.function:
             yield Fault(command.at, {"tasks": tasks, "name": command.name}, "no-srun")
             return
 
@@ -169,12 +138,11 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
 @detects("EC632")
 def gpu_mask(job: Job) -> Iterator[Fault]:
     """Two layers of masks: the second counts within the first."""
-    masks = [
-        a for a in job.model.assignments if a.name in _MASKS and a.value is not None
-    ]
+    named = [each for each in job.model.assignments if each.name in _MASKS]
+    masks = [each for each in named if each.value is not None]
     yield from _too_many_gpus(masks, job)
     yield from _bound_already(masks, job)
-    if any(a.how == "unset" and a.name in _MASKS for a in job.model.assignments):
+    if any(each.how == "unset" for each in named):
         return
     by_name = {a.name: a for a in masks}
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
@@ -212,10 +180,8 @@ def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
 def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
     """Yield where a task that has one GPU by Slurm takes the n-th of those it sees."""
     asked = {d.name: d.value or "" for d in job.model.directives if not d.late}
-    bound = asked.get("gpus-per-task") == "1" and "none" not in asked.get(
-        "gpu-bind", ""
-    )
-    if not bound or (job.shape.per_node or 1) < 2:
+    is_bound = asked.get("gpus-per-task") == "1" and (job.shape.per_node or 1) > 1
+    if not is_bound or "none" in asked.get("gpu-bind", ""):
         return
     if any("gpu-bind" in c.options for c in job.model.commands if c.is_step):
         return

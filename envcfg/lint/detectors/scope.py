@@ -7,16 +7,8 @@ from collections.abc import Iterator
 
 from envcfg.findings import Severity
 from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import (
-    TESTS,
-    Uses,
-    asks_whether_set,
-    is_agent,
-    options,
-    texts,
-    uses,
-)
-from envcfg.lint.model import Command, Expansion
+from envcfg.lint.flow import TESTS, Uses, asks_whether_set, is_agent, options, uses
+from envcfg.lint.model import Command, Expansion, texts
 from envcfg.lint.program import SHELLS
 from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
 from envcfg.lint.text import Hole, Word, holes
@@ -90,9 +82,8 @@ def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
     step, may be meant so. Where no use is known, a test around it decides.
     """
     found: list[Severity] = []
-    if any(
-        o.name in known_words("EC101", "roles") for o in where.options.get(each.at, ())
-    ):
+    told = {option.name for option in where.options.get(each.at, ())}
+    if told & known_words("EC101", "roles"):
         found.append("error")
     found += [
         "error" if _ROLES.fullmatch(assignment.name) else "warning"
@@ -127,10 +118,8 @@ def _certain(job: Job) -> Severity | None:
     """Return what a wrong rank is worth: in a job of one task it is right."""
     shape = job.shape
     alone = shape.nodes == 1 and (shape.per_node or 1) == 1
-    runs = [c for c in job.model.commands if c.is_step]
-    if alone and not any(
-        "ntasks" in c.options or "ntasks-per-node" in c.options for c in runs
-    ):
+    told = {name for c in job.model.commands if c.is_step for name in c.options}
+    if alone and not {"ntasks", "ntasks-per-node"} & told:
         return None
     many = most_nodes(job.model, shape) > 1 or (shape.per_node or shape.tasks or 1) > 1
     return "error" if many else "warning"
@@ -152,29 +141,18 @@ def literal_dollar(job: Job) -> Iterator[Fault]:
             continue
         for word in command.words:
             for name, at in _dollars(word):
-                if not (
-                    name.startswith("SLURM_") or name in known or _ROLES.fullmatch(name)
-                ):
+                is_set = name.startswith("SLURM_") or name in known
+                if not (is_set or _ROLES.fullmatch(name)):
                     continue
                 if job.before(at).endswith("\\"):
-                    edit = Edit(at - 1, at, "")
-                    yield Fault(
-                        at - 1, {"name": name, "program": command.name}, edit=edit
-                    )
-    yield from _assigned_dollars(job)
-
-
-def _assigned_dollars(job: Job) -> Iterator[Fault]:
+                    words = {"name": name, "program": command.name}
+                    yield Fault(at - 1, words, edit=Edit(at - 1, at, ""))
     for each in job.model.assignments:
-        if (
-            each.scope not in ("task", "container")
-            or not each.unit
-            or each.how == "env"
-        ):
+        in_task = each.scope in ("task", "container") and each.unit
+        is_seen = each.command is not None or each.exported
+        if not (in_task and is_seen) or each.how == "env":
             continue
         if each.name.startswith(("SINGULARITYENV_", "APPTAINERENV_")):
-            continue
-        if each.command is None and not each.exported:
             continue
         for text in texts(each.value):
             for name, at in _dollars(Word(text, each.value_at)):
@@ -208,12 +186,10 @@ def called_variable(job: Job) -> Iterator[Fault]:
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in job.model.functions:
             continue
         if name in names or name.startswith("SLURM_") or find_variable(name):
-            edit = None
-            if job.before(command.at).endswith("("):
-                edit = Edit(command.at - 1, command.at + len(name) + 1, f"{{{name}}}")
-            yield Fault(
-                command.at - 2 if edit else command.at, {"name": name}, edit=edit
-            )
+            at, edit = command.at, None
+            if job.before(at).endswith("("):
+                edit = Edit(at - 1, at + len(name) + 1, f"{{{name}}}")
+            yield Fault(at - 2 if edit else at, {"name": name}, edit=edit)
 
 
 @detects("EC103")
@@ -222,12 +198,10 @@ def node_in_batch(job: Job) -> Iterator[Fault]:
     if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
         return
     assigned = uses(job.model).values
-    meets = {
-        at for at, each in assigned.items() if any(_MEETS.search(a.name) for a in each)
-    }
     for hole in _in_tasks(job):
+        meets = any(_MEETS.search(each.name) for each in assigned.get(hole.at, ()))
         named = hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
-        if hole.scope == "batch" and named and hole.at not in meets:
+        if hole.scope == "batch" and named and not meets:
             yield Fault(hole.at, {"name": hole.name or f"$({hole.text})"})
 
 

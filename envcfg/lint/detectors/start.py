@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.lint.facts import is_helper
-from envcfg.lint.flow import text_of
-from envcfg.lint.model import Assignment, Command, Model
+from envcfg.lint.model import Assignment, Command, Model, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_values
 from envcfg.lint.system import is_gpu_job, is_singularity
 from envcfg.lint.text import Word, shown
@@ -38,10 +37,8 @@ def container_start(job: Job) -> Iterator[Fault]:
         if "nv" in told and "rocm" in name:
             yield Fault(told["nv"].at)
         if "rocm" in told and "rocm" in name and is_singularity(command, job):
-            at = next(
-                (w.at for w in command.words if w.literal == "--rocm"), command.at
-            )
-            yield Fault(at, {}, "rocm")
+            at = [w.at for w in command.words if w.literal == "--rocm"] or [command.at]
+            yield Fault(at[0], {}, "rocm")
         if "workdir" in told and not {"contain", "containall", "c", "C"} & told.keys():
             yield Fault(told["workdir"].at, {}, "workdir")
         yield from _verb(command, job)

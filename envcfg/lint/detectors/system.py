@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from envcfg.findings import Finding, Severity
@@ -52,17 +52,11 @@ def over_limit(job: Job) -> Iterator[Fault]:
 
 
 def _cores(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
-    most = most_cores(job.profile)
-    shape = job.shape
-    if (
-        most is None
-        or shape.cpus is None
-        or shape.cpus > _MANY
-        or _THREADS & asked.keys()
-    ):
+    most, cpus = most_cores(job.profile), job.shape.cpus or 0
+    cores = cpus * (job.shape.per_node or 1)
+    if most is None or _THREADS & asked.keys():
         return
-    cores = shape.cpus * (shape.per_node or 1)
-    if cores > most:
+    if cpus <= _MANY and cores > most:
         words = {"asked": f"{cores} cores of a node", "most": most, "name": _name(job)}
         yield Fault(asked["cpus-per-task"].at, words)
 
@@ -73,16 +67,10 @@ def _memory(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
         return
     gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
     for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
-        if (
-            name in asked
-            and (size := _amount(mebibytes, asked[name].value))
-            and size * times >= most
-        ):
-            words = {
-                "asked": f"{size * times // _GIB} GiB of a node",
-                "most": f"less than {most // _GIB} GiB",
-                "name": _name(job),
-            }
+        size = (_amount(mebibytes, asked, name) or 0) * times
+        if size and size >= most:
+            words = {"asked": f"{size // _GIB} GiB of a node", "name": _name(job)}
+            words["most"] = f"less than {most // _GIB} GiB"
             yield Fault(asked[name].at, words)
 
 
@@ -94,7 +82,7 @@ def _partition(job: Job, asked: dict[str, Given]) -> Iterator[Fault]:
         return
     name = asked["partition"].value or ""
     known = {n: each for n, each in job.profile.partitions.items() if each}
-    found = known.get(name)
+    found = known.get(name) or job.profile.seen.get(name)
     if found is None:
         if known and is_gpu_job(job) and re.fullmatch(r"[\w-]+", name):
             from difflib import get_close_matches
@@ -119,18 +107,15 @@ def _limits(
         return
     shape = job.shape
     all_gpus = (shape.nodes or 0) * (shape.gpus_per_node or 0)
-    wanted = Wanted(
-        nodes=shape.nodes,
-        gpus=all_gpus or None,
-        seconds=_amount(seconds, asked["time"].value) if "time" in asked else None,
-    )
+    time = _amount(seconds, asked, "time")
+    wanted = Wanted(nodes=shape.nodes, gpus=all_gpus or None, seconds=time)
     if partition is None and "partition" not in asked and is_gpu_job(job):
         partition = _widest(job.profile, wanted)
     for what, finding in beyond_limits(job.profile, wanted, partition, qos):
         names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(what, (what,))
         at = next((asked[name].at for name in names if name in asked), None)
         if at is not None:
-            yield _fault(at, finding, job)
+            yield _fault(at, finding, job, finding.severity)
 
 
 def _widest(profile: Profile, wanted: Wanted) -> Partition | None:
@@ -215,9 +200,12 @@ def _name(job: Job) -> str:
     return job.profile.name if job.profile else ""
 
 
-def _amount(read: Callable[[str], int | None], text: str | None) -> int | None:
+def _amount(
+    read: Callable[[str], int | None], asked: Mapping[str, Given], name: str
+) -> int | None:
+    """Return how much is asked for; None where it is not, or is no amount."""
     try:
-        return read(text or "")
+        return read(asked[name].value or "") if name in asked else None
     except ValueError:
         return None
 
@@ -240,7 +228,7 @@ def billing(job: Job) -> Iterator[Fault]:
 def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
     """Yield where nodes are billed as a whole, and a part of them is asked for."""
     asked, name = directives(job), asked_partition(job)
-    memory = _amount(mebibytes, asked["mem"].value) if "mem" in asked else None
+    memory = _amount(mebibytes, asked, "mem")
     all_memory = most_memory(job.profile)
     if gpus < most and not job.shape.is_exclusive:
         words = {"partition": name, "gpus": gpus, "most": most}
@@ -257,7 +245,7 @@ def _shares(job: Job, gpus: int, bill: Billing) -> Iterator[Fault]:
         return
     asked, shape = directives(job), job.shape
     cores = (shape.cpus or 0) * (shape.per_node or 1)
-    memory = _amount(mebibytes, asked["mem"].value) if "mem" in asked else None
+    memory = _amount(mebibytes, asked, "mem")
     for what, number, share, option in (
         ("cores", cores, bill.cores_per_share, "cpus-per-task"),
         ("GiB", (memory or 0) // _GIB, bill.memory_per_share, "mem"),
@@ -278,9 +266,9 @@ def _of_kind(job: Job, kind: str) -> Iterator[Fault]:
             yield Fault(each.at, words, severity=each.severity)
 
 
-for _rule, _kind in (
-    ("EC647", "refused"),
-    ("EC644", "unread"),
-    ("EC645", "overridden"),
-):
+for _rule, _kind in {
+    "EC647": "refused",
+    "EC644": "unread",
+    "EC645": "overridden",
+}.items():
     detects(_rule)(partial(_of_kind, kind=_kind))

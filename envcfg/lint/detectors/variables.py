@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from envcfg.errors import is_slip
 from envcfg.findings import Finding, Severity
-from envcfg.lint.flow import asks_whether_set, command_with, text_of
-from envcfg.lint.model import Array, Assignment, Expansion
+from envcfg.lint.flow import asks_whether_set, command_with
+from envcfg.lint.model import Array, Assignment, text_of
 from envcfg.lint.rule import Fault, Job, detects, known_values, known_words
 from envcfg.lint.text import Text, literal, shown
 
@@ -41,15 +41,15 @@ def dead_variable(job: Job) -> Iterator[Fault]:
         prefix = re.match(patterns["near-prefix"], each.name)
         if prefix and not _PREFIX.match(each.name):
             right = "SINGULARITYENV_" if prefix[0].startswith("S") else "APPTAINERENV_"
-            words = {"name": each.name, "right": right}
-            words["rest"] = each.name[prefix.end() :]
+            words = {
+                "name": each.name,
+                "right": right,
+                "rest": each.name[prefix.end() :],
+            }
             yield Fault(each.at, words, "near-prefix")
             continue
-        if (
-            name in known_words("EC207", "own")
-            or name in used
-            or not (re.match(patterns["families"], name) or name_meant(name))
-        ):
+        is_used = name in used or name in known_words("EC207", "own")
+        if is_used or not (re.match(patterns["families"], name) or name_meant(name)):
             continue
         if name.startswith("OMPI_MCA_") and name[9:] != name[9:].lower():
             right = f"OMPI_MCA_{name[9:].lower()}"
@@ -60,19 +60,12 @@ def dead_variable(job: Job) -> Iterator[Fault]:
             continue
         if variable is None or not variable.is_read:
             least: Severity = "warning" if variable else "note"
-            yield from _unread(name, each, least)
-
-
-def _unread(name: str, each: Assignment, least: Severity) -> Iterator[Fault]:
-    """Yield what is known of a name that nobody reads, and the right one if there is one.
-
-    Args:
-        least: what it is worth where no right name is known.
-    """
-    for found in _checked(name, None):
-        words = _said(name, found)
-        near = re.search(r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"])
-        yield Fault(each.at, words, "said", "warning" if near else least)
+            for found in _checked(name, None):
+                words = _said(name, found)
+                near = re.search(
+                    r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"]
+                )
+                yield Fault(each.at, words, "said", "warning" if near else least)
 
 
 @lru_cache(maxsize=4096)
@@ -148,7 +141,9 @@ def wrong_value(job: Job) -> Iterator[Fault]:
             words = {"name": name, "value": shown(text)}
             yield Fault(max(each.value_at, 0), words, "cut")
         else:
-            yield from _unfit(name, each, _profile_form(text))
+            # Written as profiles do, which is how values are checked.
+            parts = ("${X}" if p.hole else p.chars.replace("$", "$$") for p in text)
+            yield from _unfit(name, each, "".join(parts))
 
 
 @detects("EC243")
@@ -188,26 +183,14 @@ def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
 def _cut(job: Job, each: Assignment, text: Text) -> bool:
     """Return whether a blank without quotes has cut the value."""
     said = literal(text)
-    if said is None or any(piece.hole for piece in text):
+    if said is None:
         return False
     if each.command is not None and each.command < len(job.model.commands):
         name = job.model.commands[each.command].name
         return bool(_UNQUOTED.search(said)) or (said == "AWS" and name == "Libfabric")
-    if each.how == "export" and _UNQUOTED.search(said):
-        return True
-    if each.how == "export" and said == "AWS":
-        return any(
-            a.bare and a.name == "Libfabric" and 0 < a.at - each.at < 60
-            for a in job.model.assignments
-        )
-    return False
-
-
-def _profile_form(text: Text) -> str:
-    """Return *text* as profiles write it, which is how values are checked."""
-    return "".join(
-        "${X}" if piece.hole else piece.chars.replace("$", "$$") for piece in text
-    )
+    bare = [a for a in job.model.assignments if a.bare and a.name == "Libfabric"]
+    is_near = said == "AWS" and any(0 < a.at - each.at < 60 for a in bare)
+    return each.how == "export" and (bool(_UNQUOTED.search(said)) or is_near)
 
 
 @detects("EC106")
@@ -230,40 +213,27 @@ def undefined_variable(job: Job) -> Iterator[Fault]:
             continue
         if right is not None and sourced and not each.name.startswith("SLURM_"):
             continue
-        if _is_asked_for(each, job):
+        command = command_with(job.model.commands, each)
+        is_asked = command is not None and asks_whether_set(command)
+        if is_asked or any(each.name in test for test in each.context.conditions):
             continue
+        words = {"name": each.name, "right": right or own}
         if right is not None:
-            yield Fault(each.at, {"name": each.name, "right": right})
-        elif own is not None and each.hole.scope != "unknown":
+            yield Fault(each.at, words)
+        elif each.hole.scope != "unknown":
             slips.add(each.name)
-            yield Fault(
-                each.at,
-                {"name": each.name, "right": own},
-                "slip",
-                "note" if sourced else "warning",
-            )
-
-
-def _is_asked_for(each: Expansion, job: Job) -> bool:
-    """Return whether a test around it, or it itself, asks whether it is set."""
-    if any(each.name in c for c in each.context.conditions):
-        return True
-    command = command_with(job.model.commands, each)
-    return bool(command and asks_whether_set(command))
-
-
-def _of_slurm(name: str) -> str | None:
-    """Return the name of Slurm's that was meant; None where this is one, or none."""
-    if right := known_values("EC106", "slips").get(name):
-        return str(right)
-    return _near_slurm(name) if name.startswith("SLURM_") else None
+            yield Fault(each.at, words, "slip", "note" if sourced else "warning")
 
 
 @lru_cache(maxsize=256)
-def _near_slurm(name: str) -> str | None:
+def _of_slurm(name: str) -> str | None:
+    """Return the name of Slurm's that was meant; None where this is one, or none."""
     from envcfg.knowledge.variables import find_variable, load_variables
 
-    if name in known_words("EC106", "slurm") or find_variable(name) is not None:
+    if right := known_values("EC106", "slips").get(name):
+        return str(right)
+    is_known = name in known_words("EC106", "slurm") or find_variable(name)
+    if is_known or not name.startswith("SLURM_"):
         return None
     known = [each for each in load_variables() if each.startswith("SLURM_")]
     near = [each for each in known if is_slip(name, each)]

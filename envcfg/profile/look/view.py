@@ -39,7 +39,7 @@ _PARTICULAR = frozenset(
 ).union(HAVE_OPTIONS)
 
 _ASIDE = frozenset(
-    {"reason", "when", "name", "option", "bind", "word", "place", "dropped", "others"}
+    "reason when name option bind word place dropped others is_old".split()
 )
 
 

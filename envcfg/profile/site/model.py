@@ -26,9 +26,11 @@ class Shape(NamedTuple):
 
 
 class SeenPartition(NamedTuple):
-    """A partition as Slurm shows it; *nodes* and *time* are limits of a job, if any.
+    """A partition, queue or QOS as its scheduler shows it.
 
     Attributes:
+        nodes: the most of a job, if there is a limit, as *time* and *gpus*.
+        qos: whose limits hold for every job of the partition, too.
         weights: by resource (``cpu``, ``mem``, ``gpu``), as TRESBillingWeights has them.
     """
 
@@ -40,6 +42,8 @@ class SeenPartition(NamedTuple):
     is_up: bool = True
     weights: Mapping[str, str] = {}
     shapes: tuple[Shape, ...] = ()
+    gpus: int | None = None
+    qos: str = ""
 
 
 class Site(NamedTuple):

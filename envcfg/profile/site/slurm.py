@@ -14,7 +14,7 @@ _PAIR = re.compile(r"(?:^| )([A-Za-z]\w*)=(\S*)")
 # In front of the reason for which a node is out of order, which may say anything.
 _NODE = re.compile(r" (?:Reason|Comment|Extra)=.*")
 _GPU = re.compile(r"(?:^|,)gpu(?::(?P<kind>[^:,()]+))?:(?P<number>\d{1,4})(?=[,(]|$)")
-_TIME = re.compile(r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
+_TIME = re.compile(r"(?=.*[1-9])([0-9]{1,4}-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
 _CONFIG = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu"}
@@ -49,6 +49,7 @@ def read_partitions(
                     is_up=said.get("State", "UP") == "UP",
                     weights=dict(_weights(said.get("TRESBillingWeights", ""))),
                     shapes=shapes.get(name, ()),
+                    qos=said.get("QoS", ""),
                 )
             )
     return found

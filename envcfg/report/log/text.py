@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from envcfg.characters import text_width
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, grouped, number_ranges
 from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, RankReport
 from envcfg.report.log.facts import progress_of
-from envcfg.report.styled import WIDTH, wrapped
+from envcfg.report.styled import wrapped
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
 CELLS = {"ok": "=", "degraded": "d", "broken": "B", "inconclusive": "?"}
@@ -62,9 +63,10 @@ def log_lines(report: LogReport) -> Iterator[tuple[str, str]]:
 def _jobs(jobs: Sequence[JobRow]) -> Iterator[tuple[str, str]]:
     """Yield a line per job, the worst first."""
     ordered = sorted(jobs, key=lambda each: WORST_FIRST.index(each.verdict))
+    room = text_width()
     wide = min(_NAME, max(len(each.name) for each in ordered))
     for name, verdict, summary in ordered:
-        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", WIDTH), _STYLES[verdict]
+        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", room), _STYLES[verdict]
 
 
 def _cut(text: str, wide: int) -> str:

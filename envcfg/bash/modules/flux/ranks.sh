@@ -1,25 +1,31 @@
 # shellcheck shell=bash
-# envcfg module flux/ranks 3
+# envcfg module flux/ranks 4
 # One task of flux run for each rank.
 
 envcfg_launch() { # COMMAND...: one task per rank
   local envcfg_ranks
   local -a envcfg_task=()
-  envcfg_per_node || return $?
+  if [[ -z $ENVCFG_AS_SAID ]]; then envcfg_per_node || return $?; fi
   ENVCFG_ARGS+=("ENVCFG_MASTER_ADDR=$ENVCFG_MASTER_ADDR")
-  envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
+  if [[ -n $ENVCFG_AS_SAID ]]; then # templates of the line are its own
+    envcfg_keeps "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" || return 2
+  else
+    envcfg_keeps "${ENVCFG_ENTER[@]}" "$ENVCFG_RANK" "${ENVCFG_ARGS[@]}" "$@" || return 2
+  fi
   if envcfg_is_clean; then
     # The words up to the rank part's name, then what Flux told this task, then the rest.
     envcfg_task=(bash -c "$ENVCFG_TASK" envcfg-task $((${#ENVCFG_ENTER[@]} + 4)))
   fi
   # exit-timeout: else Flux ends the ranks that are busy 30 s after the first is done.
   # mpibind, LLNL's plugin, and gpu-affinity would each hide GPUs; LOCAL_RANK counts all.
-  ENVCFG_FLUX=(-N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
-    -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
+  if [[ -z $ENVCFG_AS_SAID ]]; then
+    ENVCFG_FLUX=(--exclusive -N "$ENVCFG_NODES" -n $((envcfg_ranks * ENVCFG_NODES)) -o exit-on-error -o exit-timeout=none
+      -o mpibind=off -o gpu-affinity=off -o cpu-affinity=per-task "${ENVCFG_FLUX[@]}")
+  fi
   if ((${#ENVCFG_CHOSEN[@]} > 0)); then
     ENVCFG_FLUX+=("--requires=host:$(IFS=, && printf '%s' "${ENVCFG_HOSTS[*]}")")
   fi
-  envcfg_spawn exec flux run --exclusive "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
+  envcfg_spawn exec flux run "${ENVCFG_FLUX[@]}" "${envcfg_task[@]}" \
     "${ENVCFG_ENTER[@]}" "$ENVCFG_SHELL" -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}"
 }

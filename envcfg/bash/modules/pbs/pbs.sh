@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module pbs 2
+# envcfg module pbs 3
 # PBS: what the job has, whose mpiexec starts its tasks, and who a task is.
 
 envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec starts tasks there
@@ -156,6 +156,10 @@ case $ENVCFG_DIALECT in
     export RANK="$OMPI_COMM_WORLD_RANK" LOCAL_RANK="$OMPI_COMM_WORLD_LOCAL_RANK"
     ;;
 esac
+if [ -z "$ENVCFG_TASKS" ]; then # as a line says that mpiexec alone reads
+  ENVCFG_TASKS=${MPI_LOCALNRANKS:-${OMPI_COMM_WORLD_LOCAL_SIZE:-1}}
+  ENVCFG_STEP_NODES=$((${PMI_SIZE:-${OMPI_COMM_WORLD_SIZE:-1}} / ENVCFG_TASKS))
+fi
 export LOCAL_WORLD_SIZE="$ENVCFG_TASKS" WORLD_SIZE="$((ENVCFG_TASKS * ENVCFG_STEP_NODES))"
 export NODE_RANK="$((RANK / LOCAL_WORLD_SIZE))"
 envcfg_nodes=$ENVCFG_STEP_NODES

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/ce 2
+# envcfg module runtimes/ce 4
 # CSCS' Container Engine: a file defines the environment of each step.
 
 envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
@@ -13,6 +13,10 @@ envcfg_enter() { # write the file that defines the environment; set ENVCFG_ENTER
   local envcfg_image=$ENVCFG_IMAGE
   envcfg_find_option --environment 'the Container Engine'
   envcfg_find_image
+  if [[ -n $ENVCFG_AS_SAID ]]; then
+    envcfg_enter_as_said
+    return
+  fi
   builtin trap envcfg_unplace EXIT           # also where a signal ends this before there are ranks to pass it to
   if ! envcfg_place "${SCRATCH:-$PWD}"; then # seen by all nodes
     envcfg_fault "cannot make a folder in ${SCRATCH:-$PWD} for the environment of the container" \
@@ -26,8 +30,21 @@ envcfg_enter() { # write the file that defines the environment; set ENVCFG_ENTER
   envcfg_define "$envcfg_image"
 }
 
+envcfg_enter_as_said() { # the environment of the line, unchanged: what else it needs stands in its file
+  local envcfg_word
+  ENVCFG_ENTER=() ENVCFG_MOUNTS=''
+  envcfg_mounts
+  if [[ -n $ENVCFG_MOUNTS || " ${ENVCFG_ENTER[*]-}" == *' --annotation='* ]]; then
+    envcfg_note "mounts and annotations of the profile are left to the environment $ENVCFG_IMAGE"
+  fi
+  for envcfg_word in "${!ENVCFG_ENTER[@]}"; do
+    if [[ ${ENVCFG_ENTER[envcfg_word]} == --annotation=* ]]; then unset -v "ENVCFG_ENTER[$envcfg_word]"; fi
+  done
+  ENVCFG_ENTER=(--environment "$envcfg_image" "${ENVCFG_ENTER[@]}")
+}
+
 envcfg_define() { # IMAGE: write the file, with the annotations that are among the words
-  local envcfg_key=image envcfg_lines envcfg_text envcfg_word
+  local envcfg_entrypoint=false envcfg_key=image envcfg_lines envcfg_text envcfg_word
   local -a envcfg_words=()
   local -A envcfg_annotations=() # of several by one name, the last counts
   for envcfg_word in "${ENVCFG_ENTER[@]}"; do
@@ -35,6 +52,8 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
       envcfg_word=${envcfg_word#*=}
       envcfg_toml "${envcfg_word#*=}"
       envcfg_annotations[${envcfg_word%%=*}]=$envcfg_text
+    elif [[ $envcfg_word == --entrypoint ]]; then
+      envcfg_entrypoint=true # of an image that sets its variables there
     else
       envcfg_words+=("$envcfg_word")
     fi
@@ -44,7 +63,7 @@ envcfg_define() { # IMAGE: write the file, with the annotations that are among t
   envcfg_toml "$1"
   envcfg_lines="$envcfg_key = $envcfg_text"$'\n'
   envcfg_toml "$PWD"
-  envcfg_lines+="workdir = $envcfg_text"$'\n'"entrypoint = false"$'\n'
+  envcfg_lines+="workdir = $envcfg_text"$'\n'"entrypoint = $envcfg_entrypoint"$'\n'
   envcfg_lines+="mounts = ["$'\n'"$ENVCFG_MOUNTS]"$'\n\n'"[annotations]"$'\n'
   for envcfg_word in "${!envcfg_annotations[@]}"; do
     envcfg_lines+="$envcfg_word = ${envcfg_annotations[$envcfg_word]}"$'\n'

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/charliecloud 2
+# envcfg module runtimes/charliecloud 3
 # Charliecloud.
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
@@ -18,7 +18,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
     envcfg_fault "$envcfg_name cannot bind the folder of the job, $PWD: a colon splits it" \
       'start the job in another folder'
   fi
-  if ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
+  if [[ -z $ENVCFG_AS_SAID ]] && ((ENVCFG_FAULTS == 0)) && [[ ! -d $envcfg_image ]]; then
     # It mounts the file there; ranks of one node that make the folder at once fail.
     # shellcheck disable=SC2016 # to be expanded on the node
     envcfg_host bash -c 'for folder in "$1" "$1/mnt"; do
@@ -31,7 +31,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   ENVCFG_ENTER=("$envcfg_name")
   envcfg_mounts
   # Words with a relative path mean in the container what they mean here.
-  if [[ $PWD != / ]]; then ENVCFG_ENTER+=(--bind "$PWD:$PWD" --cd "$PWD"); fi
+  if [[ -z $ENVCFG_AS_SAID && $PWD != / ]]; then ENVCFG_ENTER+=(--bind "$PWD:$PWD" --cd "$PWD"); fi
   ENVCFG_ENTER+=("$envcfg_image" --)
 }
 

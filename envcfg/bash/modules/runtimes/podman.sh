@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# envcfg module runtimes/podman 2
+# envcfg module runtimes/podman 3
 # Podman, podman-hpc and Docker.
 
-ENVCFG_WORDS+=' envcfg_texts' ENVCFG_AFTER+=' envcfg_leave'
+ENVCFG_WORDS+=' envcfg_texts'
+if [[ -z $ENVCFG_AS_SAID ]]; then ENVCFG_AFTER+=' envcfg_leave'; fi
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
   envcfg_find_source "$@"
@@ -12,6 +13,10 @@ envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says
 envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   local envcfg_name='' envcfg_image=$ENVCFG_IMAGE envcfg_here=${PWD//\"/\"\"}
   envcfg_find
+  if [[ -n $ENVCFG_AS_SAID ]]; then
+    envcfg_enter_as_said
+    return
+  fi
   envcfg_find_image
   if [[ -n $ENVCFG_IS_FILE && -e $envcfg_image && ! -d $envcfg_image ]]; then
     envcfg_fault "image $envcfg_image is no folder" 'unpack it, or name what podman images lists'
@@ -38,6 +43,12 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   if [[ -n $ENVCFG_IS_FILE ]]; then ENVCFG_ENTER+=(--rootfs); fi
   # podman-hpc takes its own options out of all that stands before the first two dashes.
   ENVCFG_ENTER+=(-- "$envcfg_image")
+}
+
+envcfg_enter_as_said() { # the same, by the options of the line
+  ENVCFG_ENTER=("$envcfg_name" run)
+  envcfg_mounts
+  ENVCFG_ENTER+=("$envcfg_image")
 }
 
 envcfg_is_clean() { # no variable of the task reaches the program by itself

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/shifter 2
+# envcfg module runtimes/shifter 3
 # Shifter.
 
 envcfg_bind() { # SOURCE SPEC: mount it, as SPEC says; the image must have the target
@@ -13,6 +13,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   # The site mounts its file systems by itself. Words with a relative path mean in the
   # container what they mean here, not what they mean in a folder that the image names.
   ENVCFG_ENTER=("$envcfg_name" --workdir "$PWD")
+  if [[ -n $ENVCFG_AS_SAID ]]; then unset -v 'ENVCFG_ENTER[2]' 'ENVCFG_ENTER[1]'; fi
   envcfg_mounts
   ENVCFG_ENTER+=(--image "$envcfg_image")
 }

@@ -19,6 +19,8 @@ class Envcfg(PythonPackage):
     depends_on("py-hatchling@1.24:", type="build")
     depends_on("py-pyyaml@6.0:", type=("build", "run"))
     depends_on("py-rich@13.0:", type=("build", "run"))
+    depends_on("py-jinja2@3.1:", type=("build", "run"))
+    depends_on("py-markupsafe@2.1:", type=("build", "run"))
     depends_on("py-pyelftools@0.32:", type=("build", "run"))
     depends_on("py-spython@0.3.14:0.3", type=("build", "run"))
     depends_on("py-backports-zstd@1.0:", type=("build", "run"), when="^python@:3.13")

@@ -1,0 +1,212 @@
+"""Limits and prices of a profile as they are today; they change more often than the rest.
+
+Where envcfg runs on the system itself, its scheduler is asked, which takes a second at most
+and is kept for a day; what it says wins. A limit at which nobody has looked for half a year
+refuses nothing. In a job nothing is asked, and ``wrap`` takes no limits at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import date, datetime, timezone
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
+
+from envcfg.cache import keep, kept_folder, recall
+from envcfg.core.site import ask, job_kind, scheduler_here
+from envcfg.findings import NOWHERE
+from envcfg.profile.facts import Reason
+from envcfg.profile.model import Profile
+from envcfg.profile.scheduler import Billing, Partition, Qos
+from envcfg.profile.site.model import SeenPartition
+from envcfg.profile.site.queues import READERS, read_qos
+from envcfg.request.amounts import seconds
+from envcfg.schedulers.model import Scheduler
+
+_OLD = 183  # days
+_DAY = 86_400  # seconds
+_WAIT = 1.0  # seconds that all questions take together
+_Dated = TypeVar("_Dated", Partition, Qos, Billing)
+_Queue = TypeVar("_Queue", Partition, Qos)
+
+
+class Answer(NamedTuple):
+    """What the scheduler of a cluster said; *at*: when, in seconds since 1970."""
+
+    cluster: str
+    at: float
+    partitions: Mapping[str, SeenPartition]
+    qos: Mapping[str, SeenPartition]
+
+
+def now() -> float:
+    """Return the time in seconds since 1970, which SOURCE_DATE_EPOCH can say."""
+    import time
+
+    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return float(stated) if stated.isdecimal() else time.time()
+
+
+def day_of(at: float) -> date:
+    """Return the day of a time in seconds since 1970."""
+    return datetime.fromtimestamp(at, timezone.utc).date()
+
+
+def as_of_today(profile: Profile) -> Profile:
+    """Return *profile* with what its scheduler says here, and with old limits marked."""
+    today = day_of(now())
+    partitions = {n: _aged(each, today) for n, each in profile.partitions.items()}
+    qos = {name: _aged(each, today) for name, each in profile.qos.items()}
+    lists: dict[str, list[Partition | Qos | None]]
+    lists = {"partitions": [*partitions.values()], "qos": [*qos.values()]}
+    closed = tuple(
+        name
+        for name in profile.closed or ()
+        if not any(each and each.is_old for each in lists[name])
+    )
+    profile = profile._replace(
+        partitions=partitions,
+        qos=qos,
+        closed=closed or None,
+        billing=_aged(profile.billing, today),
+    )
+    scheduler = None if job_kind() else scheduler_here()
+    if scheduler is None or not (profile.detect and profile.detect.clusters):
+        return profile
+    answer = _answer(scheduler)
+    known_as = profile.detect.clusters
+    if answer is None or not any(
+        fnmatchcase(answer.cluster, each) for each in known_as
+    ):
+        return profile
+    return _laid_over(profile, answer, scheduler)
+
+
+def _aged(entry: _Dated | None, today: date) -> _Dated | None:
+    if entry is None or (today - date.fromisoformat(entry.reason.date)).days <= _OLD:
+        return entry
+    return entry._replace(is_old=True)
+
+
+def _laid_over(profile: Profile, answer: Answer, scheduler: Scheduler) -> Profile:
+    day = day_of(answer.at).isoformat()
+
+    def asked(command: tuple[str, ...], known: Reason) -> Reason:
+        words = " ".join(each for each in command if not each.startswith("-"))
+        source = f"{words} on {answer.cluster}"
+        return known._replace(source=source, date=day)
+
+    partitions = {}
+    for name, each in profile.partitions.items():
+        seen = answer.partitions.get(name)
+        if each and seen:
+            whole = each._replace(exclusive=seen.is_exclusive or each.exclusive)
+            reason = asked(scheduler.queues, each.reason)
+            partitions[name] = _limited(whole, seen, reason)
+        elif each and not answer.partitions:
+            partitions[name] = each
+    qos = {
+        name: _limited(each, seen, asked(scheduler.qos, each.reason))
+        if each and (seen := answer.qos.get(name))
+        else each
+        for name, each in profile.qos.items()
+    }
+    others = {
+        name: Partition(
+            name,
+            asked(scheduler.queues, Reason("", "", "", NOWHERE)),
+            nodes=each.nodes,
+            time=each.time,
+            gpus=each.gpus,
+        )
+        for name, each in answer.partitions.items()
+        if name not in partitions
+    }
+    closed = {*(profile.closed or ()), *(["partitions"] if others else ())}
+    return profile._replace(
+        partitions=partitions, qos=qos, seen=others, closed=tuple(sorted(closed))
+    )
+
+
+def _limited(known: _Queue, seen: SeenPartition, reason: Reason) -> _Queue:
+    """Return a queue with the limits that the scheduler says.
+
+    What it does not speak of stays as the profile has it, if that is not old.
+    """
+    if known.is_old:
+        known = known._replace(sizes=(), gpus=None, min_nodes=None, min_gpus=None)
+    most = seen.time
+    sizes = tuple(
+        each._replace(time=min(each.time, most, key=seconds)) if most else each
+        for each in known.sizes
+    )
+    kept = sizes or known.min_nodes or known.min_gpus or (known.gpus and not seen.gpus)
+    source = f"{reason.source}; else {known.reason.source}" if kept else reason.source
+    return known._replace(
+        nodes=seen.nodes,
+        time=most,
+        gpus=seen.gpus or known.gpus,
+        sizes=sizes,
+        reason=reason._replace(source=source),
+        is_old=False,
+    )
+
+
+def _answer(scheduler: Scheduler) -> Answer | None:
+    """Return what the scheduler here says, of today or kept; None: it does not answer."""
+    folder, host = kept_folder(os.environ), os.uname().nodename
+    key = [scheduler.name, host]
+    said: dict[str, Any] | None = recall(folder, "queues", key) if folder else None
+    if said is None or not 0 <= now() - said["at"] < _DAY:
+        said = _ask(scheduler)
+        if said is None:
+            return None
+        if folder:
+            keep(folder, "queues", key, said)
+    partitions, qos = (
+        {row["name"]: SeenPartition(**row) for row in said[kind]}
+        for kind in ("partitions", "qos")
+    )
+    return Answer(said["cluster"], said["at"], partitions, qos)
+
+
+def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
+    """Ask all at once; None where the cluster does not say its name or no queue."""
+    import re
+    from concurrent.futures import ThreadPoolExecutor
+
+    commands = (scheduler.cluster_command, scheduler.queues, scheduler.qos)
+    with ThreadPoolExecutor(len(commands)) as pool:
+        told = pool.map(partial(ask, seconds=_WAIT), filter(None, commands))
+        cluster, queues, *more = told
+    named = re.search(scheduler.cluster_pattern, cluster, re.MULTILINE)
+    seen = list(READERS[scheduler.name](queues))
+    if not named or not seen:
+        return None
+    qos = {each.name: each for text in more for each in read_qos(text)}
+    seen = [_tightest(each, qos.get(each.qos)) for each in seen]
+    return {
+        "cluster": named[1],
+        "at": now(),
+        "partitions": [_row(each) for each in seen],
+        "qos": [_row(each) for each in qos.values()],
+    }
+
+
+def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartition:
+    """Return a partition with the limits of its own QOS: both hold for each job."""
+    if qos is None:
+        return partition
+    times = [each for each in (partition.time, qos.time) if each]
+    nodes = [each for each in (partition.nodes, qos.nodes) if each]
+    return partition._replace(
+        time=min(times, key=seconds, default=None),
+        nodes=min(nodes, default=None),
+        gpus=qos.gpus,
+    )
+
+
+def _row(seen: SeenPartition) -> dict[str, Any]:
+    return seen._replace(weights={}, shapes=())._asdict()

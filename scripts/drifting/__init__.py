@@ -1,0 +1,1 @@
+"""What ``scripts/drift`` does: sources as coordinates, held against newer checkouts."""

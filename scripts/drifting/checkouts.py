@@ -1,0 +1,117 @@
+"""Repositories as they lie on this machine, and what has changed in them since a commit."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from scripts.drifting.sources import Entry, Spot
+
+_HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
+
+
+class Verdict(NamedTuple):
+    """What became of a source: ``same``, ``changed``, ``gone`` or ``unreadable``."""
+
+    word: str
+    why: str = ""
+    diff: str = ""
+
+
+def find_checkouts(folders: Sequence[Path]) -> dict[str, Path]:
+    """Return the git folders below *folders* by repository, ``owner/name`` in lower case.
+
+    The name is that of the remote ``origin``, or of the folder: ``owner+name``.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in (folder, *sorted(folder.glob("*")), *sorted(folder.glob("*/*"))):
+            if not ((path / "HEAD").is_file() or (path / ".git").exists()):
+                continue
+            url = _git(path, "config", "--get", "remote.origin.url") or str(path)
+            named = re.findall(
+                r"([\w.-]+)[/+:]([\w.-]+?)(?:\.git)?(?=/repo$|/?$)", url.strip()
+            )
+            if named:
+                found.setdefault("/".join(named[-1]).lower(), path)
+    return found
+
+
+@cache
+def _git(path: Path, *words: str) -> str | None:
+    """Return what git says of a repository; None where it refuses. Nothing there is run."""
+    safe = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    done = subprocess.run(
+        ["git", *safe, "-C", str(path), *words],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    return None if done.returncode else done.stdout
+
+
+def newest(path: Path, head: str = "HEAD") -> str:
+    """Return the day of the newest commit of a checkout."""
+    return (_git(path, "show", "-s", "--format=%cs", head) or "").strip()
+
+
+def _newest_with(path: Path, commit: str) -> str:
+    """Return the main branch, or if *commit* is not in it the newest one that has it."""
+    if _git(path, "merge-base", "--is-ancestor", commit, "HEAD") is not None:
+        return "HEAD"
+    form = ("--sort=-committerdate", "--format=%(refname)", f"--contains={commit}")
+    return next(
+        iter((_git(path, "for-each-ref", *form, "refs/heads") or "").split()), "HEAD"
+    )
+
+
+def compare(entry: Entry, spot: Spot, path: Path | None) -> Verdict:
+    """Return what became of *spot* since its commit, as far as *entry* is concerned."""
+    if path is None:
+        return Verdict("unreadable", "no checkout of it was given")
+    if _git(path, "cat-file", "-e", f"{spot.commit}^{{commit}}") is None:
+        return Verdict("unreadable", "the checkout does not have this commit")
+    old = _git(path, "rev-parse", "--verify", "-q", f"{spot.commit}:{spot.path}")
+    head = _newest_with(path, spot.commit)
+    new = _git(path, "rev-parse", "--verify", "-q", f"{head}:{spot.path}")
+    if old is None:
+        return Verdict("unreadable", "the commit does not have this file")
+    if new is None:
+        return Verdict("gone", f"not in the commit of {newest(path, head)}")
+    if old == new:
+        return Verdict("same")
+    diff = _git(
+        path, "diff", "-U0", "--no-ext-diff", spot.commit, head, "--", spot.path
+    )
+    lines = "".join(_concerning(entry, spot, each) for each in _hunks(diff or ""))
+    return (
+        Verdict("changed", diff=lines)
+        if lines
+        else Verdict("same", "changed elsewhere")
+    )
+
+
+def _hunks(diff: str) -> Iterator[str]:
+    starts = [found.start() for found in _HUNK.finditer(diff)]
+    for start, end in zip(starts, [*starts[1:], len(diff)], strict=True):
+        yield diff[start:end]
+
+
+def _concerning(entry: Entry, spot: Spot, hunk: str) -> str:
+    """Return the lines of a hunk that an entry rests on."""
+    if spot.lines:
+        found = _HUNK.match(hunk)
+        first = int(found[1]) if found else 0
+        last = first + max(int(found[2] or 1) - 1, 0) if found else 0
+        return hunk if first <= spot.lines[1] and spot.lines[0] <= last else ""
+    words = "|".join(sorted(map(re.escape, entry.words)))
+    if not words:
+        return ""
+    named = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
+    _, *lines = hunk.splitlines()
+    return "".join(f"{line}\n" for line in lines if named.search(line))
