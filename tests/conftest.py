@@ -74,6 +74,12 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _one_day() -> None:
+    """Limits are as old as on the day of these tests, whenever they run: 2026-11-23."""
+    os.environ["SOURCE_DATE_EPOCH"] = "1795392000"
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _no_scheduler(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Nothing that submits jobs is on PATH: where Slurm is installed, that is no cluster."""
     path = []

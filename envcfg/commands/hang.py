@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
     add_target(parser)
-    parser.add_argument(
-        "--json", action="store_true", help="all that was seen, as JSON"
-    )
+    add_option(parser, Option("--json", "all that was seen, as JSON", kind="switch"))
     add_option(parser, format_option("print the findings alone"))
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 

@@ -8,6 +8,7 @@ import sys
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_option
+from envcfg.core.option import Option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 
@@ -17,35 +18,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "image", metavar="IMAGE", nargs="?", help="file, folder or name"
     )
-    parser.add_argument("--json", action="store_true", help="all of it, for programs")
-    parser.add_argument(
-        "--facts", action="store_true", help="only the options --fact for wrap and job"
-    )
+    facts = "only the options --fact for wrap and job"
+    add_option(parser, Option("--json", "all of it, for programs", kind="switch"))
+    add_option(parser, Option("--facts", facts, kind="switch"))
     add_option(parser, format_option("print what is wrong alone"))
     add_option(parser, STRICT)
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)",
-    )
-    parser.add_argument(
-        "--host-file",
-        metavar="FILE",
-        help="take the libraries of the host from here (default: those of this machine)",
-    )
-    parser.add_argument(
-        "--host",
-        action="store_true",
-        help="describe this machine, not an image, as JSON",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="with --host: write to FILE; -: stdout"
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="with -o: replace a file that envcfg did not write",
-    )
+    binds = "lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)"
+    hosts = "take the libraries of the host from here (default: those of this machine)"
+    add_option(parser, Option("--profile", binds, "NAME|FILE"))
+    add_option(parser, Option("--host-file", hosts, "FILE"))
+    host = "describe this machine, not an image, as JSON"
+    output = "with --host: write to FILE; -: stdout"
+    force = "with -o: replace a file that envcfg did not write"
+    add_option(parser, Option("--host", host, kind="switch"))
+    add_option(parser, Option("--output", output, "FILE", short="-o"))
+    add_option(parser, Option("--force", force, kind="switch"))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from envcfg.commands.formats import STRICT, check_format, format_option, put_res
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.options import add_option
 from envcfg.commands.printing import say
-from envcfg.core.option import within
+from envcfg.core.option import Option, within
 from envcfg.errors import JobError, UsageError
 from envcfg.interrupts import raise_signals
 
@@ -35,14 +35,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=2.0,
         help="between two looks (default: 2)",
     )
-    parser.add_argument(
-        "--once", action="store_true", help="look twice, for the rates, and end"
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="a line of JSON for each look; with --once one document",
-    )
+    json = "a line of JSON for each look; with --once one document"
+    once = "look twice, for the rates, and end"
+    add_option(parser, Option("--once", once, kind="switch"))
+    add_option(parser, Option("--json", json, kind="switch"))
     add_option(parser, format_option("look as --once, and print what stands out alone"))
     add_option(parser, STRICT)
     parser.add_argument(
@@ -52,11 +48,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=5.0,
         help="mark GPUs that are used less (default: 5)",
     )
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="which GPUs and interfaces a node has (default: of the system detected here)",
-    )
+    has = "which GPUs and interfaces a node has (default: of the system detected here)"
+    add_option(parser, Option("--profile", has, "NAME|FILE"))
 
 
 def run(options: argparse.Namespace) -> int:

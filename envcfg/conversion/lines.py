@@ -95,10 +95,10 @@ class _Reader:
             if sign and f"\n{sign}" not in self.source.chars:
                 why = f"{each.name} starts the ranks, and the script has no line {sign}"
                 self._fail(root, why)
-        if not written.is_run:
-            for word in written.before:
-                if word not in PASSED:
-                    self._fail(root, f"{word} stands before the launch line")
+        for word in written.before:
+            # A signal to that program would come to more shells than before.
+            if word == "exec" if written.is_run else word not in PASSED:
+                self._fail(root, f"{word} stands before the launch line")
         for name in sorted({each.name for each in chain} & self.text.functions):
             self._fail(root, f"{name} is a function or an alias of the script")
         told = {name for each in chain for name in each.options}

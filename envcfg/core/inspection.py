@@ -100,6 +100,7 @@ def judge_image(
     """
     environ = dict(found.metadata.environment)
     findings: list[Finding] = []
+    is_laid = False
     if profile is None:
         from envcfg.profile.stacks import Job, known_faults
 
@@ -116,6 +117,11 @@ def judge_image(
         absent = [each.source for each in layers if machine.look(each.source) is None]
         if absent and host is None:
             findings.append(finding_in("image", "chain-bind-absent", ", ".join(absent)))
+        is_laid = not findings
+        name = facts.known["container"]
+        if name.reason.why.startswith("the image was made from"):
+            said = {"profile": profile, "name": name.value}
+            findings.append(finding_in("image", "image-known", found.image, **said))
         tree = Overlay(tree, machine, layers)
         environ |= _settings(chosen, facts, _FINDING)
         faults = stack_notes(chosen, facts.known, _settings(chosen, facts, chosen.env))
@@ -133,7 +139,6 @@ def judge_image(
         before = [f"{site}/torch/lib/{name}" for name in sorted(names)]
     chain = follow(index, starts, before)
     machine_of_host = host.architecture if host else ""
-    is_laid = profile is not None and not findings
     return chain, [
         *judge_chain(chain, found.facts, host=machine_of_host, is_laid=is_laid),
         *faults,

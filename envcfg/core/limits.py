@@ -8,11 +8,12 @@ refuses nothing. In a job nothing is asked, and ``wrap`` takes no limits at all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from fnmatch import fnmatchcase
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from envcfg.cache import keep, kept_folder, recall
 from envcfg.core.site import ask, job_kind, scheduler_here
@@ -30,15 +31,6 @@ _DAY = 86_400  # seconds
 _WAIT = 1.0  # seconds that all questions take together
 _Dated = TypeVar("_Dated", Partition, Qos, Billing)
 _Queue = TypeVar("_Queue", Partition, Qos)
-
-
-class Answer(NamedTuple):
-    """What the scheduler of a cluster said; *at*: when, in seconds since 1970."""
-
-    cluster: str
-    at: float
-    partitions: Mapping[str, SeenPartition]
-    qos: Mapping[str, SeenPartition]
 
 
 def now() -> float:
@@ -59,12 +51,12 @@ def as_of_today(profile: Profile) -> Profile:
     today = day_of(now())
     partitions = {n: _aged(each, today) for n, each in profile.partitions.items()}
     qos = {name: _aged(each, today) for name, each in profile.qos.items()}
-    lists: dict[str, list[Partition | Qos | None]]
-    lists = {"partitions": [*partitions.values()], "qos": [*qos.values()]}
+    known: dict[str, list[Partition | Qos | None]]
+    known = {"partitions": [*partitions.values()], "qos": [*qos.values()]}
     closed = tuple(
         name
         for name in profile.closed or ()
-        if not any(each and each.is_old for each in lists[name])
+        if not any(each and each.is_old for each in known[name])
     )
     profile = profile._replace(
         partitions=partitions,
@@ -73,15 +65,11 @@ def as_of_today(profile: Profile) -> Profile:
         billing=_aged(profile.billing, today),
     )
     scheduler = None if job_kind() else scheduler_here()
-    if scheduler is None or not (profile.detect and profile.detect.clusters):
-        return profile
-    answer = _answer(scheduler)
-    known_as = profile.detect.clusters
-    if answer is None or not any(
-        fnmatchcase(answer.cluster, each) for each in known_as
-    ):
-        return profile
-    return _laid_over(profile, answer, scheduler)
+    clusters = profile.detect.clusters if profile.detect else ()
+    said = _answer(scheduler) if scheduler and clusters else None
+    if said and any(fnmatchcase(said["cluster"], each) for each in clusters):
+        return _laid_over(profile, said)
+    return profile
 
 
 def _aged(entry: _Dated | None, today: date) -> _Dated | None:
@@ -90,47 +78,40 @@ def _aged(entry: _Dated | None, today: date) -> _Dated | None:
     return entry._replace(is_old=True)
 
 
-def _laid_over(profile: Profile, answer: Answer, scheduler: Scheduler) -> Profile:
-    day = day_of(answer.at).isoformat()
-
-    def asked(command: tuple[str, ...], known: Reason) -> Reason:
-        words = " ".join(each for each in command if not each.startswith("-"))
-        source = f"{words} on {answer.cluster}"
-        return known._replace(source=source, date=day)
-
-    partitions = {}
-    for name, each in profile.partitions.items():
-        seen = answer.partitions.get(name)
-        if each and seen:
-            whole = each._replace(exclusive=seen.is_exclusive or each.exclusive)
-            reason = asked(scheduler.queues, each.reason)
-            partitions[name] = _limited(whole, seen, reason)
-        elif each and not answer.partitions:
-            partitions[name] = each
+def _laid_over(profile: Profile, said: Mapping[str, Any]) -> Profile:
+    seen = {
+        kind: {row["name"]: SeenPartition(**row) for row in said[kind]}
+        for kind in ("partitions", "qos")
+    }
+    day, cluster = day_of(said["at"]).isoformat(), said["cluster"]
+    by, by_qos = (
+        Reason("", f"{each} on {cluster}", day, NOWHERE) for each in said["by"]
+    )
+    partitions = {
+        name: _limited(
+            each._replace(exclusive=found.is_exclusive or each.exclusive), found, by
+        )
+        for name, each in profile.partitions.items()
+        if each and (found := seen["partitions"].get(name))
+    }
+    others = {
+        name: _limited(Partition(name, by), found, by)
+        for name, found in seen["partitions"].items()
+        if name not in partitions
+    }
     qos = {
-        name: _limited(each, seen, asked(scheduler.qos, each.reason))
-        if each and (seen := answer.qos.get(name))
+        name: _limited(each, found, by_qos)
+        if each and (found := seen["qos"].get(name))
         else each
         for name, each in profile.qos.items()
     }
-    others = {
-        name: Partition(
-            name,
-            asked(scheduler.queues, Reason("", "", "", NOWHERE)),
-            nodes=each.nodes,
-            time=each.time,
-            gpus=each.gpus,
-        )
-        for name, each in answer.partitions.items()
-        if name not in partitions
-    }
-    closed = {*(profile.closed or ()), *(["partitions"] if others else ())}
+    closed = {*(profile.closed or ()), "partitions"}  # all that there are
     return profile._replace(
         partitions=partitions, qos=qos, seen=others, closed=tuple(sorted(closed))
     )
 
 
-def _limited(known: _Queue, seen: SeenPartition, reason: Reason) -> _Queue:
+def _limited(known: _Queue, seen: SeenPartition, by: Reason) -> _Queue:
     """Return a queue with the limits that the scheduler says.
 
     What it does not speak of stays as the profile has it, if that is not old.
@@ -143,38 +124,30 @@ def _limited(known: _Queue, seen: SeenPartition, reason: Reason) -> _Queue:
         for each in known.sizes
     )
     kept = sizes or known.min_nodes or known.min_gpus or (known.gpus and not seen.gpus)
-    source = f"{reason.source}; else {known.reason.source}" if kept else reason.source
+    source = f"{by.source}; else {known.reason.source}" if kept else by.source
     return known._replace(
         nodes=seen.nodes,
         time=most,
         gpus=seen.gpus or known.gpus,
         sizes=sizes,
-        reason=reason._replace(source=source),
+        reason=known.reason._replace(source=source, date=by.date),
         is_old=False,
     )
 
 
-def _answer(scheduler: Scheduler) -> Answer | None:
+def _answer(scheduler: Scheduler) -> dict[str, Any] | None:
     """Return what the scheduler here says, of today or kept; None: it does not answer."""
-    folder, host = kept_folder(os.environ), os.uname().nodename
-    key = [scheduler.name, host]
+    folder, key = kept_folder(os.environ), [scheduler.name, os.uname().nodename]
     said: dict[str, Any] | None = recall(folder, "queues", key) if folder else None
     if said is None or not 0 <= now() - said["at"] < _DAY:
         said = _ask(scheduler)
-        if said is None:
-            return None
-        if folder:
+        if said and folder:
             keep(folder, "queues", key, said)
-    partitions, qos = (
-        {row["name"]: SeenPartition(**row) for row in said[kind]}
-        for kind in ("partitions", "qos")
-    )
-    return Answer(said["cluster"], said["at"], partitions, qos)
+    return said
 
 
 def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
     """Ask all at once; None where the cluster does not say its name or no queue."""
-    import re
     from concurrent.futures import ThreadPoolExecutor
 
     commands = (scheduler.cluster_command, scheduler.queues, scheduler.qos)
@@ -187,12 +160,17 @@ def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
         return None
     qos = {each.name: each for text in more for each in read_qos(text)}
     seen = [_tightest(each, qos.get(each.qos)) for each in seen]
+    found = {"partitions": seen, "qos": qos.values()}
     return {
         "cluster": named[1],
         "at": now(),
-        "partitions": [_row(each) for each in seen],
-        "qos": [_row(each) for each in qos.values()],
+        "by": [_words(scheduler.queues), _words(scheduler.qos)],
+        **{kind: [each._asdict() for each in rows] for kind, rows in found.items()},
     }
+
+
+def _words(command: tuple[str, ...]) -> str:
+    return " ".join(word for word in command if not re.search("^-|=", word))
 
 
 def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartition:
@@ -206,7 +184,3 @@ def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartit
         nodes=min(nodes, default=None),
         gpus=qos.gpus,
     )
-
-
-def _row(seen: SeenPartition) -> dict[str, Any]:
-    return seen._replace(weights={}, shapes=())._asdict()

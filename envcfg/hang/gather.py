@@ -16,6 +16,7 @@ from envcfg.hang.records import (
     RankView,
     program_names,
 )
+from envcfg.log.numbers import grouped
 from envcfg.trace.fields import LARGEST, TraceError
 from envcfg.trace.flight import DEFAULT, FlightDump, FlightEntry, read_flight
 from envcfg.trace.lag import follows, lag, out_of_step
@@ -74,7 +75,12 @@ def ask_libraries(
     behind, read = ask_ras(nodes, problems, before)
     ranks = [each for node in nodes for each in node.ranks]
     names = program_names(ranks)
-    shared = _shared(ranks, names, problems)
+    # A file that several programs write to tells of none of them.
+    writers = grouped(ranks, lambda each: each.dump_path)
+    programs = {k: {names[r.host, r.pid] for r in some} for k, some in writers.items()}
+    shared = [path for path, some in programs.items() if path and len(some) > 1]
+    if shared:
+        problems[FLIGHT] = f"several programs write their dumps to {min(shared)}"
     dumps: list[FlightDump] = []
     for program in sorted(set(names.values())):
         own = [r for r in ranks if names[r.host, r.pid] == program]
@@ -88,24 +94,8 @@ def ask_libraries(
         ras_read=read,
         flights=tuple(each.rank for each in dumps),
         problems=problems,
-        called=max(0.0, now - max(calls) / 1e9) if calls else None,
+        called=_seconds_since(max(calls, default=None), now),
     )
-
-
-def _shared(
-    ranks: Sequence[RankView],
-    names: Mapping[tuple[str, int], str],
-    problems: dict[str, str],
-) -> set[str]:
-    """Return the files that ranks of several programs write their dumps to."""
-    writers: dict[str, set[str]] = {}
-    for each in ranks:
-        if each.dump_path:
-            writers.setdefault(each.dump_path, set()).add(names[each.host, each.pid])
-    shared = {path for path, programs in writers.items() if len(programs) > 1}
-    if shared:
-        problems[FLIGHT] = f"several programs write their dumps to {min(shared)}"
-    return shared
 
 
 def _read_dumps(
@@ -138,20 +128,16 @@ def _read_dumps(
 
 def _lagging(
     dumps: Sequence[FlightDump], everyone: set[int], now: float
-) -> list[Behind]:
-    """Return the ranks that others wait for, or that have called something else.
+) -> Iterator[Behind]:
+    """Yield the ranks that others wait for, or that have called something else.
 
     *everyone* are the ranks of the job; *now* is the time, seconds since 1970.
     """
-    found = []
     lags = lag(dumps)
     for group in lags:
         absent: Mapping[int, int] = group.absent
-        if not absent or not group.waiting:
-            continue
-        since = None if group.since is None else max(0.0, now - group.since / 1e9)
-        found.append(
-            Behind(
+        if absent and group.waiting:
+            yield Behind(
                 by=FLIGHT,
                 ranks=tuple(sorted(absent)),
                 waiting=len(group.waiting),
@@ -159,27 +145,28 @@ def _lagging(
                 group=group.desc or group.group,
                 number=max(absent.values()),
                 most=group.seq,
-                since=since,
+                since=_seconds_since(group.since, now),
                 where=group.place,
                 elsewhere=next(iter(group.elsewhere.values()), ""),
                 follows=follows(group, lags),
             )
-        )
-    found += _without_dump(dumps, everyone, now)
+    yield from _without_dump(dumps, everyone, now)
     for other in out_of_step(dumps):
-        least = other.steps[-1]
-        found.append(
-            Behind(
-                by=FLIGHT,
-                ranks=least.ranks,
-                waiting=sum(len(step.ranks) for step in other.steps[:-1]),
-                operation=f"{least.called} where others call {other.steps[0].called}",
-                group=other.desc or other.group,
-                most=other.seq,
-                differs=other.differs,
-            )
+        *others, least = other.steps
+        yield Behind(
+            by=FLIGHT,
+            ranks=least.ranks,
+            waiting=sum(len(step.ranks) for step in others),
+            operation=f"{least.called} where others call {other.steps[0].called}",
+            group=other.desc or other.group,
+            most=other.seq,
+            differs=other.differs,
         )
-    return found
+
+
+def _seconds_since(moment: float | None, now: float) -> float | None:
+    """Return the seconds until *now* of a moment in ns; None stays None."""
+    return None if moment is None else max(0.0, now - moment / 1e9)
 
 
 def _without_dump(
@@ -213,7 +200,7 @@ def _without_dump(
             operation=first.said,
             group=desc or name,
             most=first.seq,
-            since=max(0.0, now - min(times) / 1e9) if times else None,
+            since=_seconds_since(min(times, default=None), now),
             where=first.place,
         )
 

@@ -58,7 +58,10 @@ def judge(seen: Evidence) -> Judgement:
     notes = list(_missing(seen))
     moves = [] if certain else list(_moves(seen))
     if moves and _stands(seen, parts, found):
-        found += _still(seen)
+        is_all = len(seen.still) == len(seen.ranks)
+        who = "no rank" if is_all else "no communicator, and none of these ranks,"
+        said = f"its log goes on, but {who} has moved for {span(seen.watched or 0.0)}"
+        found.append(finding("hang-stands-still", f"job {seen.job}", said))
     elif moves:
         # What is seen of one moment proves nothing of a job that goes on.
         seen_now = [each._replace(severity="note") for each in found]
@@ -106,13 +109,6 @@ def _stands(
         if any(ranks <= still for ranks in stands):
             return True
     return False
-
-
-def _still(seen: Evidence) -> Iterator[Finding]:
-    is_all = len(seen.still) == len(seen.ranks)
-    who = "no rank" if is_all else "no communicator, and none of these ranks,"
-    said = f"its log goes on, but {who} has moved for {span(seen.watched or 0.0)}"
-    yield finding("hang-stands-still", f"job {seen.job}", said)
 
 
 def _moves(seen: Evidence) -> Iterator[Finding]:

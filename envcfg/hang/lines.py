@@ -105,9 +105,8 @@ class HangReader:
                 frames = self._stacks.setdefault((host, view.pid), [])
                 if kind == "dump":
                     state, size, path = said.split(" ", 2)
-                    view = view._replace(
-                        dump=state, dump_size=_number(size), dump_path=path
-                    )
+                    view = view._replace(dump=state, dump_path=path)
+                    view = view._replace(dump_size=_number(size))
                 elif kind == "kernel" and len(view.kernel) < _MOST_KERNEL:
                     view = view._replace(kernel=(*view.kernel, said))
                 elif kind == "stack" and len(frames) < _MOST_FRAMES:
@@ -165,13 +164,11 @@ def _main_thread(said: Sequence[str]) -> tuple[tuple[str, ...], str]:
     threads: dict[str, list[str]] = {}
     at: list[str] | None = None
     for line in said:
-        if match := _THREAD.match(line):
-            at = threads.setdefault(match["name"], [])
-        elif line.startswith("Thread "):  # one without a name
-            at = threads.setdefault("", [])
+        match = _THREAD.match(line)
+        if match or line.startswith("Thread "):  # one may be without a name
+            at = threads.setdefault(match["name"] if match else "", [])
         elif line.startswith("    ") and at is not None:
             at.append(line.strip())
     frames = threads.get("MainThread") or next(iter(threads.values()), [])
-    if frames:
-        return tuple(frames), ""
-    return (), next((line for line in said if line.strip()), "")
+    problem = "" if frames else next((line for line in said if line.strip()), "")
+    return tuple(frames), problem

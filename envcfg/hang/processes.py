@@ -124,9 +124,8 @@ def _fewer(
     kind: str, ranks: Sequence[RankView], kinds: Sequence[str]
 ) -> list[RankView]:
     """Return the ranks of one kind, where all others wait and are no fewer."""
-    some = [rank for rank, each in zip(ranks, kinds, strict=True) if each == kind]
-    is_so = set(kinds) == {kind, "waits"} and 2 * len(some) <= len(ranks)
-    return some if is_so else []
+    is_so = {*kinds} == {kind, "waits"} and 2 * kinds.count(kind) <= len(ranks)
+    return [rank for rank in ranks if activity(rank).kind == kind] if is_so else []
 
 
 def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:
@@ -140,9 +139,8 @@ def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]
 def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Finding]:
     rest = [rank for rank in ranks if rank not in apart]
     usual, count = Counter(does(rank) for rank in rest).most_common(1)[0]
-    others = (
-        f"{count} of {count_of(len(rest), 'other')}" if len(rest) > 1 else "the other"
-    )
+    others = f"{count} of {count_of(len(rest), 'other')}"
+    others = others if len(rest) > 1 else "the other"
     for subject, some in _alike(apart, does):
         each = "each " if len(some) > 1 else ""
         said = f"{each}{does(some[0])}; {others}: {usual}"

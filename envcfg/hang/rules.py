@@ -25,15 +25,8 @@ def hang_rules() -> dict[str, Rule]:
 def finding(rule: str, subject: str, message: str) -> Finding:
     """Return what *rule* says of *subject*: *message*, without a full stop."""
     known = hang_rules()[rule]
-    return Finding(
-        rule,
-        known.severity or "note",
-        subject,
-        message,
-        known.fix,
-        source=known.source,
-        why=known.meaning,
-    )
+    severity, why = known.severity or "note", known.meaning
+    return Finding(rule, severity, subject, message, known.fix, known.source, why)
 
 
 def subjects(ranks: Sequence[RankView]) -> Iterator[tuple[str, Sequence[RankView]]]:

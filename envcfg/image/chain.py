@@ -83,23 +83,20 @@ def follow(
             host = index.tree.on_host(library.path) or ""
         links[library.path] = link._replace(library=library, host=host)
         loaded.update((link.asked, library.soname))
-        waiting.append(links[library.path])
+        waiting.append(library)
 
     for is_before, paths in ((True, [(each, "") for each in before]), (False, starts)):
-        waiting: list[Link] = []
+        waiting: list[Library] = []
         for path, why in paths:
             name = path.rpartition("/")[2]
             take(path, Link(Library(path), name, "", why, is_before=is_before))
-        while waiting:
-            link = waiting.pop(0)
-            by = link.library
+        for by in waiting:  # it grows meanwhile
             for soname in by.needed:
                 if soname in loaded:
                     continue
                 if found := index.find(soname, by):
-                    take(
-                        found.path, Link(by, soname, by.path, found.why, "", is_before)
-                    )
+                    link = Link(by, soname, by.path, found.why, is_before=is_before)
+                    take(found.path, link)
                 elif not is_before:
                     missing.setdefault(soname, Missing(soname, by.path))
     return Chain(tuple(links.values()), tuple(missing.values()))

@@ -94,10 +94,9 @@ def plugin_facts(
         if (library := index.library(path)) is None:
             continue
         taken = counted is not None and path == counted.path
+        why = "no NCCL of the image looks for it here"
         if counted and index.library(counted.path):
             why = counted.why if taken else f"{counted.path} comes before it"
-        else:
-            why = "no NCCL of the image looks for it here"
         interfaces = " ".join(
             each.replace("nccl", "", 1).replace("Plugin_", "_").lower()
             for each in sorted(library.symbols, key=_sorting)
@@ -150,8 +149,7 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     signs = load_signs().plugins.looked_for
     taken = {each.name: each for each in facts if each.taken}
     names = [name for name in ("rccl", "nccl") if name in taken]
-    if not names:
-        yield from ((each["stem"], "") for each in signs)
+    yield from () if names else ((each["stem"], "") for each in signs)
     for name in names:
         number = version_number(taken[name].value)
         for each in signs:

@@ -77,29 +77,19 @@ def _lz4(data: bytes, most: int) -> bytes:
         while len(out) <= most:
             token = data[at]
             at += 1
-            count, at = _count(data, at, token >> 4, 15)
+            count = token >> 4
+            count, at = _length(data, at, count, 255, is_long=count == 15)
             _copy_literals(out, data, at, count)
             at += count
             if at == len(data):
                 break
             distance = data[at] | data[at + 1] << 8
-            count, at = _count(data, at + 2, token & 15, 15)
+            count = token & 15
+            count, at = _length(data, at + 2, count, 255, is_long=count == 15)
             _copy_match(out, distance, count + 4, most)
     except IndexError:
         refuse("a block of lz4 ends early")
     return bytes(out)
-
-
-def _count(data: bytes, at: int, count: int, full: int) -> tuple[int, int]:
-    """Return a length of LZ4, which goes on while its bytes are 255, and what follows."""
-    if count < full:
-        return count, at
-    while True:
-        more = data[at]
-        at += 1
-        count += more
-        if more != 255:
-            return count, at
 
 
 def _lzo(data: bytes, most: int) -> bytes:
@@ -114,7 +104,7 @@ def _lzo(data: bytes, most: int) -> bytes:
             code = data[at]
             at += 1
             if code < 16 and state == 0:
-                count, at = _zeros(data, at, code, 15)
+                count, at = _length(data, at, code or 15, 0, is_long=not code)
                 _copy_literals(out, data, at, count + 3)
                 at, state = at + count + 3, 4
                 continue
@@ -124,7 +114,8 @@ def _lzo(data: bytes, most: int) -> bytes:
                 state, at = code & 3, at + 1
             elif code < 64:
                 full = 31 if code >= 32 else 7
-                count, at = _zeros(data, at, code & full, full)
+                count = code & full
+                count, at = _length(data, at, count or full, 0, is_long=not count)
                 pair = data[at] | data[at + 1] << 8
                 distance, count, at = (pair >> 2) + 1, count + 2, at + 2
                 if code < 32:
@@ -144,14 +135,14 @@ def _lzo(data: bytes, most: int) -> bytes:
     return bytes(out)
 
 
-def _zeros(data: bytes, at: int, count: int, full: int) -> tuple[int, int]:
-    """Return a length of LZO, where 0 says that zeros count 255 each, and what follows."""
-    if count:
+def _length(
+    data: bytes, at: int, count: int, on: int, *, is_long: bool
+) -> tuple[int, int]:
+    """Return a length, which goes on while bytes are *on*, 255 each, and what follows."""
+    if not is_long:
         return count, at
-    count = full
-    while data[at] == 0:
-        count += 255
-        at += 1
+    while data[at] == on:
+        count, at = count + 255, at + 1
     return count + data[at], at + 1
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
+from envcfg.image.fact_patterns import load_signs
 from envcfg.image.record import Library
 
 if TYPE_CHECKING:
@@ -28,13 +29,6 @@ _PAGE = 1 << 17  # the usual block of squashfs
 _MOST_PAGES = 128
 _LONGEST = 256  # bytes of one word that is looked for
 _BASE = 1  # flag of the version that only names the library itself (VER_FLG_BASE)
-_MACHINES = {
-    "EM_X86_64": "x86_64",
-    "EM_AARCH64": "aarch64",
-    "EM_PPC64": "ppc64le",
-    "EM_RISCV": "riscv64",
-    "EM_386": "i686",
-}
 # What damaged files make pyelftools raise, beside its own errors.
 _DAMAGE = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -66,7 +60,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
 
     elf = _open(file)
     with _mended():
-        machine = str(elf["e_machine"])
+        machine = str(elf["e_machine"]).removeprefix("EM_")
         soname, needed, runpath, is_rpath = "", [], "", False
         for segment in elf.iter_segments("PT_DYNAMIC"):
             tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
@@ -80,13 +74,14 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
                 elif kind == "RUNPATH" or (kind == "RPATH" and not runpath):
                     # where both stand, RPATH is not looked at
                     runpath, is_rpath = value, kind == "RPATH"
+        requires, provides = _versions(elf)
         return Library(
             path=path,
             soname=soname,
-            machine=_MACHINES.get(machine, machine.removeprefix("EM_").lower()),
+            machine=load_signs().machines.get(machine, machine.lower()),
             needed=tuple(needed),
-            requires=_requires(elf),
-            provides=tuple(_provides(elf)),
+            requires=requires,
+            provides=provides,
             runpath=tuple(filter(None, runpath.split(":"))),
             is_rpath=is_rpath,
             symbols=tuple(sorted(_symbols(elf, symbols))) if symbols else (),
@@ -139,27 +134,22 @@ def _open(file: BinaryIO) -> ELFFile:
         return ELFFile(cast("IO[bytes]", _Metered(file)))
 
 
-def _requires(elf: ELFFile) -> Mapping[str, tuple[str, ...]]:
-    from elftools.elf.gnuversions import GNUVerNeedSection
+def _versions(
+    elf: ELFFile,
+) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Return the versions that it requires, by library, and those that it provides."""
+    from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 
-    section = elf.get_section_by_name(".gnu.version_r")
-    if not isinstance(section, GNUVerNeedSection):
-        return {}
-    return {
+    needs = elf.get_section_by_name(".gnu.version_r")
+    has = elf.get_section_by_name(".gnu.version_d")
+    wanted = needs.iter_versions() if isinstance(needs, GNUVerNeedSection) else ()
+    there = has.iter_versions() if isinstance(has, GNUVerDefSection) else ()
+    requires = {
         str(library.name): tuple(str(each.name) for each in versions)
-        for library, versions in section.iter_versions()
+        for library, versions in wanted
     }
-
-
-def _provides(elf: ELFFile) -> Iterator[str]:
-    from elftools.elf.gnuversions import GNUVerDefSection
-
-    section = elf.get_section_by_name(".gnu.version_d")
-    if not isinstance(section, GNUVerDefSection):
-        return
-    for version, names in section.iter_versions():
-        if not version["vd_flags"] & _BASE:
-            yield from (str(each.name) for each in islice(names, 1))
+    names = (islice(names, 1) for each, names in there if not each["vd_flags"] & _BASE)
+    return requires, tuple(str(each.name) for some in names for each in some)
 
 
 def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:

@@ -51,22 +51,13 @@ class PluginSign(NamedTuple):
     symbols: str
 
 
-class BaseSign(NamedTuple):
-    """A path that images have which were made from one that is known by *name*."""
-
-    path: str
-    name: str
-    source: str
-    date: str
-
-
 class Signs(NamedTuple):
     """All of them; ``facts.yaml`` says what each is for."""
 
     texts: tuple[TextSign, ...]
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
-    bases: tuple[BaseSign, ...]
+    bases: tuple[Mapping[str, str], ...]
     packages: Mapping[str, tuple[str, ...]]
     providers: Mapping[str, str]
     provider_files: str
@@ -77,6 +68,10 @@ class Signs(NamedTuple):
     interfaces: tuple[Mapping[str, Any], ...]
     driver: tuple[str, ...]
     drivers: Mapping[str, str]
+    machines: Mapping[str, str]
+    python_sites: tuple[str, ...]
+    first: tuple[str, ...]
+    last: tuple[str, ...]
     plugin_files: tuple[str, ...]
 
 
@@ -86,7 +81,6 @@ def load_signs() -> Signs:
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
     own = {
         "texts": tuple(record(TextSign, each) for each in data["texts"]),
-        "bases": tuple(record(BaseSign, each) for each in data["bases"]),
         "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
         "plugins": record(PluginSign, data["plugins"]),
     }

@@ -23,14 +23,8 @@ from envcfg.image.python import (
 from envcfg.image.record import ImageFact, Inspection, Library, Metadata, agree
 from envcfg.image.tree import Tree
 
-# What people look for first, first; the others follow in the order in which they are read.
-_ORDER = (
-    "torch rocm cuda rccl nccl plugin interfaces libfabric providers libcxi rdma-core ucx "
-    "mpich open-mpi python"
-).split()
 _LONGEST = 1 << 16  # characters of a text that a sign is looked for in
 _ELSEWHERE = "PyTorch is here, and not where the image's PATH leads to"
-_LAST = "glibc architecture distribution start sh bash mkdir env".split()
 
 Standing = tuple[bool, str]  # of a folder of packages: whether it counts, and why
 
@@ -148,8 +142,7 @@ def _system_facts(
     tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
     libc = index.find("libc.so.6")
-    library = index.library(libc.path if libc else "/bin/sh")
-    if library:
+    if library := index.library(libc.path if libc else "/bin/sh"):
         yield ImageFact("architecture", library.machine, library.path)
     elif metadata.architecture:
         where = f"header of the {metadata.form}"
@@ -166,10 +159,9 @@ def _system_facts(
 def _settled(tree: Tree, facts: Sequence[ImageFact]) -> Iterator[ImageFact]:
     """Yield the facts in order; of each name the first that counts, then the others."""
     names = dict.fromkeys(each.name for each in facts)
-    middle = [name for name in names if name not in (*_ORDER, *_LAST)]
-    for name in (*_ORDER, *middle, *_LAST):
-        if name not in names:
-            continue
+    first, last = load_signs().first, load_signs().last
+    middle = [name for name in names if name not in (*first, *last)]
+    for name in (each for each in (*first, *middle, *last) if each in names):
         mine = [each for each in facts if each.name == name]
         mine.sort(key=lambda each: not each.taken)
         yield mine[0]

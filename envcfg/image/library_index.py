@@ -122,9 +122,8 @@ class LibraryIndex:
     def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
         """Yield where *pattern* stands in the constants of the file at *path*."""
         real = self.tree.resolve(path) or path
-        if isinstance(self.tree, Overlay) and self.tree.recorded(real):
-            return  # its words were left where it is
-        file = self.tree.open(path)
+        is_left = isinstance(self.tree, Overlay) and self.tree.recorded(real)
+        file = None if is_left else self.tree.open(path)  # left where the words are
         if file is None:
             return
         try:

@@ -113,6 +113,6 @@ def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
     paths = (_NOW, *history[:_MOST])
     found = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
     named = (labels[name] for name in _BASE_LABELS if labels.get(name))
-    signs = (each.name for each in load_signs().bases if tree.entry(each.path))
+    signs = (each["name"] for each in load_signs().bases if tree.entry(each["path"]))
     bases = (*named, *(each[1].rstrip() for each in found if each), *signs)
     return tuple(dict.fromkeys(bases))[:_MOST]

@@ -8,17 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.image.environment import DEFAULT_PATH, folders_of
+from envcfg.image.fact_patterns import load_signs
 from envcfg.image.record import ImageFact, agree
 from envcfg.image.tree import Tree
 
 _LONGEST = 255  # characters of the name of a file, where a system makes it
 _NAMES = ("python3", "python")
-_SITES = (
-    "{prefix}/lib/python{version}/site-packages",
-    "{prefix}/lib64/python{version}/site-packages",
-    "{prefix}/local/lib/python{version}/dist-packages",
-    "{prefix}/lib/python3/dist-packages",
-)
 # What a PyTorch that is made for one kind of GPU does not load, and what it says itself.
 _OTHER_KIND = {"rocm": ("ROCm", "cuda", "nccl"), "cuda": ("CUDA", "rocm", "rccl")}
 _OWN = ("torch", "cuda")
@@ -115,7 +110,8 @@ def distributions(tree: Tree, site: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _sites(tree: Tree, prefix: str, version: str) -> list[str]:
-    places = [each.format(prefix=prefix, version=version) for each in _SITES]
+    own = load_signs().python_sites
+    places = [each.format(prefix=prefix, version=version) for each in own]
     return [each for each in places if tree.look(each) is not None]
 
 

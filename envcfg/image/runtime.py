@@ -16,8 +16,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 
 from envcfg.datafile import ARCHIVE
 from envcfg.image.metadata import BUILD_ARCHITECTURE, machine, parse_object, texts
@@ -51,11 +50,14 @@ def inspect_by_runtime(
         None where there is no such program, or it cannot tell.
     """
     import shlex
+    from tempfile import TemporaryDirectory
 
     whole = shutil.which(program)
     if whole is None:
         return None
-    with _own_folder() as folder:
+    with ExitStack() as stack:  # the folder goes, also by a signal
+        stack.callback(raise_signals, raise_signals())
+        folder = stack.enter_context(TemporaryDirectory(prefix="envcfg-inspect-"))
         named = f"{folder}/singularity"
         with open(named, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f'#!/bin/sh\nexec {shlex.quote(os.path.abspath(whole))} "$@"\n')
@@ -71,19 +73,6 @@ def inspect_by_runtime(
         return None
     labels = texts(attributes.get("labels"))
     return Metadata("sif", machine(labels.get(BUILD_ARCHITECTURE, "")), labels)
-
-
-@contextmanager
-def _own_folder() -> Iterator[str]:
-    """Yield a new folder that nobody else may enter; it goes, also by a signal."""
-    from tempfile import TemporaryDirectory
-
-    before = raise_signals()
-    try:
-        with TemporaryDirectory(prefix="envcfg-inspect-") as made:
-            yield made
-    finally:
-        raise_signals(before)
 
 
 def _run(arguments: list[str], folder: str, seconds: float) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
 from envcfg.image.layers import LayeredTree
@@ -40,14 +39,6 @@ _ENCRYPTED_HINT = (
 _BUILD_HINT = "make a SIF with a squashfs of it: apptainer build new.sif IMAGE"
 
 
-class _Part(NamedTuple):
-    """One descriptor: its data, and what its type says of them."""
-
-    kind: int
-    file: BoundedFile
-    extra: bytes
-
-
 def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     """Return the files of the SIF that *file* is, and what it says beside them.
 
@@ -61,42 +52,44 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
         refuse(f"{total} descriptors in {length} bytes")
     if header[1] != MAGIC:
         refuse("it does not begin as a SIF")
-    parts = []
-    for fields in _DESCRIPTOR.iter_unpack(file.read_at(start, length)):
-        kind, used, _, _, _, offset, size = fields[:7]
-        if used:
-            parts.append(_Part(kind, file.part(offset, size), fields[-1]))
-    if any(part.kind == _OCI_INDEX for part in parts):
+    parts = [  # of each descriptor its kind, its data, and what its type says of them
+        (kind, file.part(offset, size), extra)
+        for kind, used, _, _, _, offset, size, *_, extra in _DESCRIPTOR.iter_unpack(
+            file.read_at(start, length)
+        )
+        if used
+    ]
+    if any(kind == _OCI_INDEX for kind, _, _ in parts):
         return _read_oci(parts)
     labels: dict[str, str] = {}
-    unread, root = [], None
-    for part in parts:
-        if part.kind == _LABELS and part.file.size <= MOST_BYTES:
-            data = part.file.read_at(0, part.file.size)
+    unread, root, system = [], None, 0
+    for kind, part, extra in parts:
+        if kind == _LABELS and part.size <= MOST_BYTES:
+            data = part.read_at(0, part.size)
             labels |= texts(parse_object(data.rstrip(b"\0 \n")))
-        if part.kind != _PARTITIONS:
+        if kind != _PARTITIONS:
             continue
-        file_system, use, own = _PARTITION.unpack(part.extra[: _PARTITION.size])
+        file_system, use, own = _PARTITION.unpack(extra[: _PARTITION.size])
         if use == _ROOT:
-            root, kind, code = part.file, file_system, own
+            root, system, code = part, file_system, own
         elif use == _OVERLAY:
             unread.append("an overlay in the SIF, whose files cover those of the image")
     if root is None:
         raise FormError("a SIF without a root file system", _BUILD_HINT)  # noqa: EM101
-    if kind == _ENCRYPTED:
+    if system == _ENCRYPTED:
         raise FormError("a SIF whose files are encrypted", _ENCRYPTED_HINT)  # noqa: EM101
-    if kind != _SQUASHFS:
-        system = _FILE_SYSTEMS.get(kind, f"of the unknown kind {kind}")
-        msg = f"a SIF whose root file system is {system}, which is not read"
+    if system != _SQUASHFS:
+        named = _FILE_SYSTEMS.get(system, f"of the unknown kind {system}")
+        msg = f"a SIF whose root file system is {named}, which is not read"
         raise FormError(msg, _BUILD_HINT)
     own = machine(_ARCHITECTURES.get(_text(code), ""))
     return SquashTree(root), Metadata("sif", own, labels, unread=tuple(unread))
 
 
-def _read_oci(parts: Sequence[_Part]) -> tuple[Tree, Metadata]:
+def _read_oci(parts: Sequence[tuple[int, BoundedFile, bytes]]) -> tuple[Tree, Metadata]:
     """Return what an OCI-SIF holds, whose layers are squashfs (SingularityCE 4)."""
-    blobs = {_text(part.extra): part.file for part in parts if part.kind == _OCI_BLOB}
-    index = next(part.file for part in parts if part.kind == _OCI_INDEX)
+    blobs = {_text(extra): part for kind, part, extra in parts if kind == _OCI_BLOB}
+    index = next(part for kind, part, _ in parts if kind == _OCI_INDEX)
     manifests = parse_object(_whole(index)).get("manifests")
     manifest = parse_object(_whole(_blob(blobs, manifests, 0)))
     metadata = read_config("sif", _whole(_blob(blobs, [manifest.get("config")], 0)))

@@ -104,12 +104,8 @@ class SquashTree(Tree):
 
     def _find(self, path: str) -> _Inode | None:
         inode = self._inode(self._blocks.root)
-        for part in path.split("/"):
-            if not part:
-                continue
-            if inode.kind != _FOLDER:
-                return None
-            place = self._list(inode).get(part)
+        for part in filter(None, path.split("/")):
+            place = self._list(inode).get(part) if inode.kind == _FOLDER else None
             if place is None:
                 return None
             inode = self._inode(place)

@@ -17,14 +17,10 @@ _CONTROL = ("then", "elif_clause", "else_clause", "fi")
 
 
 def _on_list(frame: Frame, node: Node) -> None:
-    parts, operators = [], []
-    while node.type == "list" and len(node.children) >= 3:
-        parts.append(node.children[-1])
-        operators.append(node.children[1].type)
-        node = node.children[0]
-    parts.append(node)
-    parts.reverse()
-    operators.reverse()
+    parts, operators = [node], list[str]()
+    while parts[0].type == "list" and len(parts[0].children) >= 3:
+        operators.insert(0, parts[0].children[1].type)
+        parts[:1] = [parts[0].children[0], parts[0].children[-1]]
     before = ""
     for number, part in enumerate(parts):
         inside = frame
@@ -66,7 +62,6 @@ def _on_if_statement(frame: Frame, node: Node) -> None:
     before = frame.state
     states: list[State] = []
     failed = ""
-    has_else = False
     clauses = [node, *(c for c in node.children if c.type.endswith("if_clause"))]
     for clause in clauses:
         condition, body = halves(clause)
@@ -78,13 +73,10 @@ def _on_if_statement(frame: Frame, node: Node) -> None:
         both = " && ".join(filter(None, (failed, said)))
         frame.under(both, states[-1]).sequence(body)
         failed = " && ".join(filter(None, (failed, f"! ( {said} )")))[:400]
+    states.append(before.fork())  # behind the last of them, or none
     for clause in node.children:
         if clause.type == "else_clause":
-            has_else = True
-            states.append(before.fork())
             frame.under(failed, states[-1]).sequence(clause.children)
-    if not has_else:
-        states.append(before.fork())
     before.join(states)
 
 

@@ -46,10 +46,8 @@ def find_file(frame: Frame, word: Word) -> Source | None:
         said = last.chars[1:]  # below a folder that is not known, most often this one
     if not said or "\0" in said:
         return None
-    paths = [os.path.normpath(os.path.join(frame.folder, said))]
-    paths.append(
-        os.path.normpath(os.path.join(os.path.dirname(frame.model.path), said))
-    )
+    homes = (frame.folder, os.path.dirname(frame.model.path))
+    paths = [os.path.normpath(os.path.join(home, said)) for home in homes]
     for source in frame.shared.sources.all:
         if os.path.normpath(source.path) in paths:
             return source

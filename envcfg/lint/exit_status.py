@@ -9,7 +9,7 @@ all of them, so that nothing is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from envcfg.lint.branch import halves, is_statement
@@ -177,10 +177,11 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
             if node.children[0].type == "until":
                 true, false = false, true
             elif node.type == "for_statement":
-                word = chars_of(frame.flat, head[-1])
-                true = [each.sets(chars_of(frame.flat, head[0]), each.value(word))]
-                is_sure = _has_words(head, frame.flat) or each.value(word) is not None
-                false = false if seen or not is_sure else []
+                name, *words = [chars_of(frame.flat, each) for each in head]
+                value = each.value(words[-1] if words else name)
+                true = [each.sets(name, value)]
+                has_words = bool(words) and not {*"$`*?"} & {*"".join(words)}
+                false = false if seen or not (has_words or value is not None) else []
             for one in true:
                 key = one if asks else one.forgets()
                 inside += [one] if key not in begun else []
@@ -200,12 +201,6 @@ def _on_loop(frame: Frame, node: Node, way: Way) -> Ways:
         if not current:
             break
     return [*dict.fromkeys(behind)]
-
-
-def _has_words(head: Sequence[Node], flat: Flat) -> bool:
-    """Return whether a loop certainly runs."""
-    said = [chars_of(flat, each) for each in head[1:]]
-    return bool(said) and not any(sign in each for each in said for sign in "$`*?")
 
 
 def _on_case(frame: Frame, node: Node, way: Way) -> Ways:

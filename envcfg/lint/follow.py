@@ -224,9 +224,9 @@ class Frame(NamedTuple):
             widths.append,
         )
 
-    def words(self, nodes: Sequence[Node], pick: int = 0) -> list[Word]:
+    def words(self, nodes: Sequence[Node]) -> list[Word]:
         """Return the words that *nodes* are expanded to."""
-        return self.spans(list(word_spans(nodes, self.flat.chars)), pick, [])
+        return self.spans(list(word_spans(nodes, self.flat.chars)), 0, [])
 
     def spans(
         self, spans: Sequence[tuple[int, int]], pick: int, widths: list[int]

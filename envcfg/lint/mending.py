@@ -79,7 +79,8 @@ def mend(
             changed = apply_changes(texts, batch)
             after = look(changed)
             looks += 1
-            if _is_better(seen, after, batch):
+            is_worse = seen.names != after.names or after.bad > seen.bad
+            if not (is_worse or any(_is_left(c, batch, after.changes) for c in batch)):
                 texts, seen = changed, after
                 for each in batch:
                     done[each.path][each.rule] += 1
@@ -153,12 +154,6 @@ def _batches(changes: Sequence[_Change]) -> Iterator[Sequence[_Change]]:
         yield [each]
 
 
-def _is_better(before: _Look, after: _Look, batch: Sequence[_Change]) -> bool:
-    if before.names != after.names or after.bad > before.bad:
-        return False
-    return not any(_is_left(each, batch, after.changes) for each in batch)
-
-
 def _is_left(
     change: _Change, batch: Sequence[_Change], left: Sequence[_Change]
 ) -> bool:
@@ -169,8 +164,6 @@ def _is_left(
         if path == change.path and edit.start <= change.at:
             high += grown
             low += grown if edit.end <= change.at and edit.start < change.at else 0
+    same = [each for each in left if each.path == change.path]
     places = range(min(low, high), max(low, high) + 1)
-    return any(
-        each.path == change.path and each.rule == change.rule and each.at in places
-        for each in left
-    )
+    return any(each.rule == change.rule and each.at in places for each in same)

@@ -184,20 +184,17 @@ def _option(
     said = word.shown
     long = said.startswith("--") or program.single_dash
     if long and said.lstrip("-").partition("=")[0] not in program.short:
-        name, equals, _ = said.lstrip("-").partition("=")
+        name = said.lstrip("-").partition("=")[0]
         name = program.same.get(name, name)
-        if equals:
-            options[name] = split_at(word, said.index("=") + 1)
-            return at + 1
-        takes = name in program.values and at + 1 < len(words)
+        takes, skip = name in program.values, said.find("=") + 1
     else:
-        letter = said[1:2]
-        name = program.short.get(letter, letter)
-        if letter in program.short and len(said) > 2:
-            skip = 3 if said[2] == "=" else 2
-            options[name] = split_at(word, skip)
-            return at + 1
-        takes = letter in program.short and at + 1 < len(words)
+        takes, name = said[1:2] in program.short, said[1:2]
+        name = program.short.get(name, name)
+        skip = (3 if said[2] == "=" else 2) if takes and len(said) > 2 else 0
+    if skip:
+        options[name] = split_at(word, skip)
+        return at + 1
+    takes = takes and at + 1 < len(words)
     options[name] = words[at + 1] if takes else word
     return at + (2 if takes else 1)
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _LINE_END = re.compile(r"(?<!\\)\n")
 _FILE = re.compile(r"\{[A-Za-z_]\w*\}[<>]")  # of a redirection, and no word
 _REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+_ARGUMENTS = frozenset(
+    "word string raw_string simple_expansion expansion concatenation number".split()
+)
 
 
 def _on_test_command(frame: Frame, node: Node) -> None:
@@ -89,8 +92,9 @@ def _command(frame: Frame, node: Node, around: Sequence[Node] = ()) -> None:
     """
     chars = frame.flat.chars
     assigned = [c for c in node.children if c.type == "variable_assignment"]
-    skipped = set(assigned)
-    if assigned and _ends_line(chars, assigned[-1], node):
+    skipped, name = set(assigned), node.child_by_field_name("name")
+    begin = assigned[-1].end_byte if assigned else len(chars)
+    if name is not None and _LINE_END.search(chars, begin, name.start_byte):
         # The grammar takes several of them for the beginning of the next line.
         for each in assigned:
             assign_node(frame, each)
@@ -100,9 +104,10 @@ def _command(frame: Frame, node: Node, around: Sequence[Node] = ()) -> None:
     behind = [c for n in around if n.type == "heredoc_redirect" for c in n.children]
     skipped |= set(inner)
     nodes = [c for c in node.children if c not in skipped]
+    arguments = (each for each in behind if each.type in _ARGUMENTS)
     spans = [
         (begin, end)
-        for begin, end in word_spans([*nodes, *filter(_is_argument, behind)], chars)
+        for begin, end in word_spans([*nodes, *arguments], chars)
         if not _FILE.fullmatch(chars, begin, end + 1)
     ]
 
@@ -154,21 +159,6 @@ def _on_arithmetic(frame: Frame, node: Node) -> None:
     at = frame.flat.origin(node.start_byte)
     words = (Word(plain("((", at), at), Word(text, at))
     record(frame.inside(tested=True), words, is_builtin=True)
-
-
-def _ends_line(chars: str, last: Node, command: Node) -> bool:
-    """Return whether a line ends between the last assignment and the command's name."""
-    name = command.child_by_field_name("name")
-    if name is None:
-        return False
-    return bool(_LINE_END.search(chars, last.end_byte, name.start_byte))
-
-
-def _is_argument(node: Node) -> bool:
-    return node.is_named and node.type in (
-        "word", "string", "raw_string", "simple_expansion", "expansion", "concatenation",
-        "number",
-    )  # fmt: skip
 
 
 SIMPLE = {

@@ -98,10 +98,7 @@ class Sources:
 
     def line(self, at: int) -> str:
         """Return the line in which *at* lies, as text."""
-        source = self.find(at)
-        _, offset = self._line(source, at)
-        end = source.chars.find("\n", offset)
-        return _decoded(source.chars[offset : end if end >= 0 else None])
+        return _decoded(self.lines(at)[-1])
 
     def lines(self, at: int) -> list[str]:
         """Return the line in which *at* lies and the one above it, the last one last."""

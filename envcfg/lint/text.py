@@ -158,9 +158,7 @@ def joined(parts: Iterable[Text]) -> Text:
 
 def spaced(words: Iterable[Word]) -> Text:
     """Return words as the text that a shell reads once more."""
-    parts: list[Text] = []
-    for each in words:
-        parts += [each.text, plain(" ")]
+    parts = [part for each in words for part in (each.text, plain(" "))]
     return joined(parts[:-1])
 
 
@@ -208,7 +206,4 @@ def holes(text: Text) -> Iterator[Hole]:
 
 def start(text: Text) -> int:
     """Return where *text* begins in the sources; -1 where it came from none."""
-    for each in text:
-        if each.at >= 0:
-            return each.at
-    return -1
+    return next((each.at for each in text if each.at >= 0), -1)

@@ -98,11 +98,14 @@ class Job:
 
     def _is_hidden(self, known: Occurrence) -> bool:
         """Return whether *known* follows from what its rule names, and that from none."""
-        others = map(self.occurrences.get, known.given.unless)
-        return any(
-            other and _may_lead_to(other, known) and not self._is_hidden(other)
-            for other in others
-        )
+        for other in filter(None, map(self.occurrences.get, known.given.unless)):
+            # Each writer keeps its own order: it may have come first.
+            first, then = other.first, known.first
+            apart = first.spot.source != then.spot.source
+            apart = apart or first.text.partition(":")[0] != then.text.partition(":")[0]
+            if (apart or first.spot < then.spot) and not self._is_hidden(other):
+                return True
+        return False
 
     def _mend(self) -> None:
         """Give what torn lines taught to the process of whose name they hold a piece."""
@@ -311,15 +314,6 @@ class Job:
         if rule.severity == "error" and not rule.consequence:
             firsts = self.first_ends if rule.ends else self.first_errors
             firsts.setdefault(process.host, known)
-
-
-def _may_lead_to(one: Occurrence, other: Occurrence) -> bool:
-    """Return whether *one* may have come first: each writer keeps its own order."""
-    first, then = one.first, other.first
-    if first.spot.source != then.spot.source:
-        return True
-    same = first.text.partition(":")[0] == then.text.partition(":")[0]
-    return not same or first.spot < then.spot
 
 
 def _is_said_bare(match: Match) -> bool:

@@ -72,11 +72,16 @@ def _judge_whole(
         for entity in world.entities
     ]
     judged = _without_torn(judged, world)
-    symptoms: list[tuple[Entity | None, Symptom]] = [
-        (entity, each)
-        for entity, _, found in judged
-        for each in (_beside_all(entity, found) if world.complete else found)
-    ]
+    symptoms: list[tuple[Entity | None, Symptom]] = []
+    for holder, _, found in judged:
+        told = found
+        if world.complete and holder.rank is None:
+            # Where all ranks have lines of their own, lines without a process may be words
+            # of a script or a person: what they say is a doubt, and no more.
+            told = [each for each in found if each.verdict != "inconclusive"]
+            if told and holder.process.pid is None:
+                told = [each for each in found if each.rule == "prefix-missing"]
+        symptoms += [(holder, each) for each in told]
     together = [
         *member_symptoms(job, world, expect),
         *checks.job_symptoms(job, world, expect),
@@ -195,20 +200,6 @@ def _without_torn(judged: Sequence[_Judged], world: World) -> list[_Judged]:
         return one
 
     return list(map(mended, judged))
-
-
-def _beside_all(entity: Entity, found: Sequence[Symptom]) -> list[Symptom]:
-    """Return what counts of *found* where all ranks have lines of their own.
-
-    Lines without a process may then be words of a script or a person: what they say is a
-    doubt, and no more.
-    """
-    if entity.rank is not None:
-        return list(found)
-    bad = [each for each in found if each.verdict != "inconclusive"]
-    if bad and entity.process.pid is None:
-        return [each for each in found if each.rule == "prefix-missing"]
-    return bad
 
 
 def _job_verdict(

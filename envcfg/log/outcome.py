@@ -10,6 +10,7 @@ from envcfg.log.found import Locate, ends
 from envcfg.log.job import Job
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import Rule
+from envcfg.log.summary import said
 from envcfg.log.verdict import Cause, LogReport, Next
 
 _WITHOUT = "restart without"  # the nodes that failed
@@ -90,11 +91,10 @@ def with_cause(
         first: what ended the job before any error of its network, if that is known.
     """
     head = next(each for each in report.findings if each.severity == "error")
-    words = head.message if head.subject == "job" else f"{head.subject}: {head.message}"
     frame = first.frame if first else None
     cause = Cause(
         rule=head.rule,
-        message=first.words if first else words,
+        message=first.words if first else said(head),
         ranks=first.who.ranks if first else (),
         nodes=first.who.hosts if first else (),
         file=frame.file if frame else "",

@@ -5,8 +5,10 @@ but the message may be missing. ``[DEV]`` is the index of a GPU in its process, 
 rank.
 """
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,6 +49,7 @@ class Record(NamedTuple):
     certain: bool = False
 
 
+_FILE = os.path.join(os.path.dirname(__file__), "prefixes.yaml")
 # Bounded: a long word must not be tried from each letter.
 _HOST = r"[\w<][\w.<>-]{0,127}"
 _CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-6]\d"
@@ -90,42 +93,7 @@ _NEXT = re.compile(
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
-_DATE = r"(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d "
-_YEAR = r"\d{4}(?:<std(?:out|err)>: ?| |(?=\[))"
-_PROGRAM = r"[\w.-]+ [A-Za-z][\w./@-]*(?:\[\d+\])?"  # with its node in front
-_WORDS = "DEBUG|INFO|WARNING|ERROR|CRITICAL"
-_COPY, _RANK, _SOURCE = "a line of another log", "its number is the rank", "who writes"
-# What stands in front of a line, and what that means.
-_WRAPPERS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), meaning)
-    for pattern, meaning in (
-        (r"[│┃║] ?", _COPY),  # a box around the text
-        (rf"\s*\| {_TIME} ?\|? ?", _COPY),  # table of CloudWatch
-        (r"# MAGIC ?", _COPY),  # notebook
-        (r"[\w./@+-]+\.(?:log|out|err|txt)(?:-\w+)?:(?:\d+:)?", _COPY),  # grep
-        (rf"{_TIME}:? (?!I )", ""),  # time in front, by ts or a container engine
-        (rf"{_DATE}{_CLOCK} {_YEAR}", ""),  # Open MPI with times
-        (rf"{_DATE}{_CLOCK}[.,\d]*(?: {_PROGRAM}: | )", ""),  # syslog, journald, ts
-        (rf"(?:\d[\d/.-]{{5,9}} )?(?:{_CLOCK}[.,\d]*|\[{_CLOCK}[.,\d]*\]) ", ""),
-        (rf"{_TIME}(?:(?<=Z)|(?<=[+-]\d\d:\d\d))(?=[A-Za-z<])", ""),  # and no blank
-        (rf"(?:{_WORDS}):[\w.]+:", ""),  # logging of Python
-        (r"(?:\([A-Za-z]\w*[^()]*? pid=\d+(?:, ip=[\d.]+)?\) ?)+", ""),  # Ray
-        (r"\[\d+,(?P<label>\d+)\]<std(?:out|err|diag)>: ?", _RANK),  # Open MPI
-        # srun --label: a task, not always a rank.
-        (r" *(?P<label>\d+): (?!\d+:)", ""),
-        (r"\[(?P<label>\d+)\] (?=\S+:\d+:\d+ )", _RANK),  # MPICH
-        (r"\[rank(?P<label>\d+)\]: ?", _RANK),  # torch.distributed
-        (r"\[[A-Za-z_]+(?P<label>\d+)(?:\|\d+)?\]: ?", ""),  # torchrun: a local rank
-        (r"\[\d+\] (?=\[rank)", ""),  # a counter of lines
-        # PyTorch, C++.
-        (r"\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[\d.]* [\w.]+:\d+\] ", _SOURCE),
-        (
-            r"(?=[\w.-]*[A-Za-z])[\w.-]+ (?P<label>\d+): (?=\S+:\d+:\d+ |NCCL |NET/|#)",
-            _RANK,
-        ),  # PALS
-        (r"[\w.-]+: (?=(?:[\w.-]+: )?[\w.<>-]+:\d+:\d+ )", ""),  # pdsh
-    )
-)
+_COPY, _RANK, _SOURCE = "copy", "rank", "source"
 _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|.)")
 _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # what may run on into a host
@@ -135,6 +103,15 @@ _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
 _SOURCES = re.compile(r"libfabric:\d+:|slurmstepd: error: |srun: error: ")
 _FRONT = 512  # characters: what launchers put in front of a line is shorter
 _BOX_ENDS = ("│", "┃", "║")
+
+
+@cache
+def prefixes(kind: str) -> Sequence[tuple[re.Pattern[str], str]]:
+    """Return the patterns of *kind* in ``prefixes.yaml``, and what each of them means."""
+    from envcfg.datafile import load_kept
+
+    known: Sequence[Mapping[str, str]] = load_kept("prefixes", [_FILE])[0][kind]
+    return [(re.compile(each["pattern"]), each.get("means", "")) for each in known]
 
 
 def parse(line: str) -> Record:
@@ -206,7 +183,7 @@ def _unwrap(line: str) -> tuple[str, int | None, set[str]]:
     """Take off what stands in front; return the rest, its label, and what that means."""
     label, meant = None, set()
     for _ in range(8):  # a wrapper around a wrapper, but not for ever
-        for pattern, meaning in _WRAPPERS:
+        for pattern, meaning in prefixes("front"):
             found = pattern.match(line, 0, _FRONT)
             if found and found.end():
                 line = line[found.end() :]

@@ -221,7 +221,11 @@ def of_speeds(speeds: Sequence[Speed]) -> Iterator[Said]:
     for each in speeds:  # the largest messages come first, and tell most of a network
         largest.setdefault((each.comm, each.name), each)
     for speed in list(largest.values())[:_MOST]:
-        what = f"{speed.name} of {_size(speed.bytes)}"
+        size = f"{speed.bytes} B"
+        for unit, name in ((1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB")):
+            if speed.bytes >= unit:
+                size = f"{speed.bytes / unit:.4g} {name}"
+        what = f"{speed.name} of {size}"
         name = speed.comm_name or f"communicator {speed.comm}"
         times = count_of(speed.count, "time")
         said = f"{what}: {speed.busbw:.4g} GB/s on the bus, {times}"
@@ -233,10 +237,3 @@ def of_speeds(speeds: Sequence[Speed]) -> Iterator[Said]:
             said = f"{what}: down to {least:.4g} GB/s"
             said += f", where the median is {speed.busbw:.4g}"
             yield Said("inspector-slow", who, said)
-
-
-def _size(count: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if count >= unit:
-            return f"{count / unit:.4g} {name}"
-    return f"{count} B"

@@ -102,14 +102,14 @@ def summarize(
         return f"ok: {_good(report, world)}"
     if report.verdict == "broken":
         finding = next(each for each in report.findings if each.severity == "error")
-        return f"broken: {_said(finding)}"
+        return f"broken: {said(finding)}"
     if report.verdict == "degraded":
         bad = [(e, each) for e, each in symptoms if e and each.verdict == "degraded"]
         if not bad:
             finding = next(
                 each for each in report.findings if each.severity == "warning"
             )
-            return f"degraded: {_said(finding)}"
+            return f"degraded: {said(finding)}"
         return f"degraded: {_bad(report, world, bad, rules)}"
     if report.unknowns:
         what = report.unknowns[0].what
@@ -129,15 +129,13 @@ def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
     """Say what ended the program, the cause first."""
     errors = [each for each in findings if each.severity == "error"]
     ends = [each for each in errors if each.rule in rules and rules[each.rule].ends]
-    return _said(min(ends, key=lambda each: rules[each.rule].consequence))
+    return said(min(ends, key=lambda each: rules[each.rule].consequence))
 
 
-def _said(finding: Finding) -> str:
-    return (
-        finding.message
-        if finding.subject == "job"
-        else f"{finding.subject}: {finding.message}"
-    )
+def said(finding: Finding) -> str:
+    """Return what a finding says, and of whom."""
+    about = "" if finding.subject == "job" else f"{finding.subject}: "
+    return about + finding.message
 
 
 def _good(report: LogReport, world: World) -> str:

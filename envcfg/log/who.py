@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.log.numbers import first_of, ranks_of
+from envcfg.log.prefix import prefixes
 
 _WIDEST = 1 << 16  # ranks that one line names
-# Who speaks, by what stands in front of a line.
-_SPEAKERS = tuple(
-    map(
-        re.compile,
-        (
-            r"\[rank(?P<rank>\d{1,7})\]",  # torch.distributed
-            r"\[\d+,(?P<rank>\d{1,7})\]<std",  # Open MPI
-            r"\[[A-Za-z_]+(?P<local>\d{1,5})(?:\|\d+)?\]:",  # torchrun
-            # Ray
-            r"\((?P<process>[A-Za-z]\w*)[^()]*? pid=(?P<pid>\d+)(?:, ip=(?P<host>[\d.]+))?",
-            r"\[pod/(?P<host>[^/\]]{1,128})/",  # kubectl
-            r"(?:^|\s)(?P<host>[A-Za-z][\w.-]{0,127}) (?P<rank>\d{1,7}): ",  # PALS
-            r"^\s*(?P<task>\d{1,7}): ",  # srun
-            r"^\[(?P<rank>\d{1,7})\] ",  # MPICH
-            # pdsh
-            r"^(?!ERROR|WARNING|INFO|CRITICAL|FATAL)(?P<host>[A-Za-z][\w.-]{1,127}): ",
-        ),
-    )
-)
-# Files of one rank: of torchrun --log-dir; of Open MPI, DeepSpeed and scripts.
-_FILES = (
-    re.compile(r"attempt_\d+/(?P<local>\d{1,5})/std(?:out|err)\.log$"),
-    re.compile(
-        r"(?:^|[._/-])rank[._-]?(?P<rank>\d{1,7})(?:[._/-][^/]{0,64}|/[^/]{1,64})?$"
-    ),
-)
 
 
 class Who(NamedTuple):
@@ -69,7 +43,7 @@ class Who(NamedTuple):
 
 def speaker(prefix: str) -> Who:
     """Return who speaks behind *prefix*, as launchers name him."""
-    for pattern in _SPEAKERS:
+    for pattern, _ in prefixes("speakers"):
         if found := pattern.search(prefix):
             part = found.groupdict()
             number = part.get("rank") or part.get("task")
@@ -105,5 +79,6 @@ def numbers_in(text: str) -> Iterator[int]:
 
 def owner(name: str) -> Who:
     """Return whose file *name* is, where its name tells."""
-    found = next(filter(None, (each.search(name) for each in _FILES)), None)
+    tried = (pattern.search(name) for pattern, _ in prefixes("files"))
+    found = next(filter(None, tried), None)
     return (found and named(found.groupdict())) or Who()

@@ -81,13 +81,8 @@ def mark_ours(gpus: Sequence[Gpu], ours: Sequence[int]) -> tuple[Gpu, ...]:
 def _gpu(number: int, *values: object, unit: int = 1) -> Gpu:
     """Return a GPU by its use, memory used and there (in *unit* bytes) and power."""
     use, used, total, power = map(_number, values)
-    return Gpu(
-        number,
-        use,
-        None if used is None else int(used * unit),
-        None if total is None else int(total * unit),
-        power,
-    )
+    own, all_ = (each if each is None else int(each * unit) for each in (used, total))
+    return Gpu(number, use, own, all_, power)
 
 
 def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:

@@ -72,7 +72,7 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
     )
 
 
-def _lacks_coordinates(source: str) -> bool:
+def lacks_coordinates(source: str) -> bool:
     """Tell whether a source names a repository and not what was read in it."""
     rest = COORDINATES.sub("", source)
     return len(_REPOSITORY.findall(rest)) > len(_PAGE.findall(rest))
@@ -81,7 +81,7 @@ def _lacks_coordinates(source: str) -> bool:
 def _sources(node: object) -> Iterator[Finding]:
     """Yield the sources below *node* that cannot be held against a newer state."""
     if isinstance(node, Reason):
-        if _lacks_coordinates(node.source):
+        if lacks_coordinates(node.source):
             yield Finding(
                 rule="source-not-located",
                 severity="warning",

@@ -7,7 +7,7 @@ from envcfg.image.chain import Chain
 from envcfg.image.facts import unclear_facts
 from envcfg.image.host import SCHEMA_VERSION as HOST_VERSION
 from envcfg.image.host import Host
-from envcfg.image.record import ImageFact, Inspection
+from envcfg.image.record import Inspection
 from envcfg.profile.conditions import usable_versions
 from envcfg.report.document import json_text
 from envcfg.report.findings import STYLES, said
@@ -18,7 +18,13 @@ _WIDEST = 24  # characters of a value, beyond which the others do not move
 
 def inspection_lines(found: Inspection) -> Iterator[Line]:
     """Yield the facts with their evidence, those that do not count dim, then findings."""
-    facts = [each for each in found.facts if not _says_it_again(each, found)]
+    # A second sign of one thing is left out; a second library is not.
+    same = {(name, each.value) for name, each in found.taken().items()}
+    facts = [
+        each
+        for each in found.facts
+        if each.taken or ".so" in each.evidence or (each.name, each.value) not in same
+    ]
     names = [each.name if each.taken else f"not {each.name}" for each in facts]
     width = max(map(len, names), default=0)
     values = [len(each.value) for each in facts if len(each.value) <= _WIDEST]
@@ -43,7 +49,7 @@ def inspection_lines(found: Inspection) -> Iterator[Line]:
 def fact_words(found: Inspection) -> str:
     """Return the facts that conditions ask for, as options of ``wrap``.
 
-    >>> from envcfg.image.record import Metadata
+    >>> from envcfg.image.record import ImageFact, Metadata
     >>> facts = (ImageFact("rocm", "6.2.4", "/x"), ImageFact("python", "3.12", "/y"))
     >>> fact_words(Inspection("i.sif", Metadata("sif"), facts))
     '--fact rocm=6.2.4'
@@ -52,13 +58,6 @@ def fact_words(found: Inspection) -> str:
     values = {name: each.value for name, each in taken if name not in unclear}
     facts = usable_versions(values).items()
     return " ".join(f"--fact {shlex.quote(f'{name}={value}')}" for name, value in facts)
-
-
-def _says_it_again(each: ImageFact, found: Inspection) -> bool:
-    """Tell whether it is only a second sign of one thing; a second library is not."""
-    taken = found.taken().get(each.name)
-    is_same = taken is not None and taken.value == each.value
-    return is_same and not each.taken and ".so" not in each.evidence
 
 
 def inspection_json(found: Inspection, chain: Chain) -> str:

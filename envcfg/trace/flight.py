@@ -175,15 +175,12 @@ def _members(config: object) -> dict[str, tuple[int, ...]]:
     for key, each in mapping(config).items():
         told = mapping(each).get("ranks")
         if isinstance(key, str) and isinstance(told, str):
-            ranks = read[told] if told in read else read.setdefault(told, _ranks(told))
-            if ranks:
-                found[key] = ranks
+            if told not in read:  # the text of a list
+                numbers = _NUMBER.finditer(told, 0, 1 << 23)
+                read[told] = tuple(sorted({int(each[0]) for each in numbers}))
+            if read[told]:
+                found[key] = read[told]
     return found
-
-
-def _ranks(text: str) -> tuple[int, ...]:
-    """Return the ranks of a group, which stand there as the text of a list."""
-    return tuple(sorted({int(each[0]) for each in _NUMBER.finditer(text, 0, 1 << 23)}))
 
 
 def _entry(data: Mapping[str, Any]) -> FlightEntry:

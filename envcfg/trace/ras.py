@@ -9,7 +9,7 @@ JSON tells of each rank. Source: NVIDIA/nccl v2.24.3-1 to v2.31 src/ras/client_s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -154,7 +154,17 @@ def _from_json(text: str) -> RasReport:
 def _comm(data: Mapping[str, Any]) -> RasComm:
     told = [_rank(each) for each in mappings(data.get("ranks"))]
     absent = [_missing(each) for each in mappings(data.get("missing_ranks"))]
-    spreads = tuple(_spreads([*told, *(each for each in absent if each.status)]))
+    known = [*told, *(each for each in absent if each.status)]
+    counted = [each for each in known if each.counts]
+    names = dict.fromkeys(name for each in counted for name in each.counts)
+    spreads = (
+        *_spread(STATUS, [(each.status, each) for each in known if each.status]),
+        *(
+            spread
+            for name in islice(names, _COLLECTIVES)
+            for spread in _spread(name, [(e.counts.get(name, 0), e) for e in counted])
+        ),
+    )
     problems = {
         "INCOMPLETE": any(each.silent for each in absent),
         "ERROR": any(each.error for each in told),
@@ -215,16 +225,6 @@ def _placed(data: Mapping[str, Any]) -> RasRank:
         pid=None if pid == -1 else pid,
         gpu=integer(data.get("cuda_dev")),
     )
-
-
-def _spreads(ranks: Sequence[RasRank]) -> Iterator[Spread]:
-    """Yield what ranks differ in."""
-    told = [each for each in ranks if each.status]
-    yield from _spread(STATUS, [(each.status, each) for each in told])
-    counted = [each for each in ranks if each.counts]
-    names = dict.fromkeys(name for each in counted for name in each.counts)
-    for name in islice(names, _COLLECTIVES):
-        yield from _spread(name, [(each.counts.get(name, 0), each) for each in counted])
 
 
 def _spread(what: str, values: Iterable[tuple[int | str, RasRank]]) -> Iterator[Spread]:

@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
+from envcfg.profile.validate import lacks_coordinates
 from scripts.drifting.checkouts import Verdict, compare, find_checkouts, newest
 from scripts.drifting.sources import Entry, read_entries
 
@@ -75,7 +76,7 @@ def worst(words: list[str]) -> str:
 
 def kind(source: str) -> str:
     """Return what a source is that is no place in a repository."""
-    if "github.com/" in source:
+    if lacks_coordinates(source):
         return "repository without coordinates"
     return "page" if "https://" in source else "words"
 

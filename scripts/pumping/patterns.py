@@ -18,7 +18,7 @@ _ROOT = PACKAGE.parent
 # The longest text that a reader hands to a pattern, in characters. Here stands what the
 # readers do; tests hold them to it.
 _CAPS = {
-    "envcfg/log/prefix.py: _WRAPPERS": 512,  # _FRONT
+    "envcfg/log/prefixes.yaml": 512,  # prefix.py: _FRONT
     "envcfg/log/": 20_480,  # scan.py: two pieces of a line
     "envcfg/image/environment.py": 1 << 14,  # _LONGEST
     "envcfg/image/facts.yaml": 1 << 16,  # facts.py: _LONGEST

@@ -277,7 +277,7 @@ def test_the_rank_part_runs_in_any_posix_shell(shell: list[str]) -> None:
 def test_the_plan_is_shown_and_checked_as_flux_s(wrap: Wrap) -> None:
     line = wrap(*BARE, "--print", "exec-line", "--", "true").text
     assert line.startswith(
-        'flux run --exclusive --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" /bin/sh -c '
+        'flux run --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" /bin/sh -c '
     )
     made = wrap(*BARE, "--set", "X=${HOSTNAME}", "--", "true")
     assert "use ${NODE_RANK}" in made.err

@@ -180,7 +180,13 @@ def test_the_parser_has_the_options_of_the_table(command: str) -> None:
     parser = commands.choices[command]  # type: ignore[index]
     table = options_of(TABLES[command])
     known = {name for each in table for name in (each.flag, each.short) if name}
-    assert set(parser.known_options) == {"-h", "--help", *known}
+    assert set(parser.known_options) == {
+        "-h",
+        "--help",
+        "--help-all",
+        "--color",
+        *known,
+    }
     for option in table:
         action = parser.known_options[option.flag]
         assert (action.nargs == 0) == (option.kind == "switch"), option.flag

@@ -99,7 +99,7 @@ def test_the_json_has_request_cost_and_script() -> None:
 
 
 def test_what_the_system_would_refuse_can_be_read_by_programs() -> None:
-    asked = ["--profile", "lumi-g", *BARE, "--nodes", "9999", *COMMAND]
+    asked = ["--profile", "lumi-g", *BARE, "--gpus-per-node", "99", *COMMAND]
     done = envcfg("sbatch", "--format", "json", *asked)
     assert (done.code, done.err) == (1, "")
     document = json.loads(done.text)

@@ -85,6 +85,7 @@ REFUSED = [
     ("C='cd a; srun x y'\neval $C\n", "srun comes out of a variable"),
     ("srun bash -c 'singularity exec x.sif y'\n", "text for another shell"),
     ("bash -c 'srun x y'\n", "stands in a text"),
+    ("exec timeout 60 srun x y\n", "exec stands before the launch line"),
     ("numactl -N0 srun x y\n", "numactl stands before the launch line"),
     ("mpirun -n 2 singularity exec x.sif y\n", "the script has no line #PBS"),
     ("jsrun -n 2 singularity exec x.sif y\n", "jsrun starts the ranks"),

@@ -26,8 +26,8 @@ while [[ ${1-} == -* ]]; do shift; done
 for name in TERM USR1; do trap "kill -$name \\$task" $name; done
 "$@" </dev/null &
 task=$!
-while wait $task; code=$?; kill -0 $task 2>/dev/null; do :; done
-exit $code
+while wait $task; kill -0 $task 2>/dev/null; do :; done
+wait $task # a signal cuts the one above short
 """
 TASK = """\
 #!/usr/bin/env bash
@@ -46,7 +46,6 @@ SCRIPTS = {
     ),
     "ignored": f"trap '' USR1 TERM\n{STEP}\necho behind $?",
     "timeout": f"{TRAP}timeout 30 {STEP}\necho behind $?",
-    "exec timeout": f"exec timeout 30 {STEP}",
     "exec": f"exec {STEP}",
     "exec behind a trap": f"{TRAP}exec {STEP}",
 }

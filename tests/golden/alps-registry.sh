@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 2d4960caef8c4e6c)
+# envcfg 0.1.0, profile alps-clariden (sha256 4160d09dd9b41a9e)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container nvcr.io/nvidia/pytorch:24.01-py3 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -37,7 +37,7 @@ envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
   # [profiles/alps-clariden.yaml:71]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.enabled=true
-  # the plugin for every CUDA; an image without libcudart.so needs one of its own CUDA
+  # the plugin for every CUDA; an image without libcudart.so needs the one for its CUDA
   # [profiles/alps-clariden.yaml:76]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl
 }

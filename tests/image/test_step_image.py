@@ -190,8 +190,11 @@ def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None
     tree = DeadlineTree(FolderTree(str(image.root)), 5.0, lambda: now[0])
     file = tree.open("/opt/rocm/.info/version")
     assert file
-    assert file.read() == b"6.2.4-139\n"
-    now[0] = 6.0
+    with file:
+        assert file.read() == b"6.2.4-139\n"
+        now[0] = 6.0
+        with pytest.raises(TimeIsUpError):
+            file.read()
     with pytest.raises(TimeIsUpError):
         tree.names("/opt")
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from envcfg.commands.formats import FORMATS
 from envcfg.core.explanation import explain
 from envcfg.findings import Evidence, Finding, Place, exit_code
+from envcfg.knowledge.topics import load_topics
 from envcfg.lint.rule import load_rules
+from envcfg.report.background import words_known
 from envcfg.report.findings import Result, write_findings
 from fuzzing import tries
 from support import ROOT
@@ -123,7 +125,8 @@ def test_a_finding_says_where_it_is_to_be_mended() -> None:
 
 
 def test_sarif_says_of_every_known_rule_what_it_means_and_what_helps() -> None:
-    every = [each.id for each in explain([]).found]
+    no_findings = words_known(load_topics())
+    every = [each.id for each in explain([]).found if each.id not in no_findings]
     found = [Finding(each, "error", "s", "m") for each in [*every, "of-a-test"]]
     run = json.loads(write_findings(Result({"f": found}), "sarif"))["runs"][0]
     rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}

@@ -118,7 +118,7 @@ def test_a_policy_admits_only_the_script_and_style_of_the_template() -> None:
     assert " style=" not in page(samples.job())  # the policy forbids it
 
 
-@pytest.mark.parametrize("name", SAMPLES.keys() - {"hostile"})
+@pytest.mark.parametrize("name", sorted(SAMPLES.keys() - {"hostile"}))
 def test_nothing_of_the_template_is_left(name: str) -> None:
     assert not re.search(r"\{[{%#]", page(SAMPLES[name]))
 

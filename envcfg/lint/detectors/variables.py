@@ -188,9 +188,11 @@ def _cut(job: Job, each: Assignment, text: Text) -> bool:
     if each.command is not None and each.command < len(job.model.commands):
         name = job.model.commands[each.command].name
         return bool(_UNQUOTED.search(said)) or (said == "AWS" and name == "Libfabric")
-    bare = [a for a in job.model.assignments if a.bare and a.name == "Libfabric"]
-    is_near = said == "AWS" and any(0 < a.at - each.at < 60 for a in bare)
-    return each.how == "export" and (bool(_UNQUOTED.search(said)) or is_near)
+    if each.how != "export":
+        return False
+    bare = (a.at for a in job.model.assignments if a.bare and a.name == "Libfabric")
+    is_near = said == "AWS" and any(0 < at - each.at < 60 for at in bare)
+    return is_near or bool(_UNQUOTED.search(said))
 
 
 @detects("EC106")

@@ -20,9 +20,9 @@ from envcfg.errors import LibraryError
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import WORST_FIRST, LogReport, Transport
 from envcfg.provenance import marked
-from envcfg.report.log.facts import job_facts
-from envcfg.report.log.layout import Layout, fold_alike, lay_out, without_silent
+from envcfg.report.log.layout import fold_alike, lay_out, without_silent
 from envcfg.report.log.matrix import MARKS, describe, lay_matrix, ways_of
+from envcfg.report.log.text import progress_of
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "page.html")
 _URL = re.compile(r"https?://[^\s<>\"']+")
@@ -53,20 +53,25 @@ def log_html(report: LogReport, title: str) -> str:
     layout = lay_out(report)
     ranks = fold_alike(layout)
     drawn = without_silent(layout, report.transports)
+    counts = Counter[str](each.verdict for each in layout.ranks.values())
+    counts["missing"] = layout.missing
+    names = ("broken", "degraded", "inconclusive", "missing", "ok")
+    large = "large" if ranks.size <= 64 else "medium" if ranks.size <= 512 else "small"
+    most = max((len(node.ranks) for node in ranks.nodes if node.known), default=0)
     page = template.render(
         report=report,
         style_hash=_content_hash(text, "style"),
         script_hash=_content_hash(text, "script"),
         title=title if len(title) <= _WIDE else f"{title[:_WIDE]}\u2026",
-        facts=job_facts(report),
+        progress=progress_of(report.job),
         jobs=sorted(report.jobs, key=lambda each: WORST_FIRST.index(each.verdict)),
         causes=[each for each in report.findings if each.cause],
         effects=[each for each in report.findings if not each.cause],
         layout=layout,
-        counts=_counts(layout),
+        counts=[(name, counts[name]) for name in names if counts[name]],
         shown=ranks,
         folded=len(report.ranks) - len(ranks.ranks),
-        size=_size(ranks),
+        size=f"{large} four" if most <= 8 else large,
         focusable=ranks.size <= _MOST_FOCUSABLE,
         most_focusable=_MOST_FOCUSABLE,
         columns=_COLUMNS,
@@ -74,6 +79,8 @@ def log_html(report: LogReport, title: str) -> str:
         ways=ways_of(report.transports),
         marks=MARKS,
         data=_data_island(report.transports),
+        many="{:,}".format,
+        size_of=_size_of,
         count_of=count_of,
         number_ranges=number_ranges,
         is_url=_URL.fullmatch,
@@ -119,21 +126,6 @@ def _content_hash(page: str, element: str) -> str:
     return f"sha256-{b64encode(digest).decode()}"
 
 
-def _counts(layout: Layout) -> list[tuple[str, int]]:
-    """Return how many ranks have each verdict, which is the key to the grid as well."""
-    counts = Counter[str](each.verdict for each in layout.ranks.values())
-    counts["missing"] = layout.missing
-    names = ("broken", "degraded", "inconclusive", "missing", "ok")
-    return [(name, counts[name]) for name in names if counts[name]]
-
-
-def _size(layout: Layout) -> str:
-    """Return how large cells are, as the page's style names it."""
-    size = "large" if layout.size <= 64 else "medium" if layout.size <= 512 else "small"
-    most = max((len(node.ranks) for node in layout.nodes if node.known), default=0)
-    return f"{size} four" if most <= 8 else size
-
-
 def _data_island(transports: Sequence[Transport]) -> str:
     """Return what the script lists for a rank: sender, receiver and kind by number.
 
@@ -149,3 +141,12 @@ def _data_island(transports: Sequence[Transport]) -> str:
     data = {"kinds": list(kinds), "transports": listed}
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _size_of(size: float) -> str:
+    """Return a number of bytes as people write it."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

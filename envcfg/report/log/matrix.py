@@ -155,13 +155,10 @@ def _axis(layout: Layout) -> _Axis:
         else:
             places.update((rank, first) for rank in node.ranks)
             names.append(node.name)
-        blocks.append((_short(node.name), first, len(names)))
+        name = printable(node.name)
+        short = name if len(name) <= 20 else f"{name[:9]}\u2026{name[-10:]}"
+        blocks.append((short, first, len(names)))
     return _Axis(tuple(names), tuple(numbers), places, tuple(blocks))
-
-
-def _short(name: str) -> str:
-    name = printable(name)
-    return name if len(name) <= 20 else f"{name[:9]}\u2026{name[-10:]}"
 
 
 def _runs(
@@ -181,17 +178,14 @@ def _runs(
         else:
             runs.append((row, column, column + 1, ways))
     kinds = tuple(KINDS)
-    return [
-        (row, first, end, kinds[min(ways)[0]], _said(ways))
-        for row, first, end, ways in runs
-    ]
-
-
-def _said(ways: _Ways) -> str:
-    if ways.total() == 1:
-        return next(iter(ways))[1]
-    counts = sorted(ways.items())
-    return "; ".join(f"{number} \u00d7 {text}" for (_, text), number in counts)
+    drawn = []
+    for row, first, end, ways in runs:
+        counts = [
+            f"{number} \u00d7 {text}" for (_, text), number in sorted(ways.items())
+        ]
+        said = "; ".join(counts) if ways.total() > 1 else next(iter(ways))[1]
+        drawn.append((row, first, end, kinds[min(ways)[0]], said))
+    return drawn
 
 
 def _spread(axis: _Axis, cell: int) -> Iterator[tuple[str, float]]:

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from envcfg.characters import text_width
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, grouped, number_ranges
-from envcfg.log.verdict import WORST_FIRST, JobRow, LogReport, RankReport
-from envcfg.report.log.facts import progress_of
+from envcfg.log.verdict import WORST_FIRST, JobReport, JobRow, LogReport, RankReport
 from envcfg.report.styled import wrapped
 
 # One cell per rank; letters tell verdicts apart where there are no colours.
@@ -95,6 +94,22 @@ def _facts(report: LogReport) -> Iterator[str]:
         yield f"versions    {'; '.join(versions)}"
 
 
+def progress_of(job: JobReport) -> str | None:
+    """Return how far the program came, and how it ended; None where no line tells."""
+    if job.progress is None:
+        return None
+    step, steps, time, checkpoint, ended = job.progress
+    said = []
+    if step is not None:
+        number = f"step {step}" if step else "it goes on"
+        of = f" of {steps}" if steps else ""
+        said.append(f"last seen at {number}{of}{f' ({time})' if time else ''}")
+    if checkpoint:
+        said.append(f"last checkpoint: {checkpoint}")
+    said.append(f"ended: {ended}" if ended else "no line says that it ended")
+    return "; ".join(said)
+
+
 def _picture(report: LogReport) -> Iterator[tuple[str, str]]:
     """Yield one line per node: a cell per rank; nodes that look the same are folded."""
     hosts = grouped(report.ranks, lambda rank: rank.host)
@@ -139,17 +154,15 @@ def _hosts(hosts: Sequence[str]) -> str:
 
 def _uses(ranks: Sequence[RankReport]) -> str:
     """Say what most of *ranks* use, or suffer from."""
-    what = Counter(_use(each) for each in ranks).most_common(2)
+    used = []
+    for each in ranks:
+        provider = f" over {each.provider}" if each.provider else ""
+        network = f"{each.network or 'network not shown'}{provider}"
+        used.append(each.reason if each.verdict in _BAD else network)
+    what = Counter(used).most_common(2)
     use = "; ".join(text for text, _ in what)
     shares = {each.gdr for each in ranks if each.verdict not in _BAD} - {"unknown"}
     return f"{use}, GPU RDMA" if shares == {"yes"} else use
-
-
-def _use(rank: RankReport) -> str:
-    if rank.verdict in _BAD:
-        return rank.reason
-    provider = f" over {rank.provider}" if rank.provider else ""
-    return f"{rank.network or 'network not shown'}{provider}"
 
 
 def _finding(finding: Finding) -> Iterator[tuple[str, str]]:

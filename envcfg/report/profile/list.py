@@ -54,7 +54,7 @@ def _stacked(
     ]
     details = "; ".join(each for each in rest if each not in {"", "-"})
     head = f"{name:<{margin}}"
-    if len(name) >= margin:
+    if len(name) > margin - 2:
         yield style, name
         head = ""
     for text, how in ((summary, style), (details, "dim")):

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/ce 4
+# envcfg module runtimes/ce 5
 # CSCS' Container Engine: a file defines the environment of each step.
 
 envcfg_bind() { # SOURCE [SPEC]: mount it, at the same place or as SPEC says
@@ -38,7 +38,9 @@ envcfg_enter_as_said() { # the environment of the line, unchanged: what else it 
     envcfg_note "mounts and annotations of the profile are left to the environment $ENVCFG_IMAGE"
   fi
   for envcfg_word in "${!ENVCFG_ENTER[@]}"; do
-    if [[ ${ENVCFG_ENTER[envcfg_word]} == --annotation=* ]]; then unset -v "ENVCFG_ENTER[$envcfg_word]"; fi
+    case ${ENVCFG_ENTER[envcfg_word]} in
+      --annotation=* | --entrypoint) unset -v "ENVCFG_ENTER[$envcfg_word]" ;; # words of a file
+    esac
   done
   ENVCFG_ENTER=(--environment "$envcfg_image" "${ENVCFG_ENTER[@]}")
 }
