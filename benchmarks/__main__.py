@@ -10,7 +10,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import check_log, entrypoint, growth, images, lint, runtimes, start_up
+from benchmarks import (
+    check_log,
+    entrypoint,
+    growth,
+    images,
+    lint,
+    runtimes,
+    start_up,
+    watch,
+)
 from benchmarks.rows import Row, render_table
 from benchmarks.trace import find_missing
 
@@ -22,6 +31,7 @@ BENCHMARKS = {
     "check-log": check_log.measure,
     "images": images.measure,
     "lint": lint.measure,
+    "watch": watch.measure,
 }
 
 

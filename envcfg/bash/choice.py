@@ -85,6 +85,8 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "preflight"
     if asked.nccl_log is not None:
         yield "nccl_log"
+    if asked.watched:
+        yield "verify"
     if asked.flight is not None:
         yield "flight"
     yield from _launching(plan)

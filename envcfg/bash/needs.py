@@ -77,8 +77,10 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
     if plan.preflight:
         asked = " ".join(map(quote, plan.preflight))
         lines.append(f"ENVCFG_PREFLIGHT=({asked})\n")
-    if plan.diagnostics.nccl_log is not None:
-        folder = quote_word(with_defaults(plan.diagnostics.nccl_log), "--nccl-debug")
+    if plan.diagnostics.watched:
+        lines.append(f"ENVCFG_WATCHER=({' '.join(map(quote, _watcher(plan)))})\n")
+    if (log := plan.diagnostics.log_folder) is not None:
+        folder = quote_word(with_defaults(log), "--nccl-debug")
         lines.append(f"ENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
     if plan.diagnostics.flight is not None:
         folder = quote_word(with_defaults(plan.diagnostics.flight), "--flight-recorder")
@@ -90,6 +92,20 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
         lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
     return "".join(lines)
+
+
+def _watcher(plan: Plan) -> Iterator[str]:
+    """Yield the words of what watches the step, except what only the job knows."""
+    asked, expect = plan.diagnostics, plan.expect
+    yield from ("envcfg", "check-log", "--watch-step", asked.verify or "off")
+    if asked.silence:
+        yield f"--on-silence={asked.silence[0]}s={asked.silence[1]}"
+    if asked.verify and expect:
+        yield from (f"--expect-network={each}" for each in expect.networks)
+        if expect.provider:
+            yield f"--expect-provider={expect.provider}"
+        if expect.gdr:
+            yield "--require-gdr"
 
 
 def _disk(scratch: Scratch) -> str:
@@ -121,6 +137,7 @@ def _data(plan: Plan) -> Mapping[str, str]:
         "ENVCFG_IS_FILE": "yes" if container and container.is_file else "",
         "ENVCFG_TESTED": "yes" if any(each.when for each in plan.modules) else "",
         "ENVCFG_LOG_ENDS": "yes" if plan.diagnostics.removes_log else "",
+        "ENVCFG_LOG_STAYS": "yes" if plan.diagnostics.nccl_log else "",
         "ENVCFG_INTERFACE": meeting or "",
         "ENVCFG_PROFILE": plan.profile,
         "ENVCFG_REPORTED": " ".join(map(str, plan.diagnostics.reported)),
@@ -156,7 +173,7 @@ def _settings(plan: Plan) -> str:
     stays, then what envcfg itself adds for the features of this step.
     """
     asked, starter = plan.diagnostics, STARTERS[plan.starter]
-    names_job = asked.profiled or asked.nccl_log or asked.flight or asked.reported
+    names_job = asked.profiled or asked.log_folder or asked.flight or asked.reported
     body = "  envcfg_name_job\n" if names_job else ""
     host = [each for each in plan.settings if each.scope == "host"]
     body += setting_lines(host, "envcfg")
@@ -170,6 +187,7 @@ def _settings(plan: Plan) -> str:
     for is_wanted, line in (
         (is_by_interface(plan), "envcfg_master"),
         (asked.nccl_log is not None, "envcfg_log"),
+        (asked.log_folder != asked.nccl_log, "envcfg_verify_log"),
         (asked.flight is not None, "envcfg_flight"),
         (asked.reported, "envcfg_report"),
         (asked.profiled, 'ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")'),

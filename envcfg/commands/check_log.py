@@ -18,7 +18,8 @@ from envcfg.commands.reports import (
     put_reports,
 )
 from envcfg.core.log import check_logs, expected_by, follow_logs
-from envcfg.core.option import number_of
+from envcfg.core.option import number_of, within
+from envcfg.core.values import read_silence
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
@@ -93,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     live.add_argument(
         "--timeout",
         metavar="SECONDS",
-        type=_seconds,
+        type=within(0, 1e9, "seconds"),
         help="with --follow: answer then, whatever is known (default: wait on)",
     )
     live.add_argument(
@@ -102,12 +103,35 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="with --follow: run by sh when degraded or broken, with ENVCFG_VERDICT and "
         "ENVCFG_SUMMARY set",
     )
+    live.add_argument(
+        "--watch-step",
+        choices=("warn", "stop", "off"),
+        help="what wrap --verify starts: FILE is NCCL's log or output of the step",
+    )
+    live.add_argument(
+        "--since",
+        metavar="N",
+        action="append",
+        default=[],
+        type=int,
+        help="with --watch-step: first byte of the step, for each FILE of output",
+    )
+    live.add_argument(
+        "--on-silence",
+        metavar="TIME[=stop]",
+        type=read_silence,
+        help="with --watch-step: ask envcfg hang where nothing was written for this long",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
     names = [*options.files, *(options.command or ())]
     _check(options, names)
+    if options.watch_step:
+        from envcfg.commands.watch_step import run_watch
+
+        return run_watch(options, names, _expectations(options))
     outputs = check_reports(options, names)
     expect = _expectations(options)
     files, proof = names, None
@@ -151,17 +175,6 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         if given is not None and not options.follow:
             msg = f"{option} belongs to --follow"
             raise UsageError(msg, hint="add --follow, or leave it out")
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < 1e9:
-        msg = f"{text!r} is no number of seconds"
-        raise ValueError(msg)
-    return seconds
 
 
 def _expectations(options: argparse.Namespace) -> Expectations:

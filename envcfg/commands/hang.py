@@ -18,6 +18,7 @@ from envcfg.findings import exit_code
 from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
+    from envcfg.hang.judge import Judgement
     from envcfg.hang.records import Evidence, NodeView
 
 
@@ -35,45 +36,11 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg hang takes no command"
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
-    name = job_name(options.job, "hang")
-    from envcfg.hang.activity import LEAST, standing
-    from envcfg.hang.gather import ask_libraries, last_line
-    from envcfg.hang.judge import judge, wants_another_look
-    from envcfg.hang.records import Evidence, LastLine
-    from envcfg.hang.step import look
-    from envcfg.probe.slurm import output_path
-
-    job, hosts, is_part = find_job(name, options.nodes, "hang")
-    path = output_path(job.id)
-    # Before the step, as Flight Recorder says in the log that it writes a dump.
-    log = last_line(path, time.time()) if path else LastLine()
-    raise_signals()  # the step must be ended
-
-    def seen_now(before: Sequence[NodeView] = ()) -> Evidence:
-        reader, lost, errors = look(
-            job.id, hosts, is_part=is_part, more=options.srun_arg, say=_say
-        )
-        if not reader.answering:
-            raise no_answer(errors, "no node has answered")
-        nodes = tuple(_with_states(reader.nodes(), lost))
-        known = ask_libraries(nodes, time.time(), before)
-        return Evidence(job.name, nodes, log, is_part=is_part, **known._asdict())
-
-    seen, began = seen_now(), time.monotonic()
-    judgement = judge(seen)
-    if wants_another_look(seen, judgement):
-        _say(
-            f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
-        )
-        time.sleep(LEAST)
-        first, seen = seen, seen_now(seen.nodes)
-        still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
-        seen = seen._replace(still=still, watched=watched)
-        judgement = judge(seen)
+    seen, judgement = look_at(options.job, options.nodes, options.srun_arg)
     if options.format is not None:
         from envcfg.report.findings import Result
 
-        result = Result({f"job {job.name}": judgement.findings}, "job")
+        result = Result({f"job {seen.job}": judgement.findings}, "job")
         put_result(result, options.format, strict=options.strict)
     elif options.json:
         from envcfg.report.hang import hang_json
@@ -89,6 +56,52 @@ def run(options: argparse.Namespace) -> int:
         strict=options.strict,
         inconclusive=judgement.is_inconclusive,
     )
+
+
+def look_at(
+    given: str | None, nodes: str | None = None, srun_args: Sequence[str] = ()
+) -> tuple[Evidence, Judgement]:
+    """Return what was seen of job *given* (None: this one) on *nodes*, and who holds it up.
+
+    Raises:
+        EnvcfgError: nobody may look at it now, or no node answers.
+    """
+    name = job_name(given, "hang")
+    from envcfg.hang.activity import LEAST, standing
+    from envcfg.hang.gather import ask_libraries, last_line
+    from envcfg.hang.judge import judge, wants_another_look
+    from envcfg.hang.records import Evidence, LastLine
+    from envcfg.hang.step import look
+    from envcfg.probe.slurm import output_path
+
+    job, hosts, is_part = find_job(name, nodes, "hang")
+    path = output_path(job.id)
+    # Before the step, as Flight Recorder says in the log that it writes a dump.
+    log = last_line(path, time.time()) if path else LastLine()
+    raise_signals()  # the step must be ended
+
+    def seen_now(before: Sequence[NodeView] = ()) -> Evidence:
+        reader, lost, errors = look(
+            job.id, hosts, is_part=is_part, more=srun_args, say=_say
+        )
+        if not reader.answering:
+            raise no_answer(errors, "no node has answered")
+        views = tuple(_with_states(reader.nodes(), lost))
+        known = ask_libraries(views, time.time(), before)
+        return Evidence(job.name, views, log, is_part=is_part, **known._asdict())
+
+    seen, began = seen_now(), time.monotonic()
+    judgement = judge(seen)
+    if wants_another_look(seen, judgement):
+        _say(
+            f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
+        )
+        time.sleep(LEAST)
+        first, seen = seen, seen_now(seen.nodes)
+        still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
+        seen = seen._replace(still=still, watched=watched)
+        judgement = judge(seen)
+    return seen, judgement
 
 
 def _with_states(

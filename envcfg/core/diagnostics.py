@@ -1,7 +1,7 @@
 """The options that make a job tell more of itself, for all commands that make a step."""
 
 from envcfg.core.option import Option, Table, switch
-from envcfg.core.values import read_ranks, read_word, write_ranks
+from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
 
@@ -48,6 +48,23 @@ DIAGNOSTICS: Table = {
         switch(
             "--nccl-debug-remove",
             "with DIR: remove those files when the step has succeeded",
+        ),
+        Option(
+            "--verify",
+            "the job says once which network NCCL really uses, and what ended a step that "
+            "failed; stop: end it where that network is proven to be bad",
+            metavar="warn|stop",
+            kind="maybe",
+            alone="warn",
+            choices=("warn", "stop"),
+        ),
+        Option(
+            "--on-silence",
+            "where nothing was written for this long, as 15m, envcfg hang reports in the "
+            "job's output; 15m=stop: and ends the step where a rank holds it up",
+            metavar="TIME[=stop]",
+            read=read_silence,
+            write=lambda each: f"{each[0]}s={each[1]}",
         ),
         Option(
             "--flight-recorder",

@@ -184,6 +184,8 @@ class StepOptions(NamedTuple):
     require: str | None
     nccl_debug: Word | None
     nccl_debug_remove: bool
+    verify: str | None
+    on_silence: tuple[int, str] | None
     flight_recorder: Word | None
     profile_rank: tuple[int, ...]
     profiler: str | None
@@ -224,6 +226,8 @@ def read_diagnostics(options: StepOptions) -> Diagnostics:
         preflight=options.preflight,
         nccl=options.nccl_debug is not None,
         nccl_log=options.nccl_debug or None,
+        verify=options.verify or "",
+        silence=options.on_silence,
         flight=options.flight_recorder,
         removes_log=options.nccl_debug_remove,
         profiled=options.profile_rank,

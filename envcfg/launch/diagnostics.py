@@ -21,6 +21,9 @@ class Diagnostics(NamedTuple):
         preflight: nodes and network are looked at before the step.
         nccl: NCCL and RCCL say what ``envcfg check-log`` reads.
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
+        verify: the step is watched, and its network judged: ``warn``, ``stop``, or empty.
+        silence: seconds without output after which somebody asks who holds the job up, and
+            what follows: ``report`` or ``stop``.
         flight: folder for what PyTorch's Flight Recorder writes, a folder per job in it;
             None: it records nothing.
         removes_log: what is in that folder goes when the step has succeeded.
@@ -34,12 +37,24 @@ class Diagnostics(NamedTuple):
     preflight: bool = False
     nccl: bool = False
     nccl_log: Word | None = None
+    verify: str = ""
+    silence: tuple[int, str] | None = None
     flight: Word | None = None
     removes_log: bool = False
     profiled: tuple[int, ...] = ()
     profiler: tuple[Word, ...] = ()
     reported: tuple[int, ...] = ()
     setup: str = ""
+
+    @property
+    def watched(self) -> bool:
+        """Whether envcfg watches the step while it runs."""
+        return bool(self.verify or self.silence)
+
+    @property
+    def log_folder(self) -> Word | None:
+        """Folder for NCCL's log; where it is only to be verified, the job's own."""
+        return parse_word("${PWD}") if self.verify and not self.nccl else self.nccl_log
 
 
 def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
@@ -62,18 +77,22 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
     )
 
 
-def log_settings(diagnostics: Diagnostics) -> dict[str, Word | None]:
-    """Return the settings that make NCCL and RCCL tell what ``check-log`` reads."""
-    if not diagnostics.nccl:
+def log_settings(diagnostics: Diagnostics) -> dict[str, Word]:
+    """Return the settings that make NCCL and RCCL tell what ``check-log`` reads.
+
+    All of it is said as communicators begin: a program that trains pays nothing.
+    """
+    if not (diagnostics.nccl or diagnostics.verify):
         return {}
     # BOOTSTRAP and ENV are said by default too; NET is not, and a choice drops the others.
-    settings: dict[str, Word | None] = {
+    settings: dict[str, Word] = {
         "NCCL_DEBUG": ("INFO",),
         "NCCL_DEBUG_SUBSYS": ("INIT,BOOTSTRAP,ENV,NET",),
     }
-    if diagnostics.nccl_log is not None:
+    folder = diagnostics.log_folder
+    if folder is not None:
         settings["NCCL_DEBUG_FILE"] = (
-            *_absolute(diagnostics.nccl_log),
+            *_absolute(folder),
             *parse_word("/nccl-${ENVCFG_JOB}.${BASHPID}/nccl-%h-%p.log"),
         )
     return settings

@@ -79,13 +79,14 @@ def resolve(
     for name, (value, reason) in flight_settings(options.diagnostics).items():
         # no force: what the job's environment says of it wins
         planned[name] = Planned(name=name, cases=(Case(value, reason),))
-    settings_given = {**log_settings(options.diagnostics), **options.settings}
-    for name, word in settings_given.items():
+    said = log_settings(options.diagnostics)
+    for name, word in {**said, **options.settings}.items():
         known = profile.env.get(name)
         planned[name] = Planned(
             name=name,
             cases=(Case(word, GIVEN),),
-            force=True,
+            # What is only to be verified leaves to the job what it says of it.
+            force=name in options.settings or options.diagnostics.nccl,
             directory=known is not None and known.directory and word is not None,
         )
     check_log_folder(options.diagnostics, INSIDE | planned.keys())

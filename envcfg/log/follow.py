@@ -33,18 +33,29 @@ Judge = Callable[[Job], LogReport]
 class Growing:
     """One file that grows: where we are, and the line that is not whole yet."""
 
-    def __init__(self, name: str, number: int) -> None:
-        """Begin at the top of *name*, which is source *number* of the reader."""
+    def __init__(self, name: str, number: int, start: int | None = None) -> None:
+        """Begin *name*, source *number* of the reader, at byte *start*: None: the first.
+
+        From another byte on, lines are counted when somebody asks for their numbers.
+        """
         self.name = name
         self.number = number
-        self.position = 0
         self.rest = b""
-        self.offset = 0
-        self.lines = 0
+        self.position = self.offset = start or 0
+        self.lines = 0 if start is None else None
+
+    def skip(self, position: int) -> None:
+        """Go on at *position*, if that is further on."""
+        if position > self.position:
+            self.position = self.offset = position
+            self.rest = b""
 
     def advance(self, reader: Reader) -> bool:
         """Read what is new, up to the last whole line; return whether anything mattered."""
-        if os.path.getsize(self.name) < self.position:
+        size = os.path.getsize(self.name)
+        if size == self.position:
+            return False
+        if size < self.position:
             self.position = 0  # begun again by who writes it
             self.rest = b""
         mattered = False
@@ -65,7 +76,8 @@ class Growing:
                 whole, spot = text[:cut], Spot(self.number, self.offset, 0)
                 mattered |= reader.take(whole, spot, self.lines)
                 self.offset += len(whole)
-                self.lines += whole.count(b"\n")
+                if self.lines is not None:
+                    self.lines += whole.count(b"\n")
         return mattered
 
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module local/step 2
+# envcfg module local/step 3
 # What ranks have started ends with them.
 #
 # Each rank leads a process group, so that a signal reaches what it has started, too. The
@@ -69,7 +69,7 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
   while [[ -n $envcfg_more ]]; do
     envcfg_more=''
     for envcfg_pid in "${!envcfg_parent[@]}"; do
-      if [[ $envcfg_pid == "$$" || -n ${envcfg_ours[$envcfg_pid]-} ]]; then continue; fi
+      if [[ $envcfg_pid == "$$" || $envcfg_pid == "${ENVCFG_WATCH_PID-}" || -n ${envcfg_ours[$envcfg_pid]-} ]]; then continue; fi
       if [[ -n ${envcfg_ours[${envcfg_parent[$envcfg_pid]}]-} || " ${ENVCFG_LED[*]} " == *" ${envcfg_group[$envcfg_pid]} "* ]] \
         || { # an orphan: its parent by now is one for all sessions
           [[ ${envcfg_group[$envcfg_pid]} == "$envcfg_own" ]] \
@@ -116,7 +116,7 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
     envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
     while [[ $envcfg_pid != end ]]; do
       read -r -u "$ENVCFG_PIPE" envcfg_pid
-      if [[ $envcfg_pid == [0-9]* ]]; then envcfg_running+=("$envcfg_pid"); fi
+      if [[ $envcfg_pid == [0-9]* && $envcfg_pid != "${ENVCFG_WATCH_PID-}" ]]; then envcfg_running+=("$envcfg_pid"); fi
     done
     ENVCFG_PIDS=("${envcfg_running[@]}")
     envcfg_release

@@ -1,0 +1,270 @@
+"""Steps that are watched while they run: what stands in their output, and what is left of them."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support import LOCAL, ROOT, Wrap, envcfg, lint_shell
+
+sys.path.append(str(ROOT / "tests/log"))
+import jobs
+
+# Rank 0 writes what NCCL said of all of them; the others only run.
+PROGRAM = """\
+import os, sys, time
+how, seconds = sys.argv[1:3]
+name = os.environ["NCCL_DEBUG_FILE"].replace("%h", "nid").replace("%p", str(os.getpid()))
+if os.environ["RANK"] == "0" and how == "nccl":
+    lines = open("recorded").read()
+    with open(name, "w") as file:
+        file.write(lines)
+if how == "gone" and os.environ["RANK"] == "0":
+    import shutil
+    time.sleep(1.5)
+    shutil.rmtree(os.path.dirname(name))
+if os.environ["RANK"] == "1" and how == "raise":
+    raise ValueError("corrupt shard 17")
+time.sleep(float(seconds))
+print("rank", os.environ["RANK"], "is done", flush=True)
+"""
+ENVCFG = Path(sys.executable).parent / "envcfg"
+
+
+class Step:
+    """A script with a step of two ranks, whose output is a file."""
+
+    def __init__(self, folder: Path, text: bytes) -> None:
+        (folder / "job.sh").write_bytes(text)
+        (folder / "program.py").write_text(PROGRAM)
+        self.folder = folder
+
+    def start(self, **env: str) -> subprocess.Popen[bytes]:
+        path = f"{ENVCFG.parent}:{os.environ['PATH']}"
+        with (self.folder / "out").open("ab") as out:
+            return subprocess.Popen(
+                ["bash", "job.sh"],
+                cwd=self.folder,
+                env={**os.environ, "PATH": path, **env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    def run(self, **env: str) -> tuple[int, list[str]]:
+        """Return the exit code of the step, and what envcfg says in its output."""
+        running = self.start(**env)
+        try:
+            code = running.wait(40)
+        finally:
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+        assert self.watchers() == []
+        return code, self.said
+
+    @property
+    def said(self) -> list[str]:
+        lines = (self.folder / "out").read_text().splitlines()
+        return [each for each in lines if each.startswith("envcfg: ")]
+
+    def watchers(self) -> list[int]:
+        found = []
+        for each in Path("/proc").glob("[0-9]*"):
+            try:
+                words = (each / "cmdline").read_bytes().split(b"\0")
+                here = (each / "cwd").readlink() == self.folder
+            except OSError:
+                continue
+            if b"--watch-step" in words and here:
+                found.append(int(each.name))
+        return found
+
+    def wait_watcher(self) -> int:
+        """Return the number of what watches, when it hears."""
+        for _ in range(100):
+            found = self.watchers()
+            if found and Path(f"/proc/{found[0]}/wchan").exists():
+                time.sleep(1.0)  # Python has started
+                return found[0]
+            time.sleep(0.05)
+        raise AssertionError((self.folder / "out").read_text())
+
+
+Make = Callable[..., Step]
+
+
+@pytest.fixture
+def step(wrap: Wrap, tmp_path: Path) -> Iterator[Make]:
+    made: list[Step] = []
+
+    def make(how: str, seconds: float = 2.5, *options: str, ranks: int = 2) -> Step:
+        text = wrap(
+            *(*LOCAL, "--launcher", "local", "--ranks", str(ranks)),
+            *(options or ("--verify",)),
+            *("--", sys.executable, "program.py", how, str(seconds)),
+        )
+        assert text.code == 0, text.err
+        assert lint_shell(text.out, "bash") == ""
+        made.append(Step(tmp_path, text.out))
+        return made[-1]
+
+    yield make
+    for each in made:
+        for number in each.watchers():
+            os.kill(number, signal.SIGKILL)
+
+
+def folders(path: Path) -> list[str]:
+    return [each.name for each in path.glob("nccl-*")]
+
+
+def recorded(folder: Path, **job: object) -> None:
+    """Let rank 0 write what NCCL has said in a job of two ranks on two nodes."""
+    said = jobs.Job(nodes=2, ranks_per_node=1, **job)  # type: ignore[arg-type]
+    (folder / "recorded").write_text(jobs.text(said))
+
+
+def test_a_good_network_is_said_in_one_line_and_leaves_nothing(
+    step: Make, tmp_path: Path
+) -> None:
+    recorded(tmp_path)
+    code, said = step("nccl", 4).run()
+    assert code == 0
+    (line,) = said
+    assert re.fullmatch(
+        r"envcfg: verified after \d s: all 2 ranks on 2 nodes use AWS Libfabric over cxi, "
+        "with GPU RDMA",
+        line,
+    )
+    assert folders(tmp_path) == []
+
+
+def test_a_part_of_the_ranks_is_never_verified(step: Make, tmp_path: Path) -> None:
+    recorded(tmp_path)
+    code, said = step("nccl", 2.5, ranks=3).run()
+    assert (code, len(said)) == (0, 1)
+    assert said[0].startswith(
+        "envcfg: note: not verified: 2 ranks instead of 3; envcfg"
+    )
+    assert len(folders(tmp_path)) == 1
+
+
+def test_sockets_are_warned_of_and_the_step_goes_on(step: Make, tmp_path: Path) -> None:
+    recorded(tmp_path, network="socket")
+    code, said = step("nccl", 4).run()
+    assert (code, len(said)) == (0, 1)
+    line = r"envcfg: warning: degraded after \d s: 2 of 2 ranks use TCP sockets on hsn0.*; "
+    assert re.match(line, said[0])
+    (folder,) = folders(tmp_path)
+    assert said[0].endswith(f"; envcfg check-log {tmp_path}/{folder} says more")
+
+
+def test_stop_ends_the_step_with_1_and_says_why(step: Make, tmp_path: Path) -> None:
+    recorded(tmp_path, network="socket")
+    began = time.monotonic()
+    code, said = step("nccl", 30, "--verify=stop").run()
+    assert time.monotonic() - began < 20
+    assert (code, len(said)) == (1, 1)
+    assert re.match(
+        r"envcfg: error: the step is stopped after \d s: degraded: 2 of", said[0]
+    )
+    assert "is done" not in (tmp_path / "out").read_text()
+
+
+def test_the_first_cause_is_the_last_that_is_said(step: Make, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("KeyError: of a step before\n")
+    code, said = step("raise").run()
+    assert code == 1
+    assert re.fullmatch(
+        r"envcfg: first cause: the job ended: ValueError: corrupt shard 17 "
+        rf"\(program.py:\d+\) \({tmp_path}/out:\d+\)",
+        said[0],
+    )
+    assert said[1].startswith("envcfg: next: fix first: ")
+    lines = (tmp_path / "out").read_text().splitlines()
+    assert lines[-2:] == said
+    number = int(said[0].rpartition(":")[2][:-1])
+    assert "ValueError: corrupt shard 17" in lines[number - 1]
+    first = envcfg("check-log", str(tmp_path / "out")).text.splitlines()[0]
+    assert first.startswith(
+        "broken: the job ended: ValueError: corrupt shard 17 (program.py:"
+    )
+
+
+def test_a_program_without_nccl_is_said_once(step: Make, tmp_path: Path) -> None:
+    code, said = step("none", 0.1).run()
+    assert (code, folders(tmp_path)) == (0, [])
+    (line,) = said
+    assert line.startswith(
+        "envcfg: note: not verified: no line of NCCL: the program does"
+    )
+
+
+def test_without_envcfg_on_path_there_is_one_note(step: Make, tmp_path: Path) -> None:
+    recorded(tmp_path)
+    code, said = step("nccl", 0.1).run(PATH="/usr/bin:/bin")
+    assert (code, len(said)) == (0, 1)
+    assert said[0].startswith(
+        "envcfg: note: nothing is verified: envcfg is not on PATH on"
+    )
+
+
+def test_a_watcher_that_is_killed_ends_no_job(step: Make, tmp_path: Path) -> None:
+    made = step("none", 4)
+    running = made.start()
+    os.kill(made.wait_watcher(), signal.SIGKILL)
+    assert running.wait(30) == 0
+    assert made.said == [
+        "envcfg: note: what watched this step does not answer, and says nothing more"
+    ]
+    assert (tmp_path / "out").read_text().count("is done") == 2
+
+
+def test_a_folder_that_goes_away_is_a_note(step: Make) -> None:
+    code, said = step("gone", 4).run()
+    assert (code, len(said)) == (0, 1)
+    assert re.match(
+        r"envcfg: note: not verified: .*nccl-local-.*: No such file", said[0]
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_where_the_script_is_ended(step: Make, number: int) -> None:
+    made = step("none", 60)
+    running = made.start()
+    watcher = made.wait_watcher()
+    os.kill(running.pid, number)
+    running.wait(30)
+    for _ in range(100):
+        if not Path(f"/proc/{watcher}").exists():
+            break
+        time.sleep(0.1)
+    assert made.watchers() == []
+
+
+def test_output_that_no_file_takes_is_watched_without_it(
+    step: Make, tmp_path: Path
+) -> None:
+    recorded(tmp_path)
+    made = step("nccl", 4)
+    path = f"{ENVCFG.parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "job.sh"],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        timeout=30,
+    )
+    assert done.returncode == 0
+    assert b"envcfg: verified after " in done.stderr
+    assert made.watchers() == []

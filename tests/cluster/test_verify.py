@@ -1,0 +1,104 @@
+"""Real jobs that watch themselves: what stands in their output, and how they end.
+
+All run at once. What NCCL says comes from the generator of tests/log; each rank writes what
+is its own into its file, as NCCL does.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+from job import Job
+
+sys.path.append(str(Path(__file__).parent.parent / "log"))
+import jobs
+
+FOUR = ("-N2", "--ntasks-per-node=2", "--partition=small-g", "--mem=100G")
+PROGRAM = """\
+#!/bin/bash
+name=${NCCL_DEBUG_FILE//%h/$(hostname)}
+cp "$1.$RANK" "${name//%p/$$}"
+sleep "$2"
+"""
+
+
+def write_ranks(cluster: Cluster, name: str, job: jobs.Job) -> None:
+    said: dict[int, list[str]] = {rank: [] for rank in range(job.world)}
+    for line in jobs.lines(replace(job, hosts=cluster.nodes)):
+        said[line.rank].append(line.text)
+    for rank, texts in said.items():
+        (cluster.workdir / f"{name}.{rank}").write_text("\n".join(texts) + "\n")
+
+
+@pytest.fixture
+def ended(cluster: Cluster, tool: Path, programs: Path) -> dict[str, Job]:
+    """Let all jobs run; return them by name when they have ended."""
+    four = jobs.Job(nodes=2, ranks_per_node=2)
+    write_ranks(cluster, "good", four)
+    write_ranks(cluster, "socket", replace(four, network="socket"))
+    (cluster.workdir / "program").write_text(PROGRAM)
+    (cluster.workdir / "program").chmod(0o755)
+
+    def submit(options: str, command: str) -> Job:
+        return cluster.submit(
+            f"#!/bin/bash\nPATH={tool}:$PATH\n"
+            "source <(envcfg wrap --profile lumi-g --no-modules --fact rocm=6.2.4 "
+            f"{options} -- {command} || echo exit $?)\n",
+            *FOUR,
+        )
+
+    image = f"--container {cluster.pytorch_image}"
+    hung = f"python3 {programs}/hung.py 3 sleep"
+    started = {
+        "hung": submit(f"{image} --on-silence=16s=stop --flight-recorder", hung),
+        "good": submit("--container none --verify", "./program good 6"),
+        "socket": submit("--container none --verify=stop", "./program socket 60"),
+        "raise": submit("--container none --verify", "python3 -c 'raise KeyError(1)'"),
+    }
+    return {name: job.wait(timeout=110) for name, job in started.items()}
+
+
+def test_jobs_say_what_is_wrong_with_them(
+    cluster: Cluster, ended: dict[str, Job]
+) -> None:
+    good = ended["good"]
+    assert (good.state, good.exit_code) == ("COMPLETED", 0), good.stdout
+    assert re.search(
+        r"^envcfg: verified after \d+ s: all 4 ranks on 2 nodes use AWS Libfabric over cxi, "
+        r"with GPU RDMA$",
+        good.stdout,
+        re.M,
+    ), good.stdout
+    assert not list(cluster.workdir.glob(f"nccl-{good.id}.*"))
+
+    socket = ended["socket"]
+    assert (socket.state, socket.exit_code) == ("FAILED", 1), socket.stdout
+    assert re.search(
+        r"^envcfg: error: the step is stopped after \d+ s: degraded: 4 of 4 ranks use TCP",
+        socket.stdout,
+        re.M,
+    ), socket.stdout
+
+    raised = ended["raise"]
+    assert (raised.state, raised.exit_code) == ("FAILED", 1), raised.stdout
+    assert re.search(r"^envcfg: first cause: .*KeyError: 1", raised.stdout, re.M)
+
+    hung = ended["hung"]
+    assert (hung.state, hung.exit_code) == ("FAILED", 1), hung.stdout
+    assert re.search(
+        r"^envcfg: silent for 1\d s; envcfg hang says:$", hung.stdout, re.M
+    ), hung.stdout
+    assert "envcfg:   error: rank 3 on nid001001: sleeps" in hung.stdout, hung.stdout
+    assert "envcfg: error: the step is stopped: it is silent" in hung.stdout
+
+    time.sleep(1)
+    print(hung.stdout)
+    left = [each.argv for node in cluster.nodes for each in cluster.processes(node)]
+    assert not [argv for argv in left if "check-log" in argv]
