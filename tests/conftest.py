@@ -74,6 +74,12 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _usual_width() -> None:
+    """Texts are as wide as where there is no terminal: workers are told one."""
+    os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _one_day() -> None:
     """Limits are as old as on the day of these tests, whenever they run: 2026-11-23."""
     os.environ["SOURCE_DATE_EPOCH"] = "1795392000"

@@ -60,6 +60,15 @@ def everything() -> dict[str, Json]:
         "extends": "base",
         "lifecycle": {"state": "active", **SAID},
         "verified": {"state": "inferred", **SAID},
+        "run": {
+            "envcfg": "0.1",
+            "nodes": 2,
+            "scheduler": "s",
+            "runtime": "r",
+            "driver": "d",
+            "bandwidth": "b",
+            **SAID,
+        },
         "detect": {
             "clusters": ["c"],
             "hosts": ["h"],
@@ -79,6 +88,7 @@ def everything() -> dict[str, Json]:
             "launchers": ["srun", "torchrun", "local"],
             "cpu_masks": {"masks": ["0x1"], **SAID},
             "srun": {"--mpi=pmi2": mount},
+            "flux": {"--x": mount},
             "mpiexec": {"--x": mount},
             "torchrun": {"--x": mount},
         },

@@ -25,7 +25,9 @@ SPACK = PACKAGING / "spack/packages/envcfg/package.py"
 (EASYBUILD,) = (PACKAGING / "easybuild").glob("*.eb")
 LMOD = "/usr/share/lmod/lmod/init/bash"
 # What others carry in bundles of theirs.
-BUNDLED = {"pyyaml": "PyYAML", "rich": "Python-bundle-PyPI"}
+BUNDLED = {"pyyaml": "PyYAML"} | dict.fromkeys(
+    ("rich", "jinja2", "markupsafe"), "Python-bundle-PyPI"
+)
 
 
 def required() -> dict[str, str]:

@@ -23,7 +23,7 @@ esac
 """
 SCRIPT = f"""
 set -euo pipefail
-ENVCFG_WORDS=() ENVCFG_AFTER=() ENVCFG_IS_FILE=''
+ENVCFG_WORDS=() ENVCFG_AFTER=() ENVCFG_IS_FILE='' ENVCFG_AS_SAID=''
 {module("runtimes/podman").text}
 envcfg_note() {{ echo "$1" >&2; }}
 envcfg_host() {{ "$@"; }}
