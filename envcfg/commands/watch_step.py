@@ -51,6 +51,11 @@ def run_watch(
     return 0
 
 
+# The shell writes the exit code of the step into the pipe, and closes it where it ends:
+# until then there is a look, and a pause that grows with what a look costs. The network
+# is asked first: a step that it stops is not also called silent. Once stopped, nothing
+# is looked at any more, as the end of the step is at hand; without a code the shell was
+# killed, and nobody is left to read what ended the step.
 def _watch(
     options: argparse.Namespace,
     names: Sequence[str],

@@ -26,6 +26,10 @@ from envcfg.log.world import World
 _TRANSPORTS = 1 << 16  # pairs of ranks that a report holds; more are no picture
 
 
+# Ranks are counted, and what all say in one word is the job's word; else it is "mixed",
+# "some" or "partial". Of the plug-in, "all" needs that no rank lacks it and that each
+# has said so; one that says nothing leaves it unknown. Its name is that of the package,
+# which has a version, before that of the library.
 def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobReport:
     """Return what is known of the job, from the *reports* of its ranks."""
     networks = Counter(each.network for each in reports if each.network)
