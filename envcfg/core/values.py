@@ -14,9 +14,7 @@ from envcfg.profile.words import Word, WordError, format_word, parse_word
 # A variable and what it is set to; None: it is taken away.
 Change = tuple[str, "Word | None"]
 _DIGITS = 9  # of a rank, at most
-_SILENCE = re.compile(
-    r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])(?:=(?P<then>report|stop))?"
-)
+_SILENCE = r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])(?:=(?P<then>report|stop))?"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # seconds
 _LEAST, _LONGEST = 5, 7 * 86400  # seconds
 
@@ -93,7 +91,7 @@ def write_ranks(ranks: tuple[int, ...]) -> str:
 
 def read_silence(text: str) -> tuple[int, str]:
     """Read seconds and what comes then, as in ``15m`` and ``90s=stop``."""
-    match = _SILENCE.fullmatch(text)
+    match = re.fullmatch(_SILENCE, text)
     seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
     if match is None or not _LEAST <= seconds <= _LONGEST:
         msg = f"{text!r} is no time from {_LEAST}s to 7d, as in 90s, 15m, 2h, 15m=stop"

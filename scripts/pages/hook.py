@@ -30,7 +30,8 @@ def on_page_markdown(
 ) -> str:
     """Return a page of docs/ with links to the project's own files as pages."""
     path = page.file.src_uri
-    if path.startswith(_ENTRIES) and not path.endswith("index.md"):
+    is_entry = path.startswith(_ENTRIES) and not path.endswith("index.md")
+    if is_entry or path == "agents.md":  # a digest of the others
         page.meta["search"] = {"boost": 0.3}
     own = page.file.generated_by is None
     return relinked(markdown, f"docs/{path}", path) if own else markdown

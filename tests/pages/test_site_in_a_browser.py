@@ -128,6 +128,7 @@ def test_the_search_answers_typical_questions(page: Page, address: str) -> None:
     page.call("Page.navigate", url=f"{address}/index.html")
     page.browser.wait_for("Page.loadEventFired", page.session)
     page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    assert found_for(page, "hang", PATIENCE)  # the index is read
     wrong = {}
     for question, wanted in QUESTIONS:
         first = found_for(page, question)
@@ -137,12 +138,15 @@ def test_the_search_answers_typical_questions(page: Page, address: str) -> None:
     assert len(wrong) <= 4, wrong
 
 
-def found_for(page: Page, question: str) -> list[str]:
-    """Return the first three pages, once the list has settled."""
+def found_for(page: Page, question: str, patience: float = 10) -> list[str]:
+    """Return the first three pages, once the list has settled; none: nothing came."""
     page.evaluate(TYPED % json.dumps(""))
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + patience
     while page.evaluate(FOUND) and time.monotonic() < until:
-        time.sleep(0.02)
+        time.sleep(0.2)
+        page.evaluate(
+            TYPED % json.dumps("")
+        )  # a word can be lost while the list is made
     page.evaluate(TYPED % json.dumps(question))
     before: list[str] = []
     while time.monotonic() < until:
