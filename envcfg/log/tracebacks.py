@@ -29,6 +29,7 @@ _WORTH = (BEGIN.encode(), b'File "', b'{"', b"<std", b"above exception", b"\x1b"
 _FRAME = re.compile(r' *File "([^"\n]{1,1000})", line (\d{1,9})(?:, in (.{1,200}))?$')
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?")
 _KIND = re.compile(
+    r"(?!Failures:$)"  # of torchrun, behind a line of its exception that another tore
     r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
 )
 _STEP = re.compile(

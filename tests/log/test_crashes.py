@@ -111,6 +111,14 @@ def test_traceback_of_one_rank_is_read_through_lines_of_others() -> None:
     assert check("".join(mixed)).summary == CRASHES["var-srun"][0]
 
 
+def test_heading_of_torchrun_is_no_exception() -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/opt/venv/bin/accelerate", line 8, in <module>\n'
+        "    sys.exit(main())\n  \nFailures:\n  <NO_OTHER_FAILURES>\n"
+    )
+    assert check(log).cause is None
+
+
 def test_cut_traceback_is_no_cause() -> None:
     log = CRASHES["var-none"][1]
     cut = log[: log.index("ValueError")]
