@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 import yaml
@@ -148,11 +149,16 @@ srun --cpus-per-task=32 bash -c 'echo "$SLURM_PROCID $(hostname) $CUDA_VISIBLE_D
 def test_a_right_request_gets_a_start_time(cluster: Cluster, system: str) -> None:
     options, nodes = RIGHT[system]
     partition = system if system.startswith(NO_PARTITION) else None
-    done = cluster.test_only(SCRIPT, "--nodes=2", *options.split(), partition=partition)
+    wanted = rf"to start at \S+ using .* on nodes {re.escape(nodes)} "
+    for _ in range(20):  # a job of the test before may still be ending there
+        done = cluster.test_only(
+            SCRIPT, "--nodes=2", *options.split(), partition=partition
+        )
+        if re.search(wanted, done.stderr):
+            break
+        time.sleep(0.5)
     assert done.returncode == 0, done.stderr
-    assert re.search(
-        rf"to start at \S+ using .* on nodes {re.escape(nodes)} ", done.stderr
-    )
+    assert re.search(wanted, done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("fault", WRONG)
