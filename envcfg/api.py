@@ -180,11 +180,11 @@ def make_plan(
     """
     from envcfg.core.option import read_options
     from envcfg.core.step import make_step, plan_step
-    from envcfg.core.step_options import STEP, step_options
+    from envcfg.core.step_options import STEP
 
     values = read_options(STEP, _given(container, settings, facts, options))
     example = 'make_plan(["python", "train.py"])'
-    return plan_step(make_step(step_options(values), tuple(command) or None, example))
+    return plan_step(make_step(values, tuple(command) or None, example))
 
 
 def make_job(
@@ -216,13 +216,13 @@ def make_job(
     from envcfg.core.option import read_options
     from envcfg.core.request_options import REQUEST, ranks_per_node
     from envcfg.core.step import make_step
-    from envcfg.core.step_options import STEP, step_options
+    from envcfg.core.step_options import STEP
 
     given = _given(container, settings, facts, options)
     values = read_options({**REQUEST, **STEP}, given)
     values["ranks"] = ranks_per_node(values)
     example = 'make_job(["python", "train.py"])'
-    step = make_step(step_options(values), command, example)
+    step = make_step(values, command, example)
     made_by = ("envcfg.api.make_job",)
     return job.make_job(step, values, command, inline=inline, made_by=made_by)
 

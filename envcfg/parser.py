@@ -62,6 +62,7 @@ class Parser(argparse.ArgumentParser):
         is_whole: its help has all, also where it is longer than a screen.
         preset: returns of those words the values that files give, where they may.
         texts: returns what stands in its help: usage, description, epilog.
+        about: returns what the help says of options by their flags, where they do not.
     """
 
     words: Sequence[str] = ()
@@ -69,6 +70,7 @@ class Parser(argparse.ArgumentParser):
     taken = argparse.Namespace()
     is_whole = False
     preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
+    about: Callable[[], Mapping[str, str]] = dict
 
     def __init__(
         self,
@@ -170,6 +172,13 @@ class Parser(argparse.ArgumentParser):
         listed = commands._get_subactions()  # type: ignore[attr-defined]  # noqa: SLF001
         known = {each.dest: each for each in listed}
         return [(role, [known[n] for n in names]) for role, names in self.roles.items()]
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """Return what writes a help, for which each option must have its text."""
+        for action in self._actions:
+            if action.option_strings and not action.help:
+                action.help = self.about()[action.option_strings[-1]]
+        return super()._get_formatter()
 
     def _arranged(
         self, sections: Sequence[tuple[str, Sequence[argparse.Action]]], end: str | None

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.core.option import NO_DEFAULT, Option, Table
+from envcfg.core.option import NO_DEFAULT, Option, Table, help_texts
 from envcfg.parser import Parser
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
     """Let *parser* read all options of *table*."""
+    if isinstance(parser, Parser):
+        parser.about = help_texts
     for title, options in table.items():
         group = parser.add_argument_group(title)
         for option in options:
@@ -54,15 +56,13 @@ def read_step(
 ) -> Step:
     """Return the step of a command line with the options of ``STEP``; as ``make_step``."""
     from envcfg.core.step import make_step
-    from envcfg.core.step_options import step_options
 
-    given = step_options(vars(options))
     found = getattr(options, "defaults", ())
     if found:
         from envcfg.core.defaults import taken
 
         found = taken(found, getattr(options, "given", ()))
-    step = make_step(given, options.command, example, is_line=is_line)
+    step = make_step(vars(options), options.command, example, is_line=is_line)
     if found:  # what is made says how to make it without the files
         words = (word for each in found for word in each.words)
         options.argv[2:2] = [NO_DEFAULT, "all", *words]

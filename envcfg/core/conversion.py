@@ -176,7 +176,6 @@ def _check_line(
         UsageError: it will not; the job would end there.
     """
     from envcfg.core.launch_line import take_line
-    from envcfg.core.step_options import step_options
     from envcfg.launch.line import OptionError
 
     known = [
@@ -184,14 +183,14 @@ def _check_line(
     ]
     is_known = all(each.literal is not None for each in line.words)
     try:
-        options, command, _ = take_line(step_options(values), known)
+        values, command, _ = take_line(values, known)
         if profile and is_known:
             resolve(
                 profile,
                 "",
                 Options(
-                    launcher=options.launcher,
-                    starter_args={own: getattr(options, f"{own}_arg") for own in OWN},
+                    launcher=values["launcher"],
+                    starter_args={own: values[f"{own}_arg"] for own in OWN},
                     command=command,
                     as_said=True,
                 ),

@@ -1,58 +1,30 @@
 """The options that make a job tell more of itself, for all commands that make a step."""
 
+from functools import partial
+
 from envcfg.core.option import Option, Table, switch
 from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
 
 SPEEDS = ("fast",)  # that --require can ask for
+_ranks = partial(
+    Option, metavar="N[,N...]", read=read_ranks, write=write_ranks, default=()
+)
+_folder = partial(
+    Option, metavar="DIR", kind="maybe", read=read_word, write=format_word
+)
 DIAGNOSTICS: Table = {
     "what the job tells of itself": (
-        switch(
-            "--report-affinity",
-            "each rank says which CPUs it may use and which GPUs it sees, on stderr",
-        ),
-        Option(
-            "--report-environment",
-            "rank 0 (or these) writes down what it was started with and what its program "
-            "gets, except what looks secret; envcfg environment FILE reads it",
-            metavar="N[,N...]",
-            kind="maybe",
-            alone=(0,),
-            read=read_ranks,
-            write=write_ranks,
-            default=(),
-        ),
-        switch(
-            "--smoke-test",
-            "count the GPUs of each node first; where one is missing no rank starts",
-        ),
-        switch(
-            "--preflight",
-            "look at nodes and network first, by envcfg preflight; a bad node ends the job",
-        ),
-        Option(
-            "--require",
-            "with --preflight: no program, unless NCCL's log proves the fast network",
-            choices=SPEEDS,
-        ),
-        Option(
-            "--nccl-debug",
-            "say what check-log reads, in the job's output, or a file per process in DIR",
-            metavar="DIR",
-            kind="maybe",
-            alone=(),
-            read=read_word,
-            write=format_word,
-        ),
-        switch(
-            "--nccl-debug-remove",
-            "with DIR: remove those files when the step has succeeded",
-        ),
+        switch("--report-affinity"),
+        _ranks("--report-environment", kind="maybe", alone=(0,)),
+        switch("--smoke-test"),
+        switch("--preflight"),
+        Option("--require", choices=SPEEDS),
+        _folder("--nccl-debug", alone=()),
+        switch("--nccl-debug-remove"),
         Option(
             "--verify",
-            "the job says once which network NCCL really uses, and what ended a step that "
-            "failed; stop: end it where that network is proven to be bad",
             metavar="warn|stop",
             kind="maybe",
             alone="warn",
@@ -60,45 +32,14 @@ DIAGNOSTICS: Table = {
         ),
         Option(
             "--on-silence",
-            "where nothing was written for this long, as 15m, envcfg hang reports in the "
-            "job's output; 15m=stop: and ends the step where a rank holds it up",
             metavar="TIME[=stop]",
             read=read_silence,
             write=lambda each: f"{each[0]}s={each[1]}",
         ),
-        Option(
-            "--flight-recorder",
-            "PyTorch keeps each rank's last collectives for envcfg hang, and writes them "
-            "in DIR (default: here) when one times out",
-            metavar="DIR",
-            kind="maybe",
-            alone=parse_word("${PWD}"),
-            read=read_word,
-            write=format_word,
-        ),
-        Option(
-            "--profile-rank",
-            "ranks that run under --profiler; its output is named by job and rank",
-            metavar="N[,N...]",
-            read=read_ranks,
-            write=write_ranks,
-            default=(),
-        ),
-        Option("--profiler", "which profiler", choices=PROFILERS),
-        Option(
-            "--profiler-arg",
-            "option for the profiler, as in --profiler-arg=--sample=none; may be repeated",
-            metavar="ARG",
-            kind="many",
-            needs_trust=True,
-        ),
-        Option(
-            "--setup",
-            "in each task, in the container, before all else: a file to source, or "
-            "commands for bash, as in '. /opt/venv/bin/activate'",
-            metavar="FILE|CMD",
-            default="",
-            needs_trust=True,
-        ),
+        _folder("--flight-recorder", alone=parse_word("${PWD}")),
+        _ranks("--profile-rank"),
+        Option("--profiler", choices=PROFILERS),
+        Option("--profiler-arg", metavar="ARG", kind="many", needs_trust=True),
+        Option("--setup", metavar="FILE|CMD", default="", needs_trust=True),
     )
 }

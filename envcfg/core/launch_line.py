@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from envcfg.core.step_options import StepOptions
 from envcfg.core.values import read_binds, read_setting
 from envcfg.errors import UsageError
 from envcfg.launch.line import read_line
@@ -13,18 +12,18 @@ from envcfg.starters import STARTERS
 
 
 def take_line(
-    options: StepOptions, words: Sequence[str]
-) -> tuple[StepOptions, tuple[str, ...], Mapping[str, str]]:
-    """Return the options with what the line says, its command, and what its options set.
+    values: Mapping[str, Any], words: Sequence[str]
+) -> tuple[dict[str, Any], tuple[str, ...], Mapping[str, str]]:
+    """Return the values of ``STEP`` with what the line says, its command, and exports.
 
     Raises:
         UsageError: the line cannot be read, or says otherwise than an option.
     """
     line = read_line(words)
     for option, given, said in (
-        ("--container", options.container not in {None, "none"}, line.container),
-        ("--launcher", options.launcher not in {None, line.launcher}, line.launcher),
-        ("--ranks", options.ranks is not None, "the tasks"),
+        ("--container", values["container"] not in {None, "none"}, line.container),
+        ("--launcher", values["launcher"] not in {None, line.launcher}, line.launcher),
+        ("--ranks", values["ranks"] is not None, "the tasks"),
     ):
         if given and said:
             msg = f"{option} is given, and the launch line says it, too"
@@ -39,19 +38,18 @@ def take_line(
         msg = f"the launch line: {err}"
         raise UsageError(msg, hint="correct it there") from err
     own = STARTERS[line.launcher].own
-    more: dict[str, Any] = {}
+    taken = {
+        **values,
+        "container": line.container or values["container"] or "none",
+        "runtime": line.runtime or values["runtime"],
+        "runtime_arg": (*line.arguments, *values["runtime_arg"]),
+        "bind": (*binds, *values["bind"]),
+        "launcher": line.launcher,
+        "ranks": None if own else 1,
+        "changes": (*settings, *values["changes"]),
+    }
     if own:
-        more = {f"{own}_arg": (*line.options, *getattr(options, f"{own}_arg"))}
-    taken = options._replace(
-        container=line.container or options.container or "none",
-        runtime=line.runtime or options.runtime,
-        runtime_arg=(*line.arguments, *options.runtime_arg),
-        bind=(*binds, *options.bind),
-        launcher=line.launcher,
-        ranks=None if own else 1,
-        changes=(*settings, *options.changes),
-        # Without srun it starts one program, where the script runs.
-        allowed=options.allowed if own else (*options.allowed, "nodes"),
-        **more,
-    )
+        taken[f"{own}_arg"] = (*line.options, *values[f"{own}_arg"])
+    else:  # it starts one program, where the script runs
+        taken["allowed"] = (*values["allowed"], "nodes")
     return taken, line.command, line.exports

@@ -1,10 +1,12 @@
 """What an option is: from one table it is read, and written back as words."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from envcfg.datafile import load_kept
 from envcfg.errors import UsageError, suggest
 
 # What a program gives to an option.
@@ -16,7 +18,8 @@ class Option(NamedTuple):
 
     Attributes:
         flag: its long name, ``--bind``; *short*: another, ``-o``.
-        help: what the help page says of it, as argparse takes it: a ``%`` is doubled.
+        help: what the help page says of it, as argparse takes it: a ``%`` is doubled; empty
+            where ``options.yaml`` says it, which only a help page reads.
         metavar: what stands there for its value; None: its choices, if it takes a value.
         kind: ``one`` value, of which the last counts; ``many``, in a list; ``maybe`` one,
             else *alone*; a ``switch``, on or off.
@@ -34,7 +37,7 @@ class Option(NamedTuple):
     """
 
     flag: str
-    help: str
+    help: str = ""
     metavar: str | None = None
     kind: Literal["one", "many", "maybe", "switch"] = "one"
     read: Callable[[str], Any] = str
@@ -56,6 +59,15 @@ class Option(NamedTuple):
 
 
 switch = partial(Option, kind="switch")
+
+
+@cache
+def help_texts() -> Mapping[str, str]:
+    """Return what the help page says of the options of the core's tables, by flag."""
+    (found,) = load_kept("options", [f"{os.path.dirname(__file__)}/options.yaml"])
+    return dict(found)
+
+
 # The options of each group, by the title of the group, as the help page has them.
 Table = Mapping[str, Sequence[Option]]
 

@@ -57,104 +57,41 @@ def _signal(text: str) -> Signal:
 
 _gpus = number_of("GPUs")
 _AMOUNTS = (
-    Option(
-        "--nodes",
-        "default: 1, or as many as the GPUs need",
-        "N",
-        read=number_of("nodes"),
-        short="-N",
-    ),
-    Option("--gpus", "GPUs in all, on all nodes", "N", read=_gpus, short="-G"),
-    Option("--gpus-per-node", "default: all of a node", "N", read=_gpus),
-    Option(
-        "--cpus-per-gpu",
-        "cores for each GPU (default: its share)",
-        "N",
-        read=number_of("cores"),
-    ),
-    Option(
-        "--ntasks",
-        "ranks on all --nodes together, as srun counts them: stands for --ranks",
-        "N",
-        read=number_of("tasks"),
-        short="-n",
-    ),
-    Option(
-        "--cpus-per-task",
-        "cores for each task, where not for each GPU",
-        "N",
-        read=number_of("cores"),
-        short="-c",
-    ),
-    Option(
-        "--mem-per-gpu",
-        "memory for each, as in 60G (default: its share)",
-        "SIZE",
-        read=_size,
-    ),
-    Option(
-        "--nvme",
-        "local disk on each node, where it is asked for",
-        "GIB",
-        read=number_of("GiB"),
-    ),
-    Option(
-        "--time", "30 (minutes), 1:30:00, 2-00:00:00", "TIME", read=_time, short="-t"
-    ),
+    Option("--nodes", metavar="N", read=number_of("nodes"), short="-N"),
+    Option("--gpus", metavar="N", read=_gpus, short="-G"),
+    Option("--gpus-per-node", metavar="N", read=_gpus),
+    Option("--cpus-per-gpu", metavar="N", read=number_of("cores")),
+    Option("--ntasks", metavar="N", read=number_of("tasks"), short="-n"),
+    Option("--cpus-per-task", metavar="N", read=number_of("cores"), short="-c"),
+    Option("--mem-per-gpu", metavar="SIZE", read=_size),
+    Option("--nvme", metavar="GIB", read=number_of("GiB")),
+    Option("--time", metavar="TIME", read=_time, short="-t"),
 )
 # What goes to the scheduler as it stands.
 _NAMED = (
-    Option("--account", "who pays", "NAME", read=_plain, short="-A"),
-    Option("--partition", "partition or queue", "PARTITION", read=_plain, short="-p"),
-    Option("--qos", "quality of service", "NAME", read=_plain, short="-q"),
-    Option("--constraint", "features of nodes", "TEXT", read=_plain, short="-C"),
-    Option(
-        "--job-name", "default: the program's name", "NAME", read=_plain, short="-J"
-    ),
-    Option(
-        "--array",
-        "as in 0-9 or 0-99%%10: many jobs of one script",
-        "LIST",
-        read=_array,
-        short="-a",
-    ),
-    Option(
-        "--log",
-        "file for the job's output, which is -o of sbatch (default: %%x-%%j.out)",
-        "PATTERN",
-        read=_plain,
-        needs_trust=True,
-    ),
+    Option("--account", metavar="NAME", read=_plain, short="-A"),
+    Option("--partition", metavar="PARTITION", read=_plain, short="-p"),
+    Option("--qos", metavar="NAME", read=_plain, short="-q"),
+    Option("--constraint", metavar="TEXT", read=_plain, short="-C"),
+    Option("--job-name", metavar="NAME", read=_plain, short="-J"),
+    Option("--array", metavar="LIST", read=_array, short="-a"),
+    Option("--log", metavar="PATTERN", read=_plain, needs_trust=True),
 )
 _BEHAVIOUR = (
-    switch("--exclusive", "whole nodes"),
+    switch("--exclusive"),
     Option(
         "--signal",
-        "warn the program before the time limit, by USR1 where no name is given",
-        "[NAME@]SECONDS",
+        metavar="[NAME@]SECONDS",
         read=_signal,
         write=lambda signal: f"{signal.name}@{signal.seconds}",
     ),
+    Option("--requeue", metavar="N", kind="maybe", read=number_of("starts"), alone=0),
     Option(
-        "--requeue",
-        "warned (120 s before, unless --signal), it saves, and the job starts again; with "
-        "=N it does so where its step fails, too, N times at most",
-        "N",
-        kind="maybe",
-        read=number_of("starts"),
-        alone=0,
-    ),
-    Option(
-        "--request-arg",
-        "another option of the scheduler, as in --request-arg=--reservation=NAME",
-        "ARG",
-        kind="many",
-        read=_argument,
-        needs_trust=True,
+        "--request-arg", metavar="ARG", kind="many", read=_argument, needs_trust=True
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
-INLINE = switch("--inline", "write the step out, so that the job needs no envcfg")
+INLINE = switch("--inline")
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 

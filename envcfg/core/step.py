@@ -14,7 +14,7 @@ from envcfg.core.selection import (
     select_profile,
 )
 from envcfg.core.site import ask
-from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
+from envcfg.core.step_options import STEP, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -54,7 +54,7 @@ class Step(NamedTuple):
     Attributes:
         profile_name: as it was given or detected; a name, with its layer, or a file.
         profile_hash: SHA-256 over the bytes of the profile's files.
-        given: as it was asked for.
+        given: as it was asked for: the values of ``STEP``, by name.
         options: what that comes to.
         findings: what may go wrong, seen from this machine.
         notes: on the profile's files, for the plan.
@@ -65,7 +65,7 @@ class Step(NamedTuple):
     profile_name: str
     profile: Profile
     profile_hash: str
-    given: StepOptions
+    given: Mapping[str, Any]
     options: Options
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -74,7 +74,7 @@ class Step(NamedTuple):
 
 
 def make_step(
-    options: StepOptions,
+    values: Mapping[str, Any],
     command: Sequence[str] | None,
     example: str,
     *,
@@ -83,7 +83,7 @@ def make_step(
     """Return what is asked for, with the profile that is chosen.
 
     Args:
-        options: what the user says.
+        values: what the user says, as options of ``STEP``, by name.
         command: the program and its arguments; None: a script of several steps.
         example: one that is right, for the hint.
         is_line: *command* is a launch line, with srun and the container.
@@ -95,8 +95,8 @@ def make_step(
         msg = "no command behind --"
         raise UsageError(msg, hint=example)
     for name, given in (
-        ("--profile", options.profile),
-        ("--container", options.container),
+        ("--profile", values["profile"]),
+        ("--container", values["container"]),
         ("the command", command[0] if command else None),
     ):
         if given == "":
@@ -108,30 +108,30 @@ def make_step(
     if is_line:
         from envcfg.core.launch_line import take_line
 
-        options, command, exports = take_line(options, command or ())
-    if options.changes:
-        findings += check_changes(options.changes)
-    facts = dict(options.fact)
+        values, command, exports = take_line(values, command or ())
+    if values["changes"]:
+        findings += check_changes(values["changes"])
+    facts = dict(values["fact"])
     check_facts(facts)
     for chosen in CHOSEN:
         if chosen in facts:
             msg = f"--fact {chosen}={facts[chosen]}: this is chosen, not stated"
             raise UsageError(msg, hint=f"--{chosen} {facts[chosen]} chooses it")
     catalog = open_catalog(here)
-    name, reason = select_profile(catalog, options.profile, options.launcher)
+    name, reason = select_profile(catalog, values["profile"], values["launcher"])
     profile = catalog.load(name)
     said = {name: (text,) for name, text in exports.items() if name in profile.env}
-    runtime = None if options.runtime == "auto" else options.runtime
+    runtime = None if values["runtime"] == "auto" else values["runtime"]
     found = () if runtime else _runtimes_here(profile)
     first = choose_runtimes(
-        profile, runtime, found, options.container, options.launcher
+        profile, runtime, found, values["container"], values["launcher"]
     )[0]
-    image, seen = locate_image(options.container, here, first)
+    image, seen = locate_image(values["container"], here, first)
     read = Read()
     # A name is the runtime's to look up, whatever lies here under the same.
     named = not image or first.is_reference(image)
     described = image and image.endswith(first.described or "\0")
-    if image and not (named or described or options.no_inspect):
+    if image and not (named or described or values["no_inspect"]):
         from envcfg.core.image_facts import read_image
 
         read, found_in = read_image(image)
@@ -142,25 +142,25 @@ def make_step(
         read=read,
         runtime=runtime,
         found=found,
-        runtime_args=tuple(options.runtime_arg),
-        binds=tuple(bind for given in options.bind for bind in given),
-        launcher=options.launcher,
-        starter_args={own: tuple(getattr(options, f"{own}_arg")) for own in OWN},
-        ranks=options.ranks,
-        settings={**said, **dict(options.changes)},
+        runtime_args=tuple(values["runtime_arg"]),
+        binds=tuple(bind for given in values["bind"] for bind in given),
+        launcher=values["launcher"],
+        starter_args={own: tuple(values[f"{own}_arg"]) for own in OWN},
+        ranks=values["ranks"],
+        settings={**said, **dict(values["changes"])},
         facts=facts,
-        modules=tuple(dict.fromkeys(options.module)),
-        no_modules=options.no_modules,
+        modules=tuple(dict.fromkeys(values["module"])),
+        no_modules=values["no_modules"],
         command=tuple(command or ()),
-        allowed=tuple(dict.fromkeys(options.allowed)),
+        allowed=tuple(dict.fromkeys(values["allowed"])),
         as_said=is_line,
-        diagnostics=read_diagnostics(options),
+        diagnostics=read_diagnostics(values),
     )
     return Step(
         profile_name=catalog.qualified(name),
         profile=profile,
         profile_hash=catalog.digest(),
-        given=options,
+        given=values,
         options=wanted,
         findings=(*reason, *seen, *findings),
         notes=tuple(overlays(catalog)),
@@ -243,7 +243,7 @@ def step_values(step: Step) -> dict[str, Any]:
     """Return the values of all options of ``STEP`` as another command line takes them."""
     made, profile = step.options, step.profile_name
     return {
-        **step.given._asdict(),
+        **step.given,
         # A path is the job's too, whatever its folder.
         "profile": os.path.abspath(profile) if "/" in profile else profile,
         "container": made.container or "none",

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from envcfg.core.defaults import ROWS
-from envcfg.core.option import Option
+from envcfg.core.option import Option, help_texts
 
 _TEXT = {"type": ["string", "number"]}
 
@@ -21,11 +21,15 @@ def defaults_schema() -> str:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            name: {"description": each.help.replace("%%", "%"), **_values(each)}
+            name: {"description": _about(each), **_values(each)}
             for name, each in ROWS.items()
         },
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _about(option: Option) -> str:
+    return (option.help or help_texts()[option.flag]).replace("%%", "%")
 
 
 def _values(option: Option) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from envcfg.bind import Bind
 from envcfg.cli import build_parser, split_command
 from envcfg.commands import NAMES, job, wrap
 from envcfg.commands.options import read_step
-from envcfg.core.option import Option, Table, write_options
+from envcfg.core.option import Option, Table, help_texts, write_options
 from envcfg.core.step import Step, wrap_words
-from envcfg.core.step_options import STEP, StepOptions
+from envcfg.core.step_options import STEP
 from envcfg.core.values import write_removal, write_setting
 from envcfg.errors import UsageError
 from envcfg.parser import Parser
@@ -201,8 +201,9 @@ def test_no_two_options_share_a_name_but_in_a_list() -> None:
         assert len(shared) == len(set(shared))
 
 
-def test_the_record_of_a_step_has_the_options_of_the_table() -> None:
-    assert set(StepOptions._fields) == {each.name for each in options_of(STEP)}
+def test_each_option_of_a_table_has_its_help_in_one_place() -> None:
+    rows = [each for table in TABLES.values() for each in options_of(table)]
+    assert {each.flag for each in rows if not each.help} == help_texts().keys()
 
 
 @pytest.mark.parametrize("command", TABLES)
