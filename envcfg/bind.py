@@ -53,7 +53,6 @@ def parse_bind(text: str, *, refers: bool = False) -> Bind:
     """Return the bind that *text* means.
 
     Args:
-        text: as on a command line.
         refers: its source is as a profile writes values, ``${NAME:-/default}/folder``.
 
     Raises:

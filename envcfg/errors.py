@@ -100,8 +100,6 @@ def suggest(word: str, known: Collection[str], *, listed_by: str | None = None) 
     """Return a hint that names the nearest of *known*, and how to see all of them.
 
     Args:
-        word: what was written.
-        known: what could have been meant.
         listed_by: the command that lists them; the hint then need not.
     """
     near = nearest(word, known)

@@ -20,7 +20,6 @@ def shortened(epilog: str, room: int) -> str:
     next, then further examples.
 
     Args:
-        epilog: as it is written.
         room: lines that there are.
     """
     above, _, below = epilog.partition("examples:\n")

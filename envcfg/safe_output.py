@@ -94,7 +94,6 @@ def write_outputs(
     """Write all *pieces*, files before streams; where each leads is looked at once more.
 
     Args:
-        pieces: what to write where.
         mode: of a new file; the umask leaves of it what it leaves.
         private: nobody else may read a file, new or not.
 

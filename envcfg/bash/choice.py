@@ -26,7 +26,6 @@ def chosen_modules(plan: Plan, job_part: str) -> list[str]:
     """Return the names of the modules behind the job's part, in their order.
 
     Args:
-        plan: of the job.
         job_part: what is particular to it, which calls functions of modules.
     """
     names = list(_modules(plan))

@@ -49,8 +49,6 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
     """Return the data of this job.
 
     Args:
-        plan: of the job.
-        functions: of ``render_functions``.
         names: of the modules; what neither they nor *functions* use is left out.
     """
     text = functions + "".join(module(name).text for name in names)

@@ -27,7 +27,6 @@ def quote_word(word: Word, user: str, sure: Collection[str] = ()) -> str:
     """Return *word* as one shell word: literals inert, references expanded.
 
     Args:
-        word: what to write.
         user: who refers, for the message when a reference has nothing to refer to.
         sure: names that are set for certain, so that no message is needed.
     """
@@ -51,7 +50,6 @@ def needed_names(word: Word, sure: Collection[str] = ()) -> list[str]:
     """Return the variables that must be set, as *word* has no default for them.
 
     Args:
-        word: the value that refers to them.
         sure: names that are set, whatever the job has.
     """
     refs = (part for part in word if isinstance(part, Ref) and part.default is None)

@@ -23,7 +23,6 @@ def setting_lines(settings: Sequence[Planned], verb: str) -> str:
     """Return the lines that set or unset the variables, each with its reason.
 
     Args:
-        settings: in order.
         verb: how the functions begin that do it, ``envcfg`` or ``envcfg_in``.
     """
     sure = RANK | NODE | {"ENVCFG_JOB"}
@@ -125,7 +124,6 @@ def bundle_lines(bundle: Bundle, program: str) -> str:
     """Return the lines that set all of a bundle, or say why nothing of it is set.
 
     Args:
-        bundle: what works together only.
         program: who gets its options, the first of ``Starter.bundled``.
     """
     inner = _MARGIN * 2

@@ -47,9 +47,7 @@ def make_job(
     """Return the job that runs *step*.
 
     Args:
-        step: what runs in it.
         values: of the options ``REQUEST``, by name.
-        command: the program and its arguments, as they were given.
         inline: the step's bash is written out, so that the job needs no envcfg.
         made_by: the command line that makes it again, for its header.
         is_direct: the first node runs *command*, which starts steps itself.

@@ -91,7 +91,6 @@ def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, 
     """Return the values of all options of *table*, by name, as a command line gives them.
 
     Args:
-        table: all options that there are.
         given: an option's flag without dashes, ``_`` for ``-``, and what it is given, in
             order: a text or a number; of ``many`` also several; True: the option alone.
             None and False leave it as by default.
@@ -138,7 +137,6 @@ def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:
     """Yield words that are read as *values* again; what is as by default needs none.
 
     Args:
-        table: all options that there are.
         values: of the options, by name, as they were read. Options that share a name
             share a list, whose order stays.
     """

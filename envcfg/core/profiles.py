@@ -34,7 +34,6 @@ def show(
     """Return every value of a profile, with its reason and where it stands.
 
     Args:
-        catalog: the profiles that there are.
         name: of one, or the path of a file.
         facts: what conditions may ask for.
         image: file or URI; ``none``: no container; None: not known.
@@ -93,7 +92,6 @@ def validate(
     """Return what is wrong in each of *files*, and of others why they cannot be read.
 
     Args:
-        catalog: where their families are.
         files: paths, also of folders of profiles.
     """
     from envcfg.profile.validate import validate as problems_of

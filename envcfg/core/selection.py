@@ -32,7 +32,6 @@ def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
     """Return the profiles that count here: from the layers, as the environment has them.
 
     Args:
-        here: the current folder, if it is known.
         enforce: a file that others may have written is an error where it would be used;
             else it is only noted.
 
@@ -67,10 +66,6 @@ def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
 
     Where no name, host or mark tells, the scheduler is asked how the cluster is called;
     in a job the job's own variables tell.
-
-    Args:
-        catalog: the profiles that there are.
-        is_asking: the scheduler may be asked.
 
     Raises:
         ProfileError: files of others would have to be asked, and are not trusted.
@@ -131,7 +126,6 @@ def select_profile(
     """Return the profile's name, and what is to be said of how it was found.
 
     Args:
-        catalog: the profiles that there are.
         given: what ``--profile`` says.
         launcher: what ``--launcher`` says.
 

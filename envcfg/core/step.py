@@ -85,7 +85,6 @@ def make_step(
     Args:
         values: what the user says, as options of ``STEP``, by name.
         command: the program and its arguments; None: a script of several steps.
-        example: one that is right, for the hint.
         is_line: *command* is a launch line, with srun and the container.
 
     Raises:
@@ -214,8 +213,6 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
 
     Args:
         plan: of ``resolve_step``; its number of ranks may be the job's by now.
-        step: which it is of.
-        nodes: how many the job has.
 
     Raises:
         UsageError: something cannot be right.

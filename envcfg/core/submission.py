@@ -60,10 +60,8 @@ def submit(script: str, data: bytes, linter: Linter, *, dry_run: bool) -> Submit
     """Give a script to its scheduler, or ask when its job would start.
 
     Args:
-        script: its path.
         data: what is in it; of a dry run no file is read.
         linter: with the system that it is for, if that is known.
-        dry_run: nothing is submitted.
 
     Raises:
         FindingsError: lint refuses the script; ``JobError``: there is no scheduler here;

@@ -55,8 +55,6 @@ def find_topic(topics: list[Topic], finding: str, file: str = "") -> Topic | Non
     """Return the topic of a finding by its id: the one that names it most exactly.
 
     Args:
-        topics: all that there are.
-        finding: its id.
         file: the topic of the file in which its rule stands, which counts where no topic
             names the finding.
     """

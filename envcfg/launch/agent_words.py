@@ -34,9 +34,7 @@ def split_words(name: str, known: Mapping[str, Any], words: Sequence[str]) -> Sp
     """Return the words behind a launcher, by what becomes of them.
 
     Args:
-        name: of its program, for errors.
         known: what ``launchers.yaml`` says of it.
-        words: its options, and the program with its own.
 
     Raises:
         UsageError: an option is not known or lacks its value; several programs.

@@ -55,10 +55,7 @@ def choose_bundles(
     """Return the bundles that can apply, and a note on each that the options break up.
 
     Args:
-        profile: what the system needs.
-        options: with what is set for this job.
         keys: those of a bundle that are for who starts the ranks, as ``Starter.bundled``.
-        facts: what is known.
     """
     chosen, notes = [], []
     own = [each for each in profile.bundles.values() if each and each.is_for(keys)]

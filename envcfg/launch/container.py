@@ -23,10 +23,7 @@ def choose_container(
     """Return how the program gets into its image; None without one.
 
     Args:
-        profile: what the system needs.
-        options: with the image.
         named: the runtimes of which the job takes the first that it has.
-        facts: what is known.
 
     Raises:
         UsageError: if options for a container are given without one.
@@ -78,10 +75,7 @@ def choose_runtimes(
     """Return the runtimes of which the job takes the first that it has: of one kind.
 
     Args:
-        profile: which may name several; else it is the usual ones.
-        wanted: the one that the user has named.
         found: the signs of those that this machine has.
-        image: which only some of them may take.
         launcher: whose starter may not be theirs; None: the profile's first.
     """
     known = [runtimes.runtime(wanted)] if wanted else named_runtimes(profile)

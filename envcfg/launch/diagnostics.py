@@ -125,7 +125,6 @@ def check_log_folder(diagnostics: Diagnostics, inside: Collection[str]) -> None:
     """Check that the folders of NCCL's log and of Flight Recorder can be made before.
 
     Args:
-        diagnostics: what was asked for.
         inside: variables whose values are made in the tasks.
 
     Raises:

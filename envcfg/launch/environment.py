@@ -71,10 +71,6 @@ def is_secret(name: str, value: str) -> bool:
 def parse_report(data: bytes, name: str) -> Report:
     """Read what ``--report-environment`` wrote.
 
-    Args:
-        data: the file's bytes.
-        name: of the file, for messages.
-
     Raises:
         OutputError: it is something else, or its end is missing.
     """
@@ -112,7 +108,6 @@ def rows_of(
     """Return all that the plan names, then what *known* names beside it.
 
     Args:
-        report: of the rank.
         known: variables that matter to somebody, such as NCCL's.
         starters: how names begin that are the starter's own, such as ``SLURM_``.
     """

@@ -24,9 +24,6 @@ def gather_facts(
     The user wins over what was read in the image, and that over the image's name.
 
     Args:
-        profile: which knows what the names of the site's images tell.
-        options: with the image, what was read in it, and what is stated.
-        launcher: the one that was chosen.
         runtime: the same, by kind; ``none`` without a container.
     """
     chosen = GIVEN._replace(why="the launcher of this job", source="envcfg")

@@ -22,7 +22,6 @@ def locate_image(
     Args:
         container: what ``--container`` gave; ``none`` is no container.
         folder: the folder to which a relative path belongs.
-        runtime: whose image it is.
 
     Raises:
         UsageError: the runtime takes no image of such a form.

@@ -91,45 +91,58 @@ def read_line(words: Sequence[str]) -> Line:
     line = Line(launcher="local")
     first = table.get(_name(words[0]), {})
     if "launcher" in first:
-        line, words = _starter(line._replace(launcher=first["launcher"]), words, first)
+        line, words = _read(line._replace(launcher=first["launcher"]), words, first)
     if words and (known := table.get(_name(words[0]))):
         if "launcher" in known:
             _fail(words[0], "stands in a step", "start the step once")
         if line.container is not None:
             _fail(words[0], "enters a container within a container", "name one of them")
-        line, words = _container(line, words, known)
+        line, words = _read(line, words, known)
     if not words:
         _fail("the launch line", "has no program", "write it behind the options")
     return line._replace(command=tuple(words))
 
 
-def _starter(
+def _read(
     line: Line, words: Sequence[str], known: Mapping[str, Any]
 ) -> tuple[Line, Sequence[str]]:
-    """Read a starter's own words; Pyxis and the Container Engine have their image there."""
+    """Read the words of a starter, or of what enters a container, up to what it runs.
+
+    Pyxis and the Container Engine have their image among the options of the starter.
+    """
     program, rest = _name(words[0]), words[1:]
+    line = line._replace(runtime=known.get("runtime", line.runtime))
     if "verbs" in known:
         rest = _behind_verb(program, rest, known)
     told, rest = _options(program, rest, known)
     if ":" in rest and known.get("ends_at_colon"):
         _fail(program, "starts several programs side by side", "start one program")
     images = known.get("images", {})
-    option = next((each.name for each in told if each.name in images), None)
-    entered = images[option] if option else {}
-    own = entered.get("own", "\0")
+    image = next((each.name for each in told if each.name in images), None)
+    entered = images[image] if image else known
+    image = image or known.get("image")
+    own = "" if "runtime" in known else entered.get("own", "\0")
     for each in told:
         if _is_default(each, known):
             continue
-        if each.name == option:
+        if each.name == image:
             line = line._replace(container=each.value, runtime=entered["runtime"])
         elif each.name == entered.get("binds"):
             line = line._replace(binds=(*line.binds, each.value or ""))
-        elif each.name.startswith(own):
-            line = line._replace(arguments=(*line.arguments, _word(each)))
+        elif each.name == entered.get("sets"):
+            line = line._replace(settings={**line.settings, **_set(program, each)})
         else:
             shown = each.words if known.get("single_dash") else (_word(each),)
-            line = line._replace(options=(*line.options, *shown))
+            if each.name.startswith(own):
+                line = line._replace(arguments=(*line.arguments, *shown))
+            else:
+                line = line._replace(options=(*line.options, *shown))
             line = _exporting(line, each, known)
+    if image == "word" and rest:
+        line, rest = line._replace(container=rest[0]), rest[1:]
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+    if "image" in known and not line.container:
+        _fail(program, "has no image", "write it before the program")
     return line, rest
 
 
@@ -145,33 +158,6 @@ def _exporting(line: Line, told: _Told, known: Mapping[str, Any]) -> Line:
     found = (each.partition("=") for each in pairs)
     set_ = {name: text for name, equals, text in found if equals}
     return line._replace(exports={**line.exports, **set_})
-
-
-def _container(
-    line: Line, words: Sequence[str], known: Mapping[str, Any]
-) -> tuple[Line, Sequence[str]]:
-    """Read the words of a program that enters a container, up to the command in it."""
-    program, rest = _name(words[0]), words[1:]
-    if "verbs" in known:
-        rest = _behind_verb(program, rest, known)
-    told, rest = _options(program, rest, known)
-    line = line._replace(runtime=known["runtime"])
-    for each in told:
-        if each.name == known["image"]:
-            line = line._replace(container=each.value)
-        elif each.name == known.get("binds"):
-            line = line._replace(binds=(*line.binds, each.value or ""))
-        elif each.name == known.get("sets"):
-            line = line._replace(settings={**line.settings, **_set(program, each)})
-        else:
-            line = line._replace(arguments=(*line.arguments, _word(each)))
-            line = _exporting(line, each, known)
-    if known["image"] == "word" and rest:
-        line, rest = line._replace(container=rest[0]), rest[1:]
-        rest = rest[1:] if rest[:1] == ["--"] else rest
-    if not line.container:
-        _fail(program, "has no image", "write it before the program")
-    return line, rest
 
 
 def _behind_verb(

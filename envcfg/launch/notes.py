@@ -30,8 +30,6 @@ def stack_notes(
     """Warn of versions that are known not to go together, or not with a setting.
 
     Args:
-        profile: of the system.
-        facts: all that is known.
         env: the values that ranks get, as far as they are known.
     """
     known = {name: fact.value for name, fact in facts.items()}

@@ -214,7 +214,6 @@ class Catalog:
         """Return the files of a profile, of its family, of that one's family ...
 
         Args:
-            files: those of the profile.
             top: in how many folders families are looked for; None: in all.
         """
         chain = [files]

@@ -31,9 +31,7 @@ def starter(
     """Return the text of a new profile.
 
     Args:
-        name: of the profile.
         family: the name of what it builds on.
-        resolved: that one.
         today: as ISO 8601 has it.
         why: by what the family was chosen, where the machine was asked.
         host: its name.

@@ -49,7 +49,6 @@ class Facts:
         """Judge a condition: its truth, and what of it is left to test in the job.
 
         Args:
-            when: the condition.
             user: whose it is, as a note names it if a fact is missing.
         """
         truth, unknown, left = judge(when, self._values)

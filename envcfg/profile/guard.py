@@ -35,7 +35,6 @@ def examine(path: str, *, site: str) -> Examined:
     """Read a file, and judge who may have written it.
 
     Args:
-        path: the file.
         site: the folder of the centre's profiles, which are judged more mildly.
 
     Raises:
@@ -76,7 +75,6 @@ def ignored(path: str, folder: str) -> Finding | None:
     """Return the note on a file that is as good as none, as a stranger has put it there.
 
     Args:
-        path: the file.
         folder: that of the profiles in which it was looked for.
     """
     try:
@@ -99,8 +97,6 @@ def refusal(found: Examined, shown: str, records: str) -> Finding | None:
     """Return why a file does not count; None, if it does.
 
     Args:
-        found: the file.
-        shown: its name in messages.
         records: folder of the user's words on content.
     """
     doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)

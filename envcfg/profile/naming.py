@@ -17,7 +17,6 @@ def unknown_profile(
     """Return the error for a name that is none of *known*.
 
     Args:
-        name: as it was given, maybe with a layer.
         known: the names that there are, without layers.
         layers: those that have the name, where it was asked for in another.
     """

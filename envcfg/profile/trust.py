@@ -51,8 +51,6 @@ def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry 
 
     Args:
         way: from the folder in which a candidate was looked for, to the file itself.
-        uid: the user's.
-        groups: those that the user is in.
     """
     above = way[0]
     for entry in way[1:]:
@@ -68,7 +66,6 @@ def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None
 
     Args:
         way: all that the kernel passes: / first, every folder and link, the file last.
-        uid: the user's.
         site: the file is the centre's: whoever owns it, and their group, may write it.
     """
     if found := tuple(each for each in way if _may_write(each, stat.S_IWOTH)):

@@ -41,7 +41,6 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
 
     Args:
         path: a file; in a folder of *catalog* it lies over the layers below.
-        catalog: where its families are.
 
     Raises:
         OSError: if the file cannot be read.

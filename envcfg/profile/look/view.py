@@ -12,6 +12,7 @@ from envcfg.profile.conditions import ALWAYS, Condition, Truth, judge
 from envcfg.profile.entries import Setting
 from envcfg.profile.facts import Reason
 from envcfg.profile.model import Expect, Layer, Profile
+from envcfg.profile.read.loader import SECTIONS as READERS
 from envcfg.profile.read.yaml_text import Keys, places
 from envcfg.profile.scheduler import Size
 from envcfg.profile.words import format_word
@@ -19,20 +20,9 @@ from envcfg.starters import STARTERS
 
 # Fields of a profile, in the order in which people read them, and where a file has them.
 SECTIONS: Mapping[str, Keys] = {
-    path.rpartition(".")[2]: tuple(path.split("."))
-    for path in (
-        *"envcfg summary extends lifecycle verified run detect node request".split(),
-        *"request.rules request.partitions request.qos request.closed".split(),
-        *"modules billing launch.launchers launch.cpu_masks".split(),
-        *(f"launch.{name}" for name in HAVE_OPTIONS),
-        *"visibility rendezvous scratch container.runtimes container.verb".split(),
-        *"container.prefix container.image_facts container.binds".split(),
-        *"container.arguments container.exports env bundles expect".split(),
-    )
+    path.rpartition(".")[2]: tuple(path.split(".")) for path in READERS
 }
-_MAPPINGS = frozenset(
-    "rules partitions qos modules binds arguments exports env bundles".split()
-).union(HAVE_OPTIONS)
+_MAPPINGS = {name for name, value in Profile._field_defaults.items() if value == {}}
 # Sections that count with some starters or launchers only.
 _PARTICULAR = frozenset(
     name for each in STARTERS.values() for name in each.sections

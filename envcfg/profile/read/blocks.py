@@ -1,61 +1,77 @@
-"""Readers for blocks of plain keys that carry one reason."""
+"""Readers for blocks of plain keys that carry one reason, by the types of their fields."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from envcfg.profile.read.entries import REASON, read_reason
+from envcfg.profile.conditions import Condition
+from envcfg.profile.read.entries import REASON, read_reason, read_tests, read_word
 from envcfg.profile.read.nodes import Field
+from envcfg.profile.words import Word
 
 Block = TypeVar("Block")
+Reader = Callable[[Field], object]
+# What reads a key that says no more of itself than its type in the model.
+_READERS: Mapping[object, Reader] = {
+    **dict.fromkeys((int, int | None), Field.integer),
+    **dict.fromkeys((bool, bool | None), Field.flag),
+    **dict.fromkeys((str, str | None), Field.text),
+    **dict.fromkeys((Word, Word | None), read_word),
+    tuple[str, ...]: Field.texts,
+    Condition: read_tests,
+}
+# Fields of the model that no file gives.
+_MADE = frozenset("reason name option is_old".split())
 
 
-def block(
-    build: Callable[..., Block],
-    readers: Mapping[str, Callable[[Field], object]],
-    required: Sequence[str] = (),
-) -> Callable[[Field], Block | None]:
+def keys_of(kind: type[Any]) -> list[str]:
+    """Return the keys of the block that a named tuple is read from; not of its reason."""
+    return [key for key in kind._fields if key not in _MADE]
+
+
+def block(kind: type[Block], **readers: Reader) -> Callable[[Field], Block | None]:
     """Return a reader for a block of plain keys that carries one reason."""
-
-    def read(field: Field) -> Block | None:
-        return read_block(field, build, readers, required)
-
-    return read
+    return lambda field: read_block(field, kind, readers)
 
 
 def read_block(
     field: Field,
-    build: Callable[..., Block],
-    readers: Mapping[str, Callable[[Field], object]],
-    required: Sequence[str] = (),
+    kind: type[Block],
+    readers: Mapping[str, Reader],
     *,
     keys: Mapping[str, Field] | None = None,
     **given: object,
 ) -> Block | None:
-    """Read a block.
+    """Read a block; its keys are the fields of *kind*, those without default are needed.
 
     Args:
-        field: where it stands.
-        build: makes the model of what was read.
-        readers: what reads each of its keys.
-        required: keys that must be given.
-        keys: the block's fields, if they are read already; those without a reader are
-            another's.
-        given: goes to *build* as it is.
+        kind: the named tuple of what was read.
+        readers: what reads a key where its type does not tell.
+        keys: the block's fields, if they are read already; those that are no field of
+            *kind* are another's.
+        given: goes to *kind* as it is.
     """
+    model: Any = kind
+    own = [key for key in keys_of(kind) if key not in given]
+    needed = [key for key in own if key not in model._field_defaults]
     if keys is None:
-        keys = field.mapping({*readers, *REASON})
+        keys = field.mapping({*own, *REASON})
     reason = read_reason(field, keys)
-    for key in required:
+    for key in needed:
         if key not in keys:
-            field.problem(f"no {key}", f"this block needs {', '.join(required)}")
-    values = {key: readers[key](keys[key]) for key in keys if key in readers}
+            field.problem(f"no {key}", f"this block needs {', '.join(needed)}")
+    types = kind.__annotations__
+    values = {
+        key: (readers.get(key) or _READERS[types[key]])(each)
+        for key, each in keys.items()
+        if key in own
+    }
     values = {key: value for key, value in values.items() if value is not None}
-    if reason is None or any(key not in values for key in required):
+    if reason is None or any(key not in values for key in needed):
         return None
-    return build(reason=reason, **given, **values)
+    return kind(reason=reason, **given, **values)  # type: ignore[call-arg]
 
 
 def by_name(

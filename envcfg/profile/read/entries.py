@@ -255,10 +255,13 @@ def _case(field: Field, keys: Mapping[str, Field]) -> Case | None:
 
 def read_condition(keys: Mapping[str, Field]) -> conditions.Condition:
     """Read ``when``; without it the entry always applies."""
-    if "when" not in keys:
-        return conditions.ALWAYS
+    return read_tests(keys["when"]) if "when" in keys else conditions.ALWAYS
+
+
+def read_tests(when: Field) -> conditions.Condition:
+    """Read the tests on all facts of a condition."""
     tests: list[conditions.Test] = []
-    for fact, field in keys["when"].mapping(conditions.FACTS).items():
+    for fact, field in when.mapping(conditions.FACTS).items():
         text = field.text()
         if text is None:
             continue

@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import takewhile
 
 from envcfg import __version__, runtimes
 from envcfg.findings import Finding
 from envcfg.launchers import ALLOWABLE, HAVE_OPTIONS
-from envcfg.profile import words
+from envcfg.profile import model, words
 from envcfg.profile.conditions import IN_JOB, parse_comparisons
 from envcfg.profile.entries import Prefix, Setting
-from envcfg.profile.model import (
-    Detect,
-    Expect,
-    Masks,
-    Node,
-    Parent,
-    Profile,
-    Rendezvous,
-    Run,
-    Scratch,
-    Status,
-    Visibility,
-)
+from envcfg.profile.read import entries, scheduling
 from envcfg.profile.read.blocks import (
+    Reader,
     all_of,
     block,
     by_name,
+    keys_of,
     matching,
     one_of,
     read_block,
 )
-from envcfg.profile.read.entries import (
-    REASON,
-    read_binds,
-    read_condition,
-    read_exports,
-    read_image_facts,
-    read_options,
-    read_reason,
-    read_setting,
-    read_word,
-)
+from envcfg.profile.read.entries import REASON
 from envcfg.profile.read.nodes import Compose, Field, read_fields
-from envcfg.profile.read.scheduling import (
-    read_asked,
-    read_billing,
-    read_bundles,
-    read_modules,
-    read_request,
-)
+from envcfg.profile.scheduler import Asking
 
 VERIFIED = ("site documentation", "user repository", "inferred", "generated", "run")
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -69,12 +43,10 @@ def load_profile(
     stem: str,
     problems: list[Finding],
     compose: Compose | None = None,
-) -> Profile | None:
+) -> model.Profile | None:
     """Read one profile; what is wrong is appended to *problems*.
 
     Args:
-        data: the file's bytes.
-        path: the file's name, for messages.
         stem: the name that the profile must have: the file's, without ``.yaml``.
         problems: gets every problem; the result is usable only if none was added.
         compose: as ``read_fields`` has it; None: PyYAML, which takes long to import.
@@ -87,7 +59,7 @@ def load_profile(
     if root is None or not _is_for_this(root):
         return None
     before = len(problems)
-    keys = root.mapping(_SECTIONS.keys() | {"name"})
+    keys = root.mapping({"name", *(path.partition(".")[0] for path in SECTIONS)})
     if not keys and len(problems) > before:
         return None
     if not words.PROFILE_NAME.fullmatch(stem):
@@ -103,11 +75,32 @@ def load_profile(
     for key in (key for key in keys if key != "name"):
         if keys[key].is_null and key in _BLOCKS:
             given[key] = None
-            continue
-        value = _SECTIONS[key](keys[key])
-        given |= value if isinstance(value, dict) else {key: value}
+        elif key in _GROUPS:
+            given |= _read_group(keys[key], key)
+        else:
+            given[key] = SECTIONS[key](keys[key])
     dropped = frozenset(key for key in given if given[key] is None)
-    return Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
+    return model.Profile(name=stem, dropped=dropped, **given)  # type: ignore[arg-type]
+
+
+def _read_group(field: Field, group: str) -> dict[str, object]:
+    """Read the sections of a group; ``request`` has keys of its own besides."""
+    begin = f"{group}."
+    readers = {
+        path.removeprefix(begin): read
+        for path, read in SECTIONS.items()
+        if path.startswith(begin)
+    }
+    own = {*keys_of(Asking), *REASON} if group in SECTIONS else set()
+    keys = field.mapping(readers.keys() | own)
+    found: dict[str, object] = {}
+    if keys.keys() & own:
+        found[group] = read_block(field, Asking, scheduling.ASKING, keys=keys)
+    for key, each in keys.items():
+        if key in readers:
+            is_dropped = each.is_null and key in _BLOCKS
+            found[key] = None if is_dropped else readers[key](each)
+    return found
 
 
 def _is_for_this(root: Field) -> bool:
@@ -138,14 +131,14 @@ def _read_needed(field: Field) -> str | None:
     return text
 
 
-def _read_parent(field: Field) -> Parent | None:
+def _read_parent(field: Field) -> model.Parent | None:
     what = "name of a profile, as in lumi-g or builtin:lumi-g"
     name = matching(words.QUALIFIED_NAME, what)(field)
-    return None if name is None else Parent(name=name, place=field.place)
+    return None if name is None else model.Parent(name=name, place=field.place)
 
 
 def _read_verb(field: Field) -> Setting | None:
-    verb = read_setting("verb", field)
+    verb = entries.read_setting("verb", field)
     if verb and verb.otherwise not in {None, ("exec",), ("run",)}:
         field.problem("the verb is exec or run, otherwise too")
     for case in verb.cases if verb else ():
@@ -158,156 +151,99 @@ def _read_verb(field: Field) -> Setting | None:
 
 def _read_prefix(field: Field) -> Prefix | None:
     keys = field.mapping({"words", "when", *REASON})
-    when = read_condition(keys)
+    when = entries.read_condition(keys)
     if any(test.fact in IN_JOB for test in when):
         field.problem("the prefix is chosen before the job: it cannot ask for nodes")
     readers = {"words": all_of(Field.text)}
-    found = read_block(field, Prefix, readers, ["words"], keys=keys, when=when)
+    found = read_block(field, Prefix, readers, keys=keys, when=when)
     if found and (not found.words[0] or found.words[0].startswith("-")):
         field.problem(f"{found.words[0]!r} is no program", "as in [/host/adapt.sh]")
     return found
 
 
-def _read_rendezvous(field: Field) -> Rendezvous | None:
-    rendezvous = read_block(
-        field,
-        Rendezvous,
-        {
-            "suffix": matching(_HOST_PART, "part of a host's name"),
-            "interface": matching(_INTERFACE, "name of an interface"),
-        },
-    )
+def _read_rendezvous(field: Field) -> model.Rendezvous | None:
+    readers = {
+        "suffix": matching(_HOST_PART, "part of a host's name"),
+        "interface": matching(_INTERFACE, "name of an interface"),
+    }
+    rendezvous = read_block(field, model.Rendezvous, readers)
     if rendezvous and rendezvous.suffix and rendezvous.interface:
         field.problem("suffix and interface exclude each other", "keep one of them")
     return rendezvous
 
 
-def _read_detect(field: Field) -> Detect:
+def _read_detect(field: Field) -> model.Detect:
     """Read by what a system is known; it may say why, and then says all three."""
-    keys = field.mapping({*Detect._fields, *REASON} - {"reason"})
+    keys = field.mapping({*model.Detect._fields, *REASON} - {"reason"})
     said = any(key in keys for key in REASON)
-    reason = read_reason(field, keys) if said else None
+    reason = entries.read_reason(field, keys) if said else None
     marks = {}
     for name, each in keys.pop("marks").mapping().items() if "marks" in keys else ():
         if not re.fullmatch(f"/.+|{_VARIABLE}", name):
             each.problem(f"{name!r} is no path or variable", "as in /etc/clustername")
         marks[name] = "" if each.is_null else each.text() or ""
     globs = {key: each.texts() for key, each in keys.items() if key not in REASON}
-    return Detect(**globs, marks=marks, reason=reason)
+    return model.Detect(**globs, marks=marks, reason=reason)
 
 
-def _read_expect(field: Field) -> Expect | None:
-    keys = field.mapping({*_EXPECT, *REASON})
-    dropped = frozenset(key for key in _EXPECT if key in keys and keys[key].is_null)
+def _read_expect(field: Field) -> model.Expect | None:
+    own = set(keys_of(model.Expect)) - {"dropped", "others"}
+    keys = field.mapping({*own, *REASON})
+    dropped = frozenset(key for key in own if key in keys and keys[key].is_null)
     given = {key: each for key, each in keys.items() if key not in dropped}
-    return read_block(field, Expect, _EXPECT, keys=given, dropped=dropped)
-
-
-def _read_keys(
-    readers: Mapping[str, Callable[[Field], object]],
-) -> Callable[[Field], dict[str, object]]:
-    """Return a reader for a section whose keys are fields of the profile."""
-
-    def read(field: Field) -> dict[str, object]:
-        keys = field.mapping(readers)
-        return {
-            key: None if each.is_null and key in _BLOCKS else readers[key](each)
-            for key, each in keys.items()
-        }
-
-    return read
+    readers = {
+        "devices": all_of(matching(_DEVICE, "pattern of a path, as in /dev/cxi*"))
+    }
+    return read_block(field, model.Expect, readers, keys=given, dropped=dropped)
 
 
 _variable = matching(_VARIABLE, "variable name")
-
-_EXPECT: Mapping[str, Callable[[Field], object]] = {
-    "networks": Field.texts,
-    "provider": Field.text,
-    "interfaces": Field.texts,
-    "nics": Field.integer,
-    "gdr": Field.flag,
-    "devices": all_of(matching(_DEVICE, "pattern of a path, as in /dev/cxi*")),
-    "bandwidth": Field.integer,
-}
 
 # What null takes back of a family or a lower layer, as it does for each variable.
 _BLOCKS = frozenset(
     "billing cpu_masks expect image_facts node prefix rendezvous request scratch verb "
     "visibility".split()
 )
-
-# Each key of a profile, and what reads it. A dict is laid into the profile's fields.
-_SECTIONS: Mapping[str, Callable[[Field], object]] = {
+# The keys of a profile that hold sections.
+_GROUPS = ("request", "launch", "container")
+# What reads each section of a profile, by its way from the top, in the order in which
+# people read them. The last part of the way is the profile's field.
+SECTIONS: Mapping[str, Reader] = {
     "envcfg": _read_needed,
     "summary": Field.text,
     "extends": _read_parent,
-    "lifecycle": block(
-        Status, {"state": one_of("active", "ends", "retired")}, ["state"]
-    ),
-    "verified": block(Status, {"state": one_of(*VERIFIED)}, ["state"]),
-    "run": block(
-        Run,
-        {
-            "nodes": Field.integer,
-            **dict.fromkeys(
-                ("envcfg", "scheduler", "runtime", "driver", "bandwidth"), Field.text
-            ),
-        },
-        ["envcfg", "nodes"],
-    ),
+    "lifecycle": block(model.Status, state=one_of("active", "ends", "retired")),
+    "verified": block(model.Status, state=one_of(*VERIFIED)),
+    "run": block(model.Run),
     "detect": _read_detect,
-    "node": block(
-        Node,
-        {
-            "gpus": Field.integer,
-            "cores_per_gpu": Field.integer,
-            "memory_per_gpu": matching(_MEMORY, "memory, as in 60G"),
-            "nics": Field.texts,
-        },
-        ["gpus"],
+    "node": block(model.Node, memory_per_gpu=matching(_MEMORY, "memory, as in 60G")),
+    "request": block(Asking, **scheduling.ASKING),
+    "request.rules": scheduling.read_rules,
+    "request.partitions": scheduling.read_partitions,
+    "request.qos": scheduling.read_qos,
+    "request.closed": scheduling.read_closed,
+    "modules": scheduling.read_modules,
+    "billing": scheduling.read_billing,
+    "launch.launchers": all_of(one_of(*ALLOWABLE)),
+    "launch.cpu_masks": block(
+        model.Masks, masks=all_of(matching(_MASK, "CPU mask, as in 0x00fe"))
     ),
-    "launch": _read_keys(
-        {
-            "launchers": all_of(one_of(*ALLOWABLE)),
-            "cpu_masks": block(
-                Masks,
-                {"masks": all_of(matching(_MASK, "CPU mask, as in 0x00fe"))},
-                ["masks"],
-            ),
-            **dict.fromkeys(HAVE_OPTIONS, read_options),
-        }
-    ),
+    **{f"launch.{name}": entries.read_options for name in HAVE_OPTIONS},
     "visibility": block(
-        Visibility,
-        {"variable": _variable, "clear": all_of(_variable, may_be_empty=True)},
-        ["variable", "clear"],
+        model.Visibility,
+        variable=_variable,
+        clear=all_of(_variable, may_be_empty=True),
     ),
     "rendezvous": _read_rendezvous,
-    "container": _read_keys(
-        {
-            "runtimes": all_of(one_of(*runtimes.NAMES)),
-            "verb": _read_verb,
-            "prefix": _read_prefix,
-            "image_facts": read_image_facts,
-            "binds": read_binds,
-            "arguments": read_options,
-            "exports": read_exports,
-        }
-    ),
-    "scratch": block(
-        Scratch,
-        {
-            "root": read_word,
-            "in_memory": Field.flag,
-            "disk": read_word,
-            "disk_request": read_asked,
-        },
-        ["root"],
-    ),
-    "env": lambda field: {"env": by_name(read_setting)(field)},
-    "bundles": lambda field: {"bundles": read_bundles(field)},
-    "request": read_request,
-    "modules": lambda field: {"modules": read_modules(field)},
-    "billing": read_billing,
+    "scratch": block(model.Scratch, disk_request=scheduling.read_asked),
+    "container.runtimes": all_of(one_of(*runtimes.NAMES)),
+    "container.verb": _read_verb,
+    "container.prefix": _read_prefix,
+    "container.image_facts": entries.read_image_facts,
+    "container.binds": entries.read_binds,
+    "container.arguments": entries.read_options,
+    "container.exports": entries.read_exports,
+    "env": by_name(entries.read_setting),
+    "bundles": scheduling.read_bundles,
     "expect": _read_expect,
 }

@@ -188,8 +188,6 @@ def read_fields(
     """Parse the bytes of file *path*; None, with problems, if they are no YAML document.
 
     Args:
-        data: of the file.
-        path: for messages.
         problems: gets every failure; nothing is raised.
         compose: what makes nodes of a text, or raises NotYamlError.
     """

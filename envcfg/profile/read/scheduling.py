@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from envcfg import schedulers
 from envcfg.profile.entries import Bundle
 from envcfg.profile.read.blocks import (
+    Reader,
     all_of,
     block,
     by_name,
@@ -16,6 +17,7 @@ from envcfg.profile.read.blocks import (
     read_block,
 )
 from envcfg.profile.read.entries import (
+    REASON,
     name_problem,
     read_condition,
     read_if_given,
@@ -24,7 +26,6 @@ from envcfg.profile.read.entries import (
 from envcfg.profile.read.nodes import Field
 from envcfg.profile.scheduler import (
     UNASKED,
-    Asking,
     Billing,
     Module,
     Partition,
@@ -45,17 +46,6 @@ _TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
 _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
 _flag = matching(_FLAG, "option without its value, as in --gres")
-_amount = matching(_AMOUNT, "amount, as in 0.5")
-
-
-def read_request(field: Field) -> dict[str, object]:
-    """Read how nodes are asked for, with rules on options, partitions and QOS."""
-    keys = field.mapping({*_REQUEST, "why", "source", "date", *_BESIDE})
-    found: dict[str, object] = {}
-    if keys.keys() - _BESIDE.keys():
-        found["request"] = read_block(field, Asking, _REQUEST, ["scheduler"], keys=keys)
-    found |= {key: read(keys[key]) for key, read in _BESIDE.items() if key in keys}
-    return found
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
@@ -63,12 +53,10 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
         field.problem(f"{option!r} is no option", "write it as --account")
     readers = {
         "rule": one_of("must", "must not", "avoid", "repeat"),
-        "value": _plain,
-        "default": _plain,
+        **dict.fromkeys(("value", "default"), _plain),
         "others": all_of(_plain),
-        "refused": Field.flag,
     }
-    return read_block(field, RequestRule, readers, ["rule"], option=option)
+    return read_block(field, RequestRule, readers, option=option)
 
 
 def read_asked(field: Field) -> dict[str, str]:
@@ -95,8 +83,7 @@ def _plain(field: Field) -> str | None:
 def _read_partition(name: str, field: Field) -> Partition | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is no name of a partition", "as in gpu-small")
-    readers = {**_LIMITS, "exclusive": Field.flag, "default": Field.flag}
-    return read_block(field, Partition, readers, name=name)
+    return read_block(field, Partition, _LIMITS, name=name)
 
 
 def _read_qos(name: str, field: Field) -> Qos | None:
@@ -129,11 +116,9 @@ def _read_sizes(field: Field) -> tuple[Size, ...]:
     return tuple(found)
 
 
-def read_bundle(name: str, field: Field) -> Bundle | None:
+def _read_bundle(name: str, field: Field) -> Bundle | None:
     """Read variables and options that only work together."""
-    keys = field.mapping({*_BUNDLE, "why", "source", "date", "when"})
-    when = read_condition(keys)
-    found = read_block(field, Bundle, _BUNDLE, keys=keys, name=name, when=when)
+    found = read_block(field, Bundle, _BUNDLE, name=name)
     if found and not (found.env and found.is_for([*_BUNDLE.keys() - {"env"}])):
         field.problem(
             "a bundle couples variables with options of srun, mpiexec or flux run",
@@ -159,7 +144,7 @@ def is_module(name: str) -> bool:
 
 
 def _read_module(name: str, field: Field) -> Module | None:
-    keys = field.mapping({"action", "when", "why", "source", "date"})
+    keys = field.mapping({"action", "when", *REASON})
     if not is_module(name):
         field.problem(f"{name!r} is no module", "as in apptainer/1.4, or a path")
     action = read_if_given(keys, "action", one_of("load", "unload", "use")) or "load"
@@ -169,27 +154,8 @@ def _read_module(name: str, field: Field) -> Module | None:
 
 _time = matching(_TIME, "time limit, as in 2-00:00:00")
 _partition_name = matching(_PARTITION_NAME, "name of a partition, as in gpu-small")
-_LIMITS: Mapping[str, Callable[[Field], object]] = {
-    "nodes": Field.integer,
-    "time": _time,
-    "gpus": Field.integer,
-    "min_nodes": Field.integer,
-    "min_gpus": Field.integer,
-    "sizes": _read_sizes,
-}
-# What stands in ``request`` and is no part of its block.
-_BESIDE: Mapping[str, Callable[[Field], object]] = {
-    "rules": by_name(_read_rule),
-    "partitions": by_name(_read_partition),
-    "qos": by_name(_read_qos),
-    "closed": all_of(one_of("partitions", "qos"), may_be_empty=True),
-}
-_REQUEST = {
-    "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
-    "gpus": lambda field: UNASKED if field.is_text(UNASKED) else _flag(field),
-    "gpu_type": matching(_KIND, "kind of GPU, as in a100"),
-}
-_BUNDLE = {
+_LIMITS: Mapping[str, Reader] = {"time": _time, "sizes": _read_sizes}
+_BUNDLE: Mapping[str, Reader] = {
     "env": _read_values,
     "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
     **dict.fromkeys(
@@ -197,22 +163,21 @@ _BUNDLE = {
         all_of(matching(_OPTION, "option, as in --account"), may_be_empty=True),
     ),
 }
-read_bundles = by_name(read_bundle)
+# What reads the keys of ``request`` that are of its own block.
+ASKING: Mapping[str, Reader] = {
+    "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
+    "gpus": lambda field: UNASKED if field.is_text(UNASKED) else _flag(field),
+    "gpu_type": matching(_KIND, "kind of GPU, as in a100"),
+}
+read_rules = by_name(_read_rule)
+read_partitions = by_name(_read_partition)
+read_qos = by_name(_read_qos)
+read_closed = all_of(one_of("partitions", "qos"), may_be_empty=True)
+read_bundles = by_name(_read_bundle)
 read_modules = by_name(_read_module)
+_PRICES = "per_gpu per_node per_core per_gib per_nvme_gib".split()
 read_billing = block(
     Billing,
-    {
-        "unit": Field.text,
-        "charge": one_of("gpus", "sum", "largest share"),
-        "per_gpu": _amount,
-        "per_node": _amount,
-        "per_core": _amount,
-        "per_gib": _amount,
-        "per_nvme_gib": _amount,
-        "cores_per_share": Field.integer,
-        "memory_per_share": Field.integer,
-        "whole_shares": Field.flag,
-        "whole_nodes": Field.texts,
-    },
-    ["unit", "charge"],
+    charge=one_of("gpus", "sum", "largest share"),
+    **dict.fromkeys(_PRICES, matching(_AMOUNT, "amount, as in 0.5")),
 )

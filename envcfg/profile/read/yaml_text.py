@@ -107,7 +107,6 @@ def places(data: bytes, path: str) -> Mapping[Keys, Place]:
 
     Args:
         data: a file that could be loaded: it is not checked again.
-        path: as messages name it.
     """
     root = read_fields(data, path, [], compose)
     return dict(_walk(root, ())) if root else {}
