@@ -5,29 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg.bash import quoting, settings
 from envcfg.bash.choice import components, is_by_interface, programs, shell_of
 from envcfg.bash.diagnosis import planned_lines, taken_names
 from envcfg.bash.inside import contract_names
 from envcfg.bash.modules import module
-from envcfg.bash.quoting import (
-    cpu_ranges,
-    needed_names,
-    quote,
-    quote_always,
-    quote_word,
-    union_of,
-    with_defaults,
-)
-from envcfg.bash.settings import (
-    argument_lines,
-    bundle_lines,
-    export_lines,
-    module_lines,
-    mount_lines,
-    option_lines,
-    reason_lines,
-    setting_lines,
-)
 from envcfg.launch.plan import Container, Plan
 from envcfg.profile.model import Scratch
 from envcfg.starters import STARTERS
@@ -54,39 +36,45 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
     text = functions + "".join(module(name).text for name in names)
     referred = set(re.findall(r"\$\{?(ENVCFG_\w+)", text))
     lines = [
-        f"{name}={quote_always(value)}\n"
+        f"{name}={quoting.quote_always(value)}\n"
         for name, value in _data(plan).items()
         if value and name in referred
     ]
     if plan.masks and "masks" in names:
-        lines.append(reason_lines(plan.masks.reason, ""))
+        lines.append(settings.reason_lines(plan.masks.reason, ""))
         masks = plan.masks.masks
         lines.append(f"ENVCFG_MASKS={','.join(masks)}\n")
-        lines.append(f"ENVCFG_MASKS_UNION={union_of(masks)}\n")
+        lines.append(f"ENVCFG_MASKS_UNION={quoting.union_of(masks)}\n")
         if "ENVCFG_CPUS" in referred:
-            lines.append(f"ENVCFG_CPUS={':'.join(map(cpu_ranges, masks))}\n")
+            lines.append(f"ENVCFG_CPUS={':'.join(map(quoting.cpu_ranges, masks))}\n")
     if plan.container and (known := programs(plan.container)):
-        words = " ".join(map(quote, known))
+        words = " ".join(map(quoting.quote, known))
         lines.append(f"ENVCFG_RUNTIMES=({words}) # the first that is on PATH\n")
     if "ENVCFG_TAKEN" in referred:
         lines.append(f"ENVCFG_TAKEN=({' '.join(taken_names(plan))})\n")
     if plan.diagnostics.reported:
         lines.append(planned_lines(plan.settings, plan.bundles))
     if plan.preflight:
-        asked = " ".join(map(quote, plan.preflight))
+        asked = " ".join(map(quoting.quote, plan.preflight))
         lines.append(f"ENVCFG_PREFLIGHT=({asked})\n")
     if plan.diagnostics.watched:
-        lines.append(f"ENVCFG_WATCHER=({' '.join(map(quote, _watcher(plan)))})\n")
+        lines.append(
+            f"ENVCFG_WATCHER=({' '.join(map(quoting.quote, _watcher(plan)))})\n"
+        )
     if (log := plan.diagnostics.log_folder) is not None:
-        folder = quote_word(with_defaults(log), "--nccl-debug")
+        folder = quoting.quote_word(quoting.with_defaults(log), "--nccl-debug")
         lines.append(f"ENVCFG_LOG={folder} # for NCCL's log, a file per process\n")
     if plan.diagnostics.flight is not None:
-        folder = quote_word(with_defaults(plan.diagnostics.flight), "--flight-recorder")
+        folder = quoting.quote_word(
+            quoting.with_defaults(plan.diagnostics.flight), "--flight-recorder"
+        )
         lines.append(f"ENVCFG_FLIGHT={folder} # for Flight Recorder\n")
     if plan.scratch:
         # Read when the script is sourced: a message there could end the job's shell.
-        root = quote_word(with_defaults(plan.scratch.root), "scratch.root")
-        lines.append(reason_lines(plan.scratch.reason, ""))
+        root = quoting.quote_word(
+            quoting.with_defaults(plan.scratch.root), "scratch.root"
+        )
+        lines.append(settings.reason_lines(plan.scratch.reason, ""))
         lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
     return "".join(lines)
@@ -110,8 +98,8 @@ def _disk(scratch: Scratch) -> str:
     """Return the line that takes the disk of a job that has asked for it; maybe none."""
     if scratch.disk is None:
         return ""
-    disk = quote_word(with_defaults(scratch.disk), "scratch.disk")
-    tests = [f"-n ${{{name}-}}" for name in needed_names(scratch.disk)]
+    disk = quoting.quote_word(quoting.with_defaults(scratch.disk), "scratch.disk")
+    tests = [f"-n ${{{name}-}}" for name in quoting.needed_names(scratch.disk)]
     tests += [f"-d {disk}", f"-w {disk}"]
     return f"if [[ {' && '.join(tests)} ]]; then ENVCFG_SCRATCH={disk}; fi\n"
 
@@ -150,15 +138,15 @@ def _modules(plan: Plan) -> str:
     for name, is_tested in (("envcfg_modules", False), ("envcfg_tested_modules", True)):
         chosen = [each for each in plan.modules if bool(each.when) is is_tested]
         if chosen or not is_tested:
-            body = module_lines(chosen)
+            body = settings.module_lines(chosen)
             text += f"{name}() {{\n{body}  envcfg_unloaded\n}}\n\n"
     return text.rstrip("\n") + "\n"
 
 
 def _mounts(container: Container) -> str:
-    body = export_lines(container.exports)
-    body += argument_lines(container.arguments)
-    body += mount_lines(container.binds)
+    body = settings.export_lines(container.exports)
+    body += settings.argument_lines(container.arguments)
+    body += settings.mount_lines(container.binds)
     if container.stamp:
         body += f"  envcfg_read_image {container.stamp} # when envcfg read it\n"
     return f"envcfg_mounts() {{\n{body or _NOTHING}}}\n"
@@ -174,12 +162,12 @@ def _settings(plan: Plan) -> str:
     names_job = asked.profiled or asked.log_folder or asked.flight or asked.reported
     body = "  envcfg_name_job\n" if names_job else ""
     host = [each for each in plan.settings if each.scope == "host"]
-    body += setting_lines(host, "envcfg")
+    body += settings.setting_lines(host, "envcfg")
     body += "".join(_preset_lines(plan))
     if plan.handed_on:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch:
-        if needed := needed_names(plan.scratch.root):
+        if needed := quoting.needed_names(plan.scratch.root):
             body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
         body += '  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")\n'
     for is_wanted, line in (
@@ -191,9 +179,9 @@ def _settings(plan: Plan) -> str:
         (asked.profiled, 'ENVCFG_ARGS+=("ENVCFG_JOB=$ENVCFG_JOB")'),
     ):
         body += f"  {line}\n" if is_wanted else ""
-    body += option_lines(starter.own, plan.started)
+    body += settings.option_lines(starter.own, plan.started)
     for bundle in plan.bundles:
-        body += bundle_lines(bundle, starter.bundled[0])
+        body += settings.bundle_lines(bundle, starter.bundled[0])
     tested = [case.when for each in plan.settings for case in each.cases]
     if any((*tested, *(option.when for option in plan.agent))):
         body += '  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")\n'

@@ -7,6 +7,7 @@ from itertools import chain
 
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
+from envcfg.launch import tasks
 from envcfg.launch.choose import (
     GIVEN,
     choose_bundles,
@@ -28,14 +29,6 @@ from envcfg.launch.notes import (
 )
 from envcfg.launch.plan import Options, Place, Plan, Planned
 from envcfg.launch.recognise import launcher_of, recognise
-from envcfg.launch.tasks import (
-    agent_options,
-    check_starter,
-    choose_launcher,
-    has_contract,
-    ranks_per_node,
-    starter_options,
-)
 from envcfg.launchers import LAUNCHERS
 from envcfg.profile.entries import Bundle, Case
 from envcfg.profile.model import Profile
@@ -61,14 +54,14 @@ def resolve(
     if not options.as_said:
         options, inside = look_inside(options)
         options, recognised = recognise(options)
-    launcher, starter = choose_launcher(profile, options)
+    launcher, starter = tasks.choose_launcher(profile, options)
     can_pin = (
         "cpu_masks" in STARTERS[starter].sections
         and not LAUNCHERS[launcher].has_node
         and not (options.as_said and launcher_of(options.command))
     )
     named = chosen_runtimes(profile, options)
-    check_starter(named, starter, launcher)
+    tasks.check_starter(named, starter, launcher)
     entered = named[0].kind if named else "none"
     facts, conflicts = gather_facts(profile, options, launcher, entered)
     planned = {
@@ -97,7 +90,7 @@ def resolve(
     if "bundles" in STARTERS[starter].sections:
         keys = STARTERS[starter].bundled
         bundles, broken_up = choose_bundles(profile, options, keys, facts)
-    started = starter_options(profile, options, launcher, starter, facts)
+    started = tasks.starter_options(profile, options, launcher, starter, facts)
     if named and named[0].option:  # it has its words among these
         started = tuple(checked(each, named[0]) for each in started)
     _check(profile, {launcher, starter}, planned, bundles)
@@ -113,8 +106,8 @@ def resolve(
         settings=settings,
         bundles=tuple(bundles),
         started=started,
-        agent=agent_options(profile, options, launcher, facts),
-        contract=has_contract(launcher, starter, started),
+        agent=tasks.agent_options(profile, options, launcher, facts),
+        contract=tasks.has_contract(launcher, starter, started),
         handed_on=handed_on,
         facts=facts.known,
         command=options.command,
@@ -122,7 +115,7 @@ def resolve(
         has_mode=options.has_mode,
         local_rank_at=options.local_rank_at,
         local_rank_option=options.local_rank_option,
-        ranks=ranks_per_node(launcher, options),
+        ranks=tasks.ranks_per_node(launcher, options),
         gpus=profile.node.gpus if profile.node else None,
         masks=profile.cpu_masks if can_pin else None,
         visibility=None if options.as_said else profile.visibility,

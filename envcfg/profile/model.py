@@ -8,16 +8,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from envcfg.findings import Place
+from envcfg.profile import scheduler
 from envcfg.profile.entries import Argument, Bundle, Export, Mount, Prefix, Setting
 from envcfg.profile.facts import Reason
-from envcfg.profile.scheduler import (
-    Asking,
-    Billing,
-    Module,
-    Partition,
-    Qos,
-    RequestRule,
-)
 from envcfg.profile.words import Word
 
 
@@ -228,14 +221,14 @@ class Profile(NamedTuple):
     mpiexec: Mapping[str, Argument | None] = {}
     flux: Mapping[str, Argument | None] = {}
     torchrun: Mapping[str, Argument | None] = {}
-    request: Asking | None = None
-    rules: Mapping[str, RequestRule | None] = {}
-    partitions: Mapping[str, Partition | None] = {}
-    qos: Mapping[str, Qos | None] = {}
+    request: scheduler.Asking | None = None
+    rules: Mapping[str, scheduler.RequestRule | None] = {}
+    partitions: Mapping[str, scheduler.Partition | None] = {}
+    qos: Mapping[str, scheduler.Qos | None] = {}
     closed: tuple[str, ...] | None = None
-    seen: Mapping[str, Partition] = {}
-    modules: Mapping[str, Module | None] = {}
-    billing: Billing | None = None
+    seen: Mapping[str, scheduler.Partition] = {}
+    modules: Mapping[str, scheduler.Module | None] = {}
+    billing: scheduler.Billing | None = None
 
     def over(self, base: "Profile") -> "Profile":
         """Return *base* with everything that this profile gives laid over it."""
