@@ -35,16 +35,7 @@ OPTIONS: Table = {
         STRICT,
         *OUTPUT,
     ),
-    "to submit it": (
-        switch(
-            "--submit",
-            "write the script, by default to JOB-NAME.sh, and submit it: envcfg submit",
-        ),
-        switch(
-            "--dry-run",
-            "with --submit: ask when the job would start, and submit nothing",
-        ),
-    ),
+    "to submit it": (switch("--submit"), switch("--dry-run")),
 }
 
 

@@ -24,23 +24,9 @@ from envcfg.errors import UsageError
 
 OPTIONS: Table = {
     "from a script": (
-        Option(
-            "--from",
-            "change a job script so that envcfg starts its steps; the rest stays",
-            metavar="SCRIPT",
-            dest="script",
-            spares="--container",
-        ),
-        switch(
-            "--drop-known",
-            "with --from: leave out exports that are as the profile has them",
-        ),
-        switch(
-            "--launch-line",
-            "the words behind -- are srun, the container and the program, as scripts start "
-            "them: as many tasks, and the same in each",
-            spares="--container",
-        ),
+        Option("--from", metavar="SCRIPT", dest="script", spares="--container"),
+        switch("--drop-known"),
+        switch("--launch-line", spares="--container"),
     ),
     **STEP,
     "what to print": (
