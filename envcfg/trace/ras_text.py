@@ -152,7 +152,9 @@ class _Reader:
         )
 
     def _share(self, value: _Value, count: int, ranks: list[int]) -> None:
-        if self.comm and self.what and value is not None:
+        if value is None or (isinstance(value, str) and self.what != STATUS):
+            return  # an error, or a line that stands where it does not belong
+        if self.comm and self.what:
             self.comm.spreads.setdefault(self.what, []).append((value, count, ranks))
 
     def _keep(self) -> bool:

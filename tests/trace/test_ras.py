@@ -189,3 +189,10 @@ def test_many_names_of_collectives_take_no_time() -> None:
     many = [answers.rank(each, **{f"Sum{each}": each}) for each in range(20_000)]
     (comm,) = read_ras(answers.answer(many, [])).comms
     assert len(comm.spreads) < 100
+
+
+def test_a_status_among_counts_is_no_count() -> None:
+    spoilt = answers.FAILED.replace(
+        "have different status", "have different Sum operation counts"
+    )
+    assert [each.what for each in read_ras(spoilt).comms[0].spreads] == ["Broadcast"]
