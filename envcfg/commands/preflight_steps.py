@@ -54,10 +54,6 @@ class Steps:
     ) -> tuple[Mapping[str, NodeAnswer], Mapping[str, str]]:
         """Return what each node says of itself, and whose task has ended too early.
 
-        Args:
-            probe: what runs there.
-            words: what it is asked besides.
-
         Raises:
             JobError: the step cannot start.
         """

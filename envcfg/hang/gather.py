@@ -66,10 +66,7 @@ def ask_libraries(
 ) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
-    Args:
-        nodes: what they have said.
-        now: the time, seconds since 1970.
-        before: what they said some time ago, if they were looked at twice.
+    *now* is in seconds since 1970, *before* what nodes said at the look before, if any.
     """
     problems: dict[str, str] = {}
     behind, read = ask_ras(nodes, problems, before)

@@ -14,13 +14,7 @@ from envcfg.image.record import ImageFact, version_number
 def library_facts(
     index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
 ) -> Iterator[ImageFact]:
-    """Yield a fact for each file of one library, the one that counts first.
-
-    Args:
-        index: the libraries of the image.
-        sign: of the library.
-        sites: folders of Python packages, the one that counts first.
-    """
+    """Yield a fact for each file of one library, the one that counts first."""
     counted = _counted(index, sign, sites)
     built_in = None if counted else next(_built_in(index, sign, sites), None)
     if counted is None and built_in is None:
@@ -81,10 +75,7 @@ def plugin_facts(
 ) -> Iterator[ImageFact]:
     """Yield for each plug-in its version and interfaces, that which is loaded first.
 
-    Args:
-        index: the libraries of the image.
-        environ: what the image sets: ``NCCL_NET_PLUGIN`` counts.
-        facts: those of NCCL and RCCL.
+    Of *environ*, which the image sets, ``NCCL_NET_PLUGIN`` counts.
     """
     counted = loaded_plugin(index, environ, facts)
     by_file: dict[str | None, str] = {}

@@ -103,12 +103,7 @@ class RecordedTree(Tree):
     def __init__(
         self, libraries: Mapping[str, Library], links: Mapping[str, str]
     ) -> None:
-        """Know *libraries* by their paths, and other names of these.
-
-        Args:
-            libraries: by path, links followed.
-            links: for a further name of a file its path.
-        """
+        """Know *libraries* by their paths, and by *links* the paths of other names."""
         self.libraries = libraries
         self._links = {
             name: path for name, path in links.items() if name not in libraries

@@ -64,9 +64,7 @@ def _configured(path: str) -> list[str]:
 def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | None:
     """Return the files of the image *name* and what is said of it; None: no such image.
 
-    Args:
-        name: ``localhost/pytorch:24.1``, ``pytorch``, or an ID, as Podman takes it.
-        stack: closes what is opened here.
+    Names are as Podman takes them: ``localhost/pytorch:24.1``, ``pytorch``, or an ID.
 
     Raises:
         OSError: it is there and cannot be read.

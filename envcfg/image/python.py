@@ -78,13 +78,7 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
 
 
 def order_sites(tree: Tree, python: Python | None, others: Sequence[str]) -> list[str]:
-    """Return all folders of packages; those of *python* first.
-
-    Args:
-        tree: the image.
-        python: that PATH finds.
-        others: patterns of folders that it need not look into.
-    """
+    """Return all folders of packages: those of *python*, then by patterns *others*."""
     found = list(python.sites) if python else []
     for pattern in others:
         found += tree.glob(pattern)
@@ -123,24 +117,15 @@ def _version_of(tree: Tree, prefix: str) -> str:
 
 
 def said_by_torch(facts: Sequence[ImageFact], counted: str | None) -> dict[str, str]:
-    """Return what the PyTorch that counts says of itself: its version, CUDA or ROCm.
-
-    Args:
-        facts: those of packages and texts.
-        counted: the folder of packages whose PyTorch counts.
-    """
+    """Return what the PyTorch in *counted* says of itself: its version, CUDA or ROCm."""
     mine = [each for each in facts if each.evidence == f"{counted}/torch/version.py"]
     return {each.name: each.value for each in reversed(mine)}
 
 
 def fitting(facts: Sequence[ImageFact], said: Mapping[str, str]) -> list[ImageFact]:
-    """Let only count what PyTorch can load: packages of others may lie beside it.
+    """Let only count what PyTorch can load, by what it has *said* of itself.
 
     A wheel that is left over, or was installed for something else, is no fact of the job.
-
-    Args:
-        facts: of packages, texts or libraries.
-        said: what PyTorch says of itself.
     """
     found = list(facts)
     kinds = said.keys() & _OTHER_KIND.keys()

@@ -39,15 +39,9 @@ with open(sys.argv[3], "w") as file:
 def inspect_by_runtime(
     path: str, program: str, *, seconds: float = SECONDS
 ) -> Metadata | None:
-    """Return labels and architecture of the SIF *path* as a runtime tells them.
+    """Return labels and architecture of the SIF *path* as *program* tells them.
 
-    Args:
-        path: of the image.
-        program: ``apptainer`` or ``singularity``, a name on PATH or a path.
-        seconds: after which it is ended.
-
-    Returns:
-        None where there is no such program, or it cannot tell.
+    It is ended after *seconds*. None where there is no such program, or it cannot tell.
     """
     import shlex
     from tempfile import TemporaryDirectory

@@ -41,13 +41,7 @@ class Seen(NamedTuple):
 
 
 def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
-    """Return what it comes to.
-
-    Args:
-        wanted: what nodes should have.
-        seen: what they have.
-        needs_fast: it is an error if a fast network is not proven.
-    """
+    """Return what it comes to; with *needs_fast* a fast network must be proven."""
     nodes = judge_nodes(wanted, seen.answers, seen.ended)
     job: list[Finding] = []
     done = is_done(seen.ranks, seen.world)

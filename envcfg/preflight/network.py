@@ -38,12 +38,9 @@ def judge_ranks(
 ) -> tuple[Found, list[Finding]]:
     """Return what is wrong by host, and what is wrong with all.
 
-    Args:
-        wanted: what nodes should have.
-        ranks: by their number.
-        world: how many there are, if one has said it.
-        ended: hosts whose task has ended before its time, with what is known of that.
-        is_cut: they were ended from outside, for another reason than being late.
+    *world* is how many ranks there are, if one has said it; *ended* are hosts whose task
+    has ended before its time, and how. With *is_cut* they were ended from outside, for
+    another reason than being late.
     """
     found: Found = {host: [] for host in wanted.hosts}
     job: list[Finding] = []

@@ -24,13 +24,7 @@ _SHM = "/dev/shm"  # noqa: S108  # it is looked at, nothing is put there
 def judge_nodes(
     wanted: Wanted, answers: Mapping[str, NodeAnswer], ended: Mapping[str, str]
 ) -> dict[str, list[Finding]]:
-    """Return what is wrong with each node of the job.
-
-    Args:
-        wanted: what nodes should have.
-        answers: by host.
-        ended: nodes whose task has ended before its time, with what is known of that.
-    """
+    """Return what is wrong with each node; *ended* before its time are tasks of some."""
     usual = _usual_networks(answers.values())
     limits = [each.memlock for each in answers.values() if each.memlock is not None]
     # How many bytes a process may lock on most nodes.
