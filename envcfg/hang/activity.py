@@ -1,7 +1,5 @@
 """What a rank does, by what the kernel says of its first thread; pure."""
 
-from __future__ import annotations
-
 import os.path
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Who lags, from the answers of RAS on the nodes of a job; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.hang.records import RAS, Behind, NodeView, RankView, program_names

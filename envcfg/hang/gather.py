@@ -1,7 +1,5 @@
 """What stands beside the processes: the end of the log, Flight Recorder's dumps, RAS."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence

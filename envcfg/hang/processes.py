@@ -1,7 +1,5 @@
 """What is seen of nodes and processes: what is certain, who stands out; pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 

@@ -5,8 +5,6 @@ later srun gives up the whole step and names the node. Where another had not sai
 then, a second step asks those that are left.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress

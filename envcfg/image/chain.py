@@ -1,7 +1,5 @@
 """What is loaded with a plug-in, library by library, and whether it would load; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What ranks talk through: NCCL or RCCL, its plug-in, libfabric; which of each counts."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """From the files of an image to its facts, each with what shows it; nothing is run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

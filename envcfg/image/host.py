@@ -1,7 +1,5 @@
 """What a machine gives to its containers, written down and read back."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

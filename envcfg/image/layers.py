@@ -1,7 +1,5 @@
 """Trees over each other: layers in a store of containers, mounts of a host on an image."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Mapping, Sequence
 from io import BufferedReader

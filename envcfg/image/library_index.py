@@ -1,7 +1,5 @@
 """The shared libraries of an image: where its loader finds each, and what its file says."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import struct

@@ -4,8 +4,6 @@ A store (containers/storage 1.55) has a list of images, a list of layers, each w
 parent, and a folder for each layer; podman-hpc's has a squashfs of them all besides.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The Python of an image: which one PATH finds, its packages, and what PyTorch loads."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -10,8 +10,6 @@ likes, knows no time limit and fails to import by an odd MESSAGELEVEL: so it run
 process of its own, with a folder on PATH where that name is the program of the profile.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@ The simplest form, a folder, is here, and what ends the reading of any of them i
 other forms have modules of their own.
 """
 
-from __future__ import annotations
-
 import abc
 import io
 import os

@@ -1,7 +1,5 @@
 """All that was seen, put together: each node, the network, the job; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 

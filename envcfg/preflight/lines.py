@@ -3,8 +3,6 @@
 A line that is no rank's own is NCCL's, or the program's.
 """
 
-from __future__ import annotations
-
 import os.path
 import re
 from collections.abc import Collection, Mapping

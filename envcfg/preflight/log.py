@@ -1,7 +1,5 @@
 """NCCL's log of the collective, judged by the rules of check-log while it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Finding

@@ -1,7 +1,5 @@
 """What is wrong with the network between nodes, by what the ranks have said; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high

@@ -1,7 +1,5 @@
 """Names of nodes in the short form that srun's --nodelist and --exclude take; pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from shlex import quote

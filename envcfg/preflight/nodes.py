@@ -1,7 +1,5 @@
 """What is wrong with a node, by what its probe has said; pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf

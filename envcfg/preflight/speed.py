@@ -1,7 +1,5 @@
 """Which nodes and GPUs are slow, by what the ranks have measured; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import median_high
 

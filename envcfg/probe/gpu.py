@@ -7,8 +7,6 @@ Package Power"; a second die has no power of its own); amd-smi's JSON of ROCm 6 
 list, or a list in ``gpu_data``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A running job of Slurm: what its commands say of it, and a step that looks into it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

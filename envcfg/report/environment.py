@@ -1,7 +1,5 @@
 """What a rank's environment was, for people and for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Who holds a job up: for people, and as JSON, which docs/hang.md describes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from envcfg.hang.activity import activity, does, is_in_collective

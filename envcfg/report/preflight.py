@@ -1,7 +1,5 @@
 """What a preflight comes to: for people, and as JSON, which docs/preflight.md describes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
