@@ -124,9 +124,8 @@ def judge_image(
     starts = [(e.evidence, e.why) for e in taken if e.name in {"nccl", "rccl"}]
     if plugin := loaded_plugin(index, environ, found.facts):
         starts.append((plugin.path, plugin.why))
-    before: list[
-        str
-    ] = []  # PyTorch's libraries: loaded before NCCL looks for a plug-in
+    # PyTorch's libraries: loaded before NCCL looks for a plug-in.
+    before: list[str] = []
     if torch := found.taken().get("torch"):
         site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
         names = {name for sign in load_signs().libraries for name in sign.needed_by}

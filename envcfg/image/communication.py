@@ -142,13 +142,11 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     for name in names:
         number = version_number(taken[name].value)
         for each in signs:
-            is_old = number < version_number(each.get("since", ""))
-            before = version_number(each.get("before", ""))
-            if (
-                each["fact"] == name
-                and not is_old
-                and not (before and number >= before)
-            ):
+            since, before = (
+                version_number(each.get(n, "")) for n in ("since", "before")
+            )
+            is_so = since <= number and not (before and number >= before)
+            if each["fact"] == name and is_so:
                 yield each["stem"], taken[name].evidence
                 break
 

@@ -55,11 +55,8 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
     settings = {name.strip(): value.strip() for name, equals, value in pairs if equals}
     home = ""
     if settings:
-        kind, version = (
-            "venv",
-            settings.get("version", settings.get("version_info", "")),
-        )
-        version = ".".join(version.split(".")[:2])
+        kind, said = "venv", settings.get("version", settings.get("version_info", ""))
+        version = ".".join(said.split(".")[:2])
         if settings.get("include-system-site-packages") == "true":
             home = settings.get("home", "")
     else:

@@ -54,10 +54,9 @@ class LiveLog:
         self._next = now + _PAUSE
         self._flush()
         if self._has_any:
+            sure = self._reader.jobs[1]
             whole, certain = (self._judge(each, expect) for each in self._reader.jobs)
-            self._is_bad = whole.verdict in _BAD and is_safe(
-                whole, certain, self._reader.jobs[1]
-            )
+            self._is_bad = whole.verdict in _BAD and is_safe(whole, certain, sure)
         return self._is_bad
 
     def _judge(self, job: Job, expect: Expectations) -> LogReport:

@@ -269,9 +269,8 @@ def in_groups(
             name = f"lint: {each.group}"
         else:
             topic = find_topic(topics, each.id, _file_topic(each))
-            name = (
-                topic.name if topic else "variables" if each.id.isupper() else "others"
-            )
+            other = "variables" if each.id.isupper() else "others"
+            name = topic.name if topic else other
         groups.setdefault(name, []).append(each)
     return groups
 
