@@ -6,10 +6,11 @@ from typing import NamedTuple
 from envcfg.findings import Evidence
 from envcfg.log.facts import Sighting, Spot
 from envcfg.log.job import Job
-from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
+from envcfg.log.life import TAIL, Sign, is_looked_at, needles, signs_in
 from envcfg.log.prefix import Record, parse, plain_record, records
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
+from envcfg.log.tracebacks import WORDS
 
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
 _LONG = 1000  # bytes; a longer line was not wrapped
@@ -38,7 +39,8 @@ class Reader:
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
         self.size = 0
-        self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
+        gates = (*jobs[0].rulebook.gates, _LAST)
+        self._scanner = Scanner(gates, (*needles(), *WORDS))
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
@@ -106,8 +108,10 @@ class Reader:
             and self._join(begun[2], _split(text), spot, len(text))
         )
         split: list[bytes] = []
-        signs = signs_in(text) if self._has_signs else []
-        for start, line, shape in self._scanner.candidates(text):
+        candidates = self._scanner.candidates(text)
+        held = self._scanner.held
+        signs = signs_in(text, held) if self._has_signs else []
+        for start, line, shape in candidates:
             looked = True
             jobs = []
             for job in self.jobs:
@@ -134,7 +138,7 @@ class Reader:
                 self._join(_Begun(record, words, here), behind, spot, len(text))
         self._live(signs, as_it_stands, spot, len(text))
         # Lines that are certain are not those of programs.
-        self.jobs[0].endings.take(as_it_stands, spot)
+        self.jobs[0].endings.take(as_it_stands, spot, held)
         for job in self.jobs:
             job.cut = self._scanner.cut
             job.records += self._scanner.passed
