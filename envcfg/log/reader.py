@@ -13,10 +13,12 @@ from envcfg.log.source import Source, count_lines
 from envcfg.log.tracebacks import WORDS
 
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
+_MANY = 1 << 12
 _LONG = 1000  # bytes; a longer line was not wrapped
 _LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
-_NEWLINES = bytes.maketrans(b"\r", b"\n")
 _BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
+# Lines with one of these mean something without what a rule looks for, or hide that.
+_ALWAYS = (*_BEGINNINGS, b" INFO ", b" WARN ", b"[repeated ", b"\x1b", b'{"')
 
 
 _Signs = list[tuple[int, Sign]]  # and where their lines begin
@@ -40,12 +42,14 @@ class Reader:
         self._match = jobs[0].rulebook.match
         self.size = 0
         gates = (*jobs[0].rulebook.gates, _LAST)
-        self._scanner = Scanner(gates, (*needles(), *WORDS))
+        known = (each.encode() for each in jobs[0].rulebook.needles)
+        self._scanner = Scanner(gates, (*needles(), *WORDS), (*known, *_ALWAYS))
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
         self._has_signs = True  # what is read is looked at for signs of life
         self._begun: tuple[int, int, _Begun] | None = None  # and where it goes on
+        self._idle: set[bytes] = set()  # lines that no rule knows
 
     @property
     def files(self) -> int:
@@ -113,12 +117,9 @@ class Reader:
         signs = signs_in(text, held) if self._has_signs else []
         for start, line, shape in candidates:
             looked = True
-            jobs = []
-            for job in self.jobs:
-                if shape and job.speakers.goes_on(line, shape):
-                    job.records += 1
-                else:
-                    jobs.append(job)
+            if line in self._idle:
+                continue
+            jobs = [job for job in self.jobs if not job.goes_on(line, shape)]
             if not jobs:
                 continue
             words = _decoded(line)
@@ -130,9 +131,15 @@ class Reader:
                 for job in jobs:
                     job.fold_plain(plain, words, here, line=line, shape=shape)
                 continue
+            is_idle = len(self._idle) < _MANY
             for record in records(words):
                 self._fold(record, words, here)
-            if self._may_go_on(record, line):
+                is_idle = is_idle and not (
+                    record.level or record.repeated or self._match(record.message)
+                )
+            if not self._may_go_on(record, line):
+                self._idle.update([line] if is_idle else ())
+            else:
                 split = split or _split(text)
                 behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
@@ -220,11 +227,10 @@ class Reader:
 
 def _with_newlines(text: bytes) -> bytes:
     """Return *text* with every line ended by a newline, and as long as it was."""
-    if b"\r" not in text:
-        return text
-    if b"\r\n" in text:
-        text = text.replace(b"\r\n", b" \n")
-    return text.translate(_NEWLINES)  # faster than a replace, where there are many
+    parts = text.split(b"\r")  # faster than to search for two bytes
+    if any(part.startswith(b"\n") for part in parts[1:]):
+        return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+    return b"\n".join(parts) if len(parts) > 1 else text
 
 
 def _decoded(line: bytes) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress, count
+from itertools import accumulate, compress, count
 from typing import Any
 
 NCCL = b"NCCL "  # a gate whatever the rules say: NCCL's own prefix holds it
@@ -57,18 +57,25 @@ class Scanner:
         passed: lines of NCCL that were passed over, as they say nothing new.
     """
 
-    def __init__(self, gates: Sequence[bytes], words: Sequence[bytes] = ()) -> None:
+    def __init__(
+        self,
+        gates: Sequence[bytes],
+        words: Sequence[bytes] = (),
+        needles: Sequence[bytes] = (b"",),
+    ) -> None:
         """Begin with no line seen.
 
         Args:
             gates: what lines to look at hold; NCCL's own prefix is one beside them.
             words: what others look for in a block.
+            needles: what they hold, too, if they are not NCCL's.
         """
         self.gates = (NCCL, *gates)
         self._gates = frozenset(self.gates)
         self._bare = [
             (each, each.translate(None, _NUMBERS)) for each in (*self.gates, *words)
         ]
+        self._needles = {each.translate(None, _NUMBERS) for each in needles}
         # What lines say without their numbers, and what of the above that holds.
         self._known: dict[bytes, frozenset[bytes]] = {}
         self._channels = {b""}
@@ -121,6 +128,9 @@ class Scanner:
             shape: frozenset(each for each, bare in found if bare in shape)
             for shape in news
         }
+        for shape, held in new.items():
+            own = NCCL in held or any(each in shape for each in self._needles)
+            new[shape] = held if own else held - self._gates
         holds = {shape: held for shape, held in new.items() if held}
         for shape in shapes.intersection(known):
             if held := known[shape]:
@@ -137,14 +147,13 @@ class Scanner:
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield the lines of which the shape is *gated*, and the key is no news."""
         known = self._channels
-        at = before = 0
+        starts = list(accumulate(map(len, lines), initial=0))
         for number in compress(count(), map(gated.__contains__, shapes)):
             key = keys[number] if keys else b" "
             if key in known:
                 continue
             line = lines[number]
-            at += sum(map(len, lines[before:number])) + number - before
-            before = number
+            at = starts[number] + number
             if len(line) > _AFTER or (self._pieces and not number):
                 self._pieces = 0 if number else self._pieces
                 for start, part in self._gated(line, gated[shapes[number]]):
