@@ -15,6 +15,7 @@ from envcfg.findings import Place
 from envcfg.log.names import network_family, provider_family
 from envcfg.profile.look.view import State, Value, View
 from envcfg.profile.model import Profile
+from envcfg.profile.site.model import IN_MEMORY
 from envcfg.request.amounts import mebibytes, seconds
 from envcfg.runtimes import runtime
 
@@ -23,7 +24,6 @@ CONFIRMED, CONTRADICTED, NOT_SEEN = "confirmed", "contradicted", "not seen"
 # Sections that say something of the profile, or of money.
 _WORDS = frozenset("envcfg summary extends lifecycle verified run billing".split())
 _WEAK = 0.7  # of the expected bandwidth: as preflight warns
-IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 Answer = tuple[bool | None, str]  # whether it is so, None: not seen; and what was seen
 _UNSEEN: Answer = (None, "")
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envcfg.profile.site.model import (
+    IN_MEMORY,
     SeenPartition,
     Shape,
     Site,
@@ -18,6 +19,8 @@ from envcfg.profile.site.model import (
 )
 from envcfg.profile.site.slurm import amounts, largest_shares, sums
 from envcfg.profile.words import quote_comment
+from envcfg.schedulers import SCHEDULERS
+from envcfg.schedulers.model import words
 from envcfg.starters import STARTERS
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's
@@ -39,6 +42,7 @@ class Draft:
         self.claimed_by = claimed_by
         self.today = today
         self.shape = main_shape(site)
+        self.scheduler = SCHEDULERS.get(site.scheduler or "")
 
     def sections(self) -> dict[str, str]:
         """Return the text of each section that the machine says something of."""
@@ -106,9 +110,10 @@ class Draft:
             yield f"  nics: [{_list(nics)}]"
         kinds = f" of kind {'+'.join(shape.kinds)}" if shape.kinds else ""
         sockets = f", {shape.sockets} sockets" if shape.sockets else ""
-        why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}, {shape.memory} MiB"
+        why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}"
+        why += f", {shape.memory} MiB" if shape.memory else ""
         why = f"{_one_word(why)} in a node, shared out by GPU"
-        yield from self._reason("  ", why, "scontrol show node")
+        yield from self._reason("  ", why, self._asked("nodes"))
 
     def _other_shapes(self, shape: Shape) -> Entries:
         others = {
@@ -132,7 +137,10 @@ class Draft:
         if site.scheduler is None:
             return
         yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
-        yield "# and limits that are of a QOS (sacctmgr show qos)."
+        qos = self._asked("qos")
+        yield (
+            f"# and limits that are of a QOS ({qos})." if qos else "# and other limits."
+        )
         if site.accounts:
             yield _comment(
                 "Your accounts, the default first: " + ", ".join(site.accounts)
@@ -142,19 +150,22 @@ class Draft:
         source = f"what is on PATH of {site.host}"
         if site.gpus:
             yield f"  gpus: {site.gpus}"
-            source = "scontrol show config: SelectType"
+            source = "what it takes"
+            if site.scheduler == "slurm":
+                source = "scontrol show config: SelectType"
         yield from self._reason("  ", "how this cluster asks for GPUs", source)
         taken = self._partitions()
         if taken and not any(each.is_default for each in taken):
             best = max(taken, key=lambda each: sum(s.number for s in each.shapes))
             yield "  rules:"
-            yield "    --partition:"
+            names = self.scheduler.rule_names if self.scheduler else {}
+            yield f"    {names.get('--partition', '--partition')}:"
             yield "      rule: must"
             yield f"      default: {scalar(best.name)}"
             has_default = any(each.is_default for each in site.partitions)
             why = "the default has no such nodes" if has_default else "none is default"
             why = f"{why}; this one has the most"
-            yield from self._reason("      ", why, "scontrol show partition")
+            yield from self._reason("      ", why, self._asked("queues"))
         if taken:
             yield "  partitions:"
         for each in taken:
@@ -165,11 +176,9 @@ class Draft:
                 yield f"      time: {scalar(each.time)}"
             if each.is_exclusive:
                 yield "      exclusive: true"
-            yield from self._reason(
-                "      ", _nodes_of(each), "scontrol show partition"
-            )
+            yield from self._reason("      ", _nodes_of(each), self._asked("queues"))
         for each in site.partitions:
-            if not _NAME.fullmatch(each.name):
+            if each.name and not _NAME.fullmatch(each.name):
                 yield _comment(f"Left out, for its name: {each.name}", "  ")
 
     def _partitions(self) -> list[SeenPartition]:
@@ -241,7 +250,7 @@ class Draft:
         kind, speed = self.site.scratch
         yield "scratch:"
         yield '  root: "${TMPDIR:-/tmp}"'
-        yield f"  in_memory: {str(kind in ('tmpfs', 'ramfs')).lower()}"
+        yield f"  in_memory: {str(kind in IN_MEMORY).lower()}"
         why = f"256 MiB were written at {speed} MB/s; the file system is {kind}"
         yield from self._reason("  ", why, "stat -f")
 
@@ -283,6 +292,10 @@ class Draft:
                 return found
         return []
 
+    def _asked(self, what: str) -> str:
+        """Return the command that said *what*, a field of the scheduler's record."""
+        return words(getattr(self.scheduler, what, ()))
+
     def _reason(self, indent: str, why: str, source: str) -> Entries:
         yield f"{indent}why: {scalar(why)}"
         where = "measured here" if self.site.is_measured else f"on {self.site.host}"
@@ -303,7 +316,7 @@ def _nodes_of(partition: SeenPartition) -> str:
     count = sum(each.number for each in partition.shapes)
     first = partition.shapes[0] if partition.shapes else None
     if not first:
-        return "as Slurm shows it"
+        return "as it is shown"
     kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
     return _one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")
 
