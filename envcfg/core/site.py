@@ -122,41 +122,25 @@ def cluster_here() -> str | None:
 
 def this_site() -> Site:
     """Return what can be told here; what does not answer is left out."""
-    import re
-
     from envcfg.profile.site.model import SeenPartition, Site
     from envcfg.profile.site.queues import read_site
-    from envcfg.profile.site.slurm import read_accounts, read_config
+    from envcfg.profile.site.slurm import read_config
     from envcfg.runtimes import NAMES, runtime
 
     config = read_config(ask(["scontrol", "show", "config"], _SECONDS)[:_MOST])
-    cluster = config.get("ClusterName")
+    cluster = config.get("ClusterName") or cluster_here()
     partitions: tuple[SeenPartition, ...] = ()
-    accounts, gpus = "", None
-    if config:
-        sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show", "user"]
-        what = ["withassoc", "format=DefaultAccount,Account,Cluster"]
-        if user := os.environ.get("LOGNAME") or os.environ.get("USER"):
-            accounts = ask([*sacctmgr, user, *what], _SECONDS)[:_MOST]
     if known := SCHEDULERS["slurm"] if config else scheduler_here():
-        queues, nodes = (
-            ask(each, _SECONDS)[:_MOST] for each in (known.queues, known.nodes)
-        )
-        partitions, gpus = read_site(known.name, queues, nodes), known.gpus_by
-    if known and known.default_queue:
-        said = ask(known.cluster_command, _SECONDS)
-        named = re.search(known.default_queue, said, re.MULTILINE)
-        partitions = tuple(
-            e._replace(is_default=bool(named and e.name == named[1]))
-            for e in partitions
-        )
+        asked = (known.cluster_command, known.queues, known.nodes)
+        partitions = read_site(known, *(ask(each, _SECONDS)[:_MOST] for each in asked))
+    gpus = known and known.gpus_by
     if way := config.get("SelectType"):
         # Only one of Slurm's ways to select takes the newer option for GPUs.
         gpus = "--gpus-per-node" if "cons_tres" in way else "--gres"
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
-        cluster=cluster or cluster_here(),
+        cluster=cluster,
         scheduler=known and known.name,
         gpus=gpus,
         takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
@@ -168,8 +152,18 @@ def this_site() -> Site:
             name for name, program in programs.items() if program and which(program)
         ),
         modules=tuple(_modules(os.environ)),
-        accounts=read_accounts(accounts, cluster or ""),
+        accounts=_accounts(cluster) if cluster and config else (),
     )
+
+
+def _accounts(cluster: str) -> tuple[str, ...]:
+    from envcfg.profile.site.slurm import read_accounts
+
+    user = os.environ.get("LOGNAME") or os.environ.get("USER") or ""
+    sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show", "user", user]
+    what = ["withassoc", "format=DefaultAccount,Account,Cluster"]
+    said = ask([*sacctmgr, *what], _SECONDS)[:_MOST] if user else ""
+    return read_accounts(said, cluster)
 
 
 def _adapters() -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from envcfg.profile.site.slurm import (
     read_config,
     read_partitions,
 )
+from envcfg.schedulers import SCHEDULERS
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED OverSubscribe=NO State=UP
@@ -59,7 +60,7 @@ SelectType              = select/cons_tres
 
 
 def site(**changed: object) -> Site:
-    partitions = read_site("slurm", PARTITIONS, SHOWN)
+    partitions = read_site(SCHEDULERS["slurm"], "", PARTITIONS, SHOWN)
     known = Site(
         host="login1",
         cluster=read_config(CONFIG)["ClusterName"],
@@ -162,7 +163,12 @@ def test_weights_become_a_bill_where_the_format_can_say_it(
 ) -> None:
     line = f"PartitionName=gpu Default=YES State=UP TRESBillingWeights={weights}"
     seen = tuple(
-        read_site("slurm", line, "CPUTot=64 RealMemory=1000 Gres=gpu:4 Partitions=gpu")
+        read_site(
+            SCHEDULERS["slurm"],
+            "",
+            line,
+            "CPUTot=64 RealMemory=1000 Gres=gpu:4 Partitions=gpu",
+        )
     )
     _, profile = drafted(site(partitions=seen, takes_most=most), built_in)
     bill = profile.billing
@@ -327,7 +333,7 @@ def test_a_scalar_is_one_text_on_one_line(text: str) -> None:
 @given(st.text())
 def test_whatever_slurm_says_can_be_read(text: str) -> None:
     read_config(text)
-    read_site("slurm", f"PartitionName=a {text}", f"CPUTot=1 {text}")
+    read_site(SCHEDULERS["slurm"], "", f"PartitionName=a {text}", f"CPUTot=1 {text}")
     for name in ("pbs", "flux"):
-        read_site(name, f"Queue: a\n{text}", f"a\n     {text}")
+        read_site(SCHEDULERS[name], text, f"Queue: a\n{text}", f"a\n     {text}")
     read_accounts(text, text)

@@ -42,7 +42,6 @@ class Draft:
         self.claimed_by = claimed_by
         self.today = today
         self.shape = main_shape(site)
-        self.scheduler = SCHEDULERS.get(site.scheduler or "")
 
     def sections(self) -> dict[str, str]:
         """Return the text of each section that the machine says something of."""
@@ -137,10 +136,7 @@ class Draft:
         if site.scheduler is None:
             return
         yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
-        qos = self._asked("qos")
-        yield (
-            f"# and limits that are of a QOS ({qos})." if qos else "# and other limits."
-        )
+        yield "# and limits that are not of a queue, but of a QOS or a group."
         if site.accounts:
             yield _comment(
                 "Your accounts, the default first: " + ", ".join(site.accounts)
@@ -150,15 +146,13 @@ class Draft:
         source = f"what is on PATH of {site.host}"
         if site.gpus:
             yield f"  gpus: {site.gpus}"
-            source = "what it takes"
-            if site.scheduler == "slurm":
-                source = "scontrol show config: SelectType"
+            source = self._asked("cluster_command")
         yield from self._reason("  ", "how this cluster asks for GPUs", source)
         taken = self._partitions()
         if taken and not any(each.is_default for each in taken):
             best = max(taken, key=lambda each: sum(s.number for s in each.shapes))
             yield "  rules:"
-            names = self.scheduler.rule_names if self.scheduler else {}
+            names = SCHEDULERS[site.scheduler].rule_names
             yield f"    {names.get('--partition', '--partition')}:"
             yield "      rule: must"
             yield f"      default: {scalar(best.name)}"
@@ -294,7 +288,7 @@ class Draft:
 
     def _asked(self, what: str) -> str:
         """Return the command that said *what*, a field of the scheduler's record."""
-        return words(getattr(self.scheduler, what, ()))
+        return words(getattr(SCHEDULERS.get(self.site.scheduler or ""), what, ()))
 
     def _reason(self, indent: str, why: str, source: str) -> Entries:
         yield f"{indent}why: {scalar(why)}"

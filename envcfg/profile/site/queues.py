@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from envcfg.characters import whole_number
 from envcfg.profile.site.model import SeenPartition, Shape, maker_of
 from envcfg.profile.site.slurm import read_partitions, read_shapes
+from envcfg.schedulers.model import Scheduler
 
 _SAID = re.compile(r"^[ \t]+(\S+) = (.*)$", re.MULTILINE)
 _TIME = re.compile(r"(?=.*[1-9])([0-9]{1,4}-)?[0-9]{1,5}(:[0-9]{2}){2}")
@@ -122,18 +123,27 @@ _NODES: Mapping[str, Callable[[str], Iterable[tuple[str, Shape]]]] = {
 }
 
 
-def read_site(scheduler: str, queues: str, nodes: str) -> tuple[SeenPartition, ...]:
+def read_site(
+    scheduler: Scheduler, server: str, queues: str, nodes: str
+) -> tuple[SeenPartition, ...]:
     """Return the queues of a cluster with their nodes, as its scheduler answers.
 
-    Nodes that are no queue's own are for all queues without nodes of their own; a cluster
-    without queues has one that has no name.
+    Each text answers a command of the record, *server* that for the cluster. Nodes that are
+    no queue's own are for all queues that have none; a cluster without queues has one
+    without a name.
     """
-    shapes = read_nodes(scheduler, nodes)
+    shapes = read_nodes(scheduler.name, nodes)
     others = shapes.get("", ())
-    found = list(READERS[scheduler](queues))
-    if others and not found:
-        found = [SeenPartition("", is_default=True)]
-    return tuple(each._replace(shapes=shapes.get(each.name, others)) for each in found)
+    named = re.search(scheduler.default_queue or "(?!)", server, re.MULTILINE)
+    defaults = ("", named[1] if named else "")
+    found = list(READERS[scheduler.name](queues)) or [SeenPartition("")][: len(others)]
+    return tuple(
+        each._replace(
+            shapes=shapes.get(each.name, others),
+            is_default=each.is_default or each.name in defaults,
+        )
+        for each in found
+    )
 
 
 def read_nodes(scheduler: str, text: str) -> dict[str, tuple[Shape, ...]]:
