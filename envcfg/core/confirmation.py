@@ -25,10 +25,8 @@ def confirm(catalog: Catalog, path: str, name: str, report: bytes) -> str:
     it contradicts may have been corrected since, and nothing else may have changed.
 
     Args:
-        catalog: where the profile's families are.
-        path: of the profile.
-        name: of the report, for messages.
-        report: what is in it.
+        catalog: where the profile's families are; *path*: its own.
+        name: of the report, for messages; *report*: what is in it.
 
     Raises:
         UsageError: it is no report, that of another profile, or of another state of it.

@@ -17,22 +17,15 @@ from envcfg.report.document import now_text
 from envcfg.runtimes import NAMES, runtime
 
 
-def asked_paths(profile: Profile) -> tuple[str, ...]:
-    """Return the paths that each node is asked for: of devices, and of binds."""
+def asked_of(profile: Profile) -> tuple[tuple[str, ...], list[str]]:
+    """Return the paths that each node is asked for, and in which words for the others."""
     found = [*DEVICES, *(profile.expect.devices if profile.expect else ())]
     found += profile.detect.devices if profile.detect else ()
     mounts = (each.bind for each in profile.binds.values() if each)
     found += (each.source for each in mounts if not each.refers)
-    return tuple(dict.fromkeys(found))
-
-
-def asked_words() -> list[str]:
-    """Return what each node is asked for, whatever its profile."""
     programs = {name: runtime(name).program for name in NAMES}
-    return [
-        "system",
-        *(f"runtime={name}={each}" for name, each in programs.items() if each),
-    ]
+    words = [f"runtime={name}={each}" for name, each in programs.items() if each]
+    return tuple(dict.fromkeys(found)), ["system", *words]
 
 
 def measured(site: Site, seen: Seen) -> Site:
@@ -83,8 +76,7 @@ def probe_document(
     Args:
         profile: its name and SHA-256.
         facts: by which its conditions were decided.
-        seen: by the nodes and ranks.
-        held: its values.
+        seen: by the nodes and ranks; *held*: its values.
         private: what stands for each name that the document must not have.
     """
     parts = (

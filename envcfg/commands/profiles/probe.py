@@ -123,7 +123,7 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     """Run the steps on the nodes of this job; return the report, and what it is made of."""
     from envcfg.commands.preflight_steps import Steps, wanted_of
     from envcfg.core.holding import hold
-    from envcfg.core.measured import asked_paths, asked_words, probe_document
+    from envcfg.core.measured import asked_of, probe_document
     from envcfg.core.seen import Seen
     from envcfg.core.selection import open_catalog
     from envcfg.core.site import job_site, this_site
@@ -136,19 +136,16 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     from envcfg.probe.probes import SITE
     from envcfg.profile.look.view import look_at
 
-    wanted = wanted_of(step)
+    wanted, limits = wanted_of(step), Limits()
     bare = step.options._replace(container=None, image_file=None, runtime=None)
-    on_nodes = Steps(
-        step._replace(options=bare),
-        wanted._replace(devices=asked_paths(step.profile)),
-        Limits(),
-        options.argv,
-    )
+    paths, words = asked_of(step.profile)
+    asked = wanted._replace(devices=paths)
+    on_nodes = Steps(step._replace(options=bare), asked, limits, options.argv)
     raise_signals()  # steps must be ended
-    answers, ended = on_nodes.look_at_nodes(SITE, asked_words())
+    answers, ended = on_nodes.look_at_nodes(SITE, words)
     answered = Answered(answers, ended)
     if step.options.container is not None:
-        in_image = Steps(step, wanted, Limits(), options.argv)
+        in_image = Steps(step, wanted, limits, options.argv)
         answered = in_image.add(answered, diagnostics=False)
     raise_signals(False)
     report = judge_all(wanted, answered, needs_fast=False)
@@ -173,14 +170,9 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     known = resolve(step.profile, step.profile_hash, step.options).facts
     facts = {each: fact.value for each, fact in known.items()}
     view = look_at(catalog.load(name), catalog.layers(name), facts)
-    document = probe_document(
-        (step.profile.name, step.profile_hash),
-        view.facts,
-        seen,
-        list(hold(view, seen)),
-        _names(site, wanted.hosts),
-    )
-    return document, seen, site
+    held, names = list(hold(view, seen)), _names(site, wanted.hosts)
+    named = step.profile.name, step.profile_hash
+    return probe_document(named, facts, seen, held, names), seen, site
 
 
 def _names(site: Site, hosts: Sequence[str]) -> Mapping[str, str]:
