@@ -84,6 +84,27 @@ def test_it_counts_where_a_group_may_write_the_folder(profiles: Path) -> None:
     assert (again.code, "read from Slurm" in again.err) == (0, False), again.err
 
 
+PARTITIONS = """\
+PartitionName=small MaxNodes=1 State=UP
+PartitionName=many MaxNodes=6 State=UP
+PartitionName=few MaxNodes=2 State=UP
+"""
+
+
+def test_where_none_is_the_default_the_one_for_most_nodes_is_taken(
+    bin_folder: Path, profiles: Path
+) -> None:
+    (bin_folder / "partition.txt").write_text(PARTITIONS)
+    nodes = (bin_folder / "node.txt").read_text()
+    (bin_folder / "node.txt").write_text(
+        nodes.replace("Partitions=gpu", "Partitions=small,many,few")
+    )
+    done = envcfg("job", "--container", "none", "--gpus-per-node", "16", *COMMAND)
+    assert done.code == 2
+    assert f"saved in {profiles}/here-mine.yaml" in done.err
+    assert "#SBATCH --partition=many" in envcfg(*JOB, *COMMAND).text
+
+
 @pytest.mark.parametrize("with_file", [False, True])
 def test_in_a_job_nothing_is_asked(
     bin_folder: Path,

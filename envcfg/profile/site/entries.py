@@ -108,7 +108,8 @@ class Draft:
         if nics := self._fast():
             yield f"  nics: [{_list(nics)}]"
         kinds = f" of kind {'+'.join(shape.kinds)}" if shape.kinds else ""
-        sockets = f", {shape.sockets} sockets" if shape.sockets else ""
+        plural = "" if shape.sockets == 1 else "s"
+        sockets = f", {shape.sockets} socket{plural}" if shape.sockets else ""
         why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}"
         why += f", {shape.memory} MiB" if shape.memory else ""
         why = f"{_one_word(why)} in a node, shared out by GPU"
@@ -150,7 +151,7 @@ class Draft:
         yield from self._reason("  ", "how this cluster asks for GPUs", source)
         taken = self._partitions()
         if taken and not any(each.is_default for each in taken):
-            best = max(taken, key=lambda each: sum(s.number for s in each.shapes))
+            best = max(taken, key=lambda e: (_number(e), e.nodes or _number(e)))
             yield "  rules:"
             names = SCHEDULERS[site.scheduler].rule_names
             yield f"    {names.get('--partition', '--partition')}:"
@@ -306,13 +307,18 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(map(scalar, names))
 
 
+def _number(partition: SeenPartition) -> int:
+    return sum(each.number for each in partition.shapes)
+
+
 def _nodes_of(partition: SeenPartition) -> str:
-    count = sum(each.number for each in partition.shapes)
     first = partition.shapes[0] if partition.shapes else None
     if not first:
         return "as it is shown"
     kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
-    return _one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")
+    return _one_word(
+        f"{_number(partition)} nodes, the first ones with {first.gpus} GPUs{kinds}"
+    )
 
 
 def scalar(text: str) -> str:
