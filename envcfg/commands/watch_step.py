@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.core.watch import Network, Silence
+from envcfg.core.watch import LastWords, Network, Silence
 from envcfg.errors import EnvcfgError
 from envcfg.hang.judge import span
 from envcfg.log.expectations import Expectations
@@ -73,7 +73,7 @@ def _watch(
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
-    pause, stopped = _PAUSE, False
+    pause, stopped, last_words = _PAUSE, False, None
     while (ended := _wait(pause)) is None:
         if stopped:
             continue
@@ -89,12 +89,16 @@ def _watch(
             stopped = is_held_up and then == "stop"
             if stopped:
                 _say("error: the step is stopped: it is silent, and held up as above")
+                last_words = LastWords([*outputs])
+                _abort()
             silence.begin_anew()
         if stopped:
             stop()
         pause = max(_PAUSE, spent * (_HASTE if network.is_open else _REST))
     if ended and not stopped:
         network.end(int(ended))
+    elif ended and last_words and (said := last_words.stacks()):
+        _say(f"when it was stopped: {said}")
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
@@ -108,6 +112,16 @@ def _say(text: str) -> None:
     with suppress(OSError):  # the disk is full
         sys.stderr.write(f"envcfg: {one_line(text)}\n")
         sys.stderr.flush()
+
+
+def _abort() -> None:
+    """Let the ranks write where they are; those of Python alone can."""
+    from envcfg.commands.job_target import find_job, job_name
+    from envcfg.hang.step import abort
+
+    with suppress(EnvcfgError):
+        job, hosts, _ = find_job(job_name(None, "hang"), None, "hang")
+        abort(job.id, hosts)
 
 
 def _ask() -> tuple[list[str], bool]:

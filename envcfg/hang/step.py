@@ -13,12 +13,13 @@ from contextlib import suppress
 
 from envcfg.hang.lines import HangReader
 from envcfg.probe.probes import HANG
-from envcfg.probe.runner import Patience
+from envcfg.probe.runner import Patience, at
 from envcfg.probe.slurm import lost_nodes, start_step
 
 _START = 60.0  # seconds for the first answer: a large job's step starts slowly
 _PATIENCE = 20.0  # seconds for the others, once one has answered
 _WHOLE = 60.0  # seconds that a probe takes at most, with stacks and RAS
+_TOGETHER = 4.0  # seconds until all nodes have begun the step that ends the ranks
 _MOST_ASKING = 8  # nodes that ask RAS: each answer is of the whole job
 
 
@@ -68,6 +69,18 @@ def look(
         if again.answering:
             reader = again
     return reader, lost, errors
+
+
+def abort(job: str, hosts: Sequence[str]) -> None:
+    """End the ranks of *job* on *hosts* that are in Python, which write their stacks first.
+
+    Raises:
+        JobError: there is no srun.
+    """
+    words = (job, f"--abort={int(time.time() + _TOGETHER)}")
+    step = start_step(HANG, job, hosts, words, is_part=False, more=())
+    with step, suppress(EOFError):
+        step.read(lambda _: None, at(time.monotonic() + _PATIENCE))
 
 
 def _read(

@@ -4,6 +4,7 @@
 # /proc, asks NCCL's RAS, lets PyTorch write Flight Recorder's dumps, and changes nothing.
 #
 #   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
+#   envcfg_probe JOB --abort=TIME   ranks of Python end with their stacks in the job's output
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
 declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
@@ -35,6 +36,7 @@ envcfg_environ() { # PID: what counts of the environment that it was started wit
     case $envcfg_entry in
       SLURM_JOB_ID=* | SLURM_STEP_ID=* | SLURM_PROCID=* | SLURM_LOCALID=* | SLURMD_NODENAME=* | \
         RANK=* | LOCAL_RANK=* | WORLD_SIZE=* | MASTER_PORT=* | PATH=* | NCCL_RAS_ADDR=* | NCCL_RAS_ENABLE=* | \
+        PYTHONFAULTHANDLER=* | \
         TORCH_NCCL_DEBUG_INFO_PIPE_FILE=* | TORCH_NCCL_DEBUG_INFO_TEMP_FILE=* | \
         TORCH_FR_DUMP_TEMP_FILE=*)
         envcfg_of[${1}_${envcfg_entry%%=*}]=${envcfg_entry#*=}
@@ -363,6 +365,26 @@ envcfg_all_ras() {
   done
 }
 
+# Python writes its stacks on SIGABRT, and ends. All nodes begin at one moment, as srun ends the
+# other tasks once one has ended; on a node one rank comes after the other, so that their lines do
+# not mix. A rank that a signal has stopped goes on for it, and none leaves a core of its memory.
+envcfg_abort() { # SECONDS since 1970
+  local envcfg_pid envcfg_count
+  local -a envcfg_told=()
+  for envcfg_pid in "${envcfg_mains[@]}"; do
+    [[ -n ${envcfg_of[${envcfg_pid}_PYTHONFAULTHANDLER]-} ]] || continue
+    prlimit --core=0 --pid "$envcfg_pid"
+    envcfg_told+=("$envcfg_pid")
+  done
+  while printf -v envcfg_time '%(%s)T' -1 && ((envcfg_time < $1)); do sleep 0.02; done
+  for envcfg_pid in "${envcfg_told[@]}"; do
+    kill -s ABRT "$envcfg_pid"
+    kill -s CONT "$envcfg_pid"
+    envcfg_count=0
+    while ((envcfg_count++ < 50)) && envcfg_stat "$envcfg_pid" && [[ ${envcfg_fields[0]} != Z ]]; do :; done
+  done
+} 2>/dev/null
+
 envcfg_leave() { # PID SECONDS: wait so long for what runs meanwhile, then end it
   local envcfg_until=$((SECONDS + $2))
   while kill -0 "$1" 2>/dev/null && ((SECONDS < envcfg_until)); do sleep 0.1; done
@@ -377,6 +399,10 @@ envcfg_probe() { # JOB [HOST...]
   printf -v envcfg_time '%(%s)T' -1
   envcfg_tell begin "$envcfg_time"
   envcfg_find
+  if [[ ${1-} == --abort=* ]]; then
+    envcfg_abort "${1#*=}"
+    return
+  fi
   envcfg_ask_dumps
   envcfg_kind=gpus envcfg_count=0 envcfg_tick=1
   envcfg_gpus &

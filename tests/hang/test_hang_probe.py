@@ -415,3 +415,36 @@ def test_values_of_the_environment_are_never_run(start: Start, tmp_path: Path) -
     python(start, SLEEP, RANK="1", WORLD_SIZE=evil, LOCAL_RANK=f"a[{evil}]\n$(x)")
     probe("n1")
     assert not (tmp_path / "bad").exists()
+
+
+def test_ranks_of_python_end_with_their_stacks(start: Start) -> None:
+    code = "import time\ndef load(): time.sleep(60)\nload()"
+    run = ["env", sys.executable, "-c", f"print('runs', flush=True)\n{code}"]
+    names = {"PYTHONFAULTHANDLER": "1"}
+    ranks = [
+        start(
+            "bash",
+            "-c",
+            '"$@" 2>&1; echo $?; sleep 60',
+            "-",
+            *run,
+            RANK=f"{n}",
+            **names,
+        )
+        for n in range(2)
+    ]
+    other = python(start, SLEEP, RANK="2")
+    for each in ranks:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "runs\n"
+    moment = int(time.time()) + 2
+    env = {"PATH": "/usr/bin:/bin", "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
+    words = HANG.command(JOB, f"--abort={moment}")
+    subprocess.run(words, env=env, capture_output=True, check=False, timeout=30)
+    assert time.time() >= moment
+    for each in ranks:
+        assert each.stdout is not None
+        said = "".join(iter(each.stdout.readline, "134\n"))
+        assert "Fatal Python error: Aborted" in said
+        assert " in load" in said
+    assert other.poll() is None  # it would leave no stack
