@@ -161,8 +161,15 @@ def test_a_stack_says_in_which_line_a_rank_is(
     spy = shutil.which("py-spy", path=os.path.dirname(sys.executable))
     assert spy, "pip install py-spy"
     shutil.copy(spy, cluster.workdir / "py-spy")
+    # Where the login node alone has it, it is sent.
+    cluster.run(["cp", cluster.workdir / "py-spy", "/tmp/py-spy"], check=True)
     job = hung("loop")
-    code, text = hang(job, path=f"{cluster.workdir}:/usr/bin:/bin")
+    code, text = hang(job, path="/tmp:/usr/bin:/bin")
+    for node in cluster.nodes:
+        assert (
+            "envcfg-hang" not in cluster.node(node, ["ls", "/tmp", "/dev/shm"]).stdout
+        )
+        assert "py-spy" not in cluster.node(node, ["ls", "/tmp"]).stdout
     assert code == 1, text
     assert "error: rank 3 on nid001001: runs in main (" in text, text
     assert "hung.py:" in text

@@ -99,7 +99,9 @@ def test_jobs_say_what_is_wrong_with_them(
     assert "envcfg: error: the step is stopped: it is silent" in hung.stdout
     last = hung.stdout.splitlines()[-1]
     assert last.startswith("envcfg: when it was stopped: "), hung.stdout
-    assert re.search(r"1 rank stood at hung.py:\d+ in wait_for_nobody", last), hung.stdout
+    assert re.search(r"1 rank stood at hung.py:\d+ in wait_for_nobody", last), (
+        hung.stdout
+    )
 
     time.sleep(1)
     print(hung.stdout)
