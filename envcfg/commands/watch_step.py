@@ -21,6 +21,7 @@ from envcfg.commands.printing import tell
 from envcfg.core.watch import LastWords, Network, Silence
 from envcfg.errors import EnvcfgError
 from envcfg.hang.judge import span
+from envcfg.hang.records import Evidence
 from envcfg.log.expectations import Expectations
 
 _STDIN = 0
@@ -73,7 +74,7 @@ def _watch(
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
-    pause, stopped, last_words = _PAUSE, False, None
+    pause, stopped, last_words, seen = _PAUSE, False, None, None
     while (ended := _wait(pause)) is None:
         if stopped:
             continue
@@ -83,7 +84,7 @@ def _watch(
         silent = silence.seconds()
         spent = time.thread_time() - began
         if silent and not stopped:
-            lines, is_held_up = _ask()
+            seen, lines, is_held_up = _ask(seen)
             for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
                 _say(line)
             stopped = is_held_up and then == "stop"
@@ -124,13 +125,14 @@ def _abort() -> None:
         abort(job.id, hosts)
 
 
-def _ask() -> tuple[list[str], bool]:
+def _ask(earlier: Evidence | None) -> tuple[Evidence | None, list[str], bool]:
+    """Return what is seen of the job, the report, and whether somebody holds it up."""
     from envcfg.commands.hang import look_at
     from envcfg.report.hang import hang_lines
 
     try:
-        seen, judgement = look_at(None)
+        seen, judgement = look_at(None, earlier=earlier)
     except EnvcfgError as err:
-        return [f"note: envcfg hang cannot tell: {err.message}"], False
+        return earlier, [f"note: envcfg hang cannot tell: {err.message}"], False
     lines = [f"  {text}" for _, text in hang_lines(seen, judgement)]
-    return lines, judgement.verdict == "named"
+    return seen, lines, judgement.verdict == "named"
