@@ -164,3 +164,26 @@ def test_jobs_say_what_is_wrong_with_them(
     print(hung.stdout)
     left = [each.argv for node in cluster.nodes for each in cluster.processes(node)]
     assert not [argv for argv in left if "check-log" in argv]
+
+
+def test_a_node_that_is_cut_off_is_named_in_the_output_and_the_job_goes_on(
+    cluster: Cluster, tool: Path
+) -> None:
+    wrap = (
+        "envcfg wrap --profile lumi-g --no-modules --fact rocm=6.2.4 --container none"
+    )
+    job = cluster.submit(
+        f"#!/bin/bash\nPATH={tool}:$PATH\necho begins\n"
+        f"source <({wrap} --on-silence=6s -- sleep 300 || echo exit $?)\n",
+        *FOUR,
+    )
+    job.wait_output("begins", timeout=30)
+    time.sleep(3)
+    with cluster.cut_off("nid001001"):
+        job.wait_output("[hang-node-silent]", timeout=60)
+    assert "envcfg:   error: nid001001: does not answer" in job.stdout, job.stdout
+    assert job.refresh().state == "RUNNING"
+    job.cancel()
+    job.wait(timeout=60)
+    left = [each.argv for each in cluster.processes(cluster.nodes[0])]
+    assert not [argv for argv in left if "--watch-step" in argv]
