@@ -87,7 +87,9 @@ def test_a_full_or_missing_disk_ends_the_job_before_ranks_start(
     cluster: Cluster, tool: Path
 ) -> None:
     cluster.node(cluster.nodes[1], ["rmdir", _DISK])
-    text = script(tool, str(IMAGES / "busybox.sif"), "--stage image", "echo the program runs")
+    text = script(
+        tool, str(IMAGES / "busybox.sif"), "--stage image", "echo the program runs"
+    )
     done = cluster.sbatch(text, *_TWO)
     assert (done.state, done.exit_code) == ("FAILED", 4), done.stdout
     assert f"{cluster.nodes[1]}: {_DISK} is no folder on this node" in done.stdout
