@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module stage 1
+# envcfg module stage 2
 # Image and environment are copied to the disk of each node before any rank starts, and removed at the end.
 
 ENVCFG_WORDS+=' envcfg_stageable'
@@ -80,6 +80,7 @@ envcfg_stage_env() { # copy the environment; its many files travel as one
   if [[ -d $envcfg_archive ]] && envcfg_can_broadcast; then
     envcfg_archive=$ENVCFG_STAGED/packed-here
     if [[ ! -d $ENVCFG_STAGED ]]; then mkdir -m 700 -- "$ENVCFG_STAGED"; fi # this host is none of the job's
+    [[ ! -L $ENVCFG_STAGED && -O $ENVCFG_STAGED ]] || envcfg_stage_failed "$ENVCFG_STAGED is no folder of yours" || return $?
     envcfg_stage_do envcfg_pack "$envcfg_archive" \
       || envcfg_stage_failed "cannot pack $ENVCFG_STAGES_ENV into $envcfg_archive" || return $?
     envcfg_count=$(<"$envcfg_archive.count")
