@@ -1,9 +1,15 @@
-"""The options that make a job tell more of itself, for all commands that make a step."""
+"""The options that make a job tell more of itself, or copy files first: of each step."""
 
 from functools import partial
 
 from envcfg.core.option import Option, Table, switch
-from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
+from envcfg.core.values import (
+    read_ranks,
+    read_silence,
+    read_stage,
+    read_word,
+    write_ranks,
+)
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
 
@@ -41,5 +47,10 @@ DIAGNOSTICS: Table = {
         Option("--profiler", choices=PROFILERS),
         Option("--profiler-arg", metavar="ARG", kind="many", needs_trust=True),
         Option("--setup", metavar="FILE|CMD", default="", needs_trust=True),
-    )
+    ),
+    "what is copied to each node first": (
+        Option(
+            "--stage", metavar="WHAT", kind="many", read=read_stage, needs_trust=True
+        ),
+    ),
 }

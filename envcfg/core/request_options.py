@@ -91,7 +91,7 @@ _BEHAVIOUR = (
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
-INLINE = switch("--inline")
+SCRIPT: Table = {"the script": (switch("--inline"), switch("--no-verify"))}
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 

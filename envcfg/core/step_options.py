@@ -127,6 +127,7 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         else (),
         reported=values["report_environment"],
         setup=values["setup"],
+        stage=tuple(dict.fromkeys(values["stage"])),
     )
 
 

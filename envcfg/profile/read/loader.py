@@ -217,6 +217,7 @@ SECTIONS: Mapping[str, Reader] = {
     "run": block(model.Run),
     "detect": _read_detect,
     "node": block(model.Node, memory_per_gpu=matching(_MEMORY, "memory, as in 60G")),
+    "nvlink": block(model.Domain),
     "request": block(Asking, **scheduling.ASKING),
     "request.rules": scheduling.read_rules,
     "request.partitions": scheduling.read_partitions,
