@@ -159,6 +159,7 @@ def check_rules(
     Args:
         values: by the names that the rules have.
     """
+    yield from _check_own(profile, values)
     ours = {option_in(profile, flag): flag for flag in _FLAGS}
     for option, rule in profile.rules.items():
         if rule is None:
@@ -183,6 +184,26 @@ def check_rules(
             elif value is not None and fnmatchcase(value, rule.value):
                 message = f"{option} must not be {value}: {why}"
                 yield option, refused(message, "choose another value", reason)
+
+
+def _check_own(
+    profile: Profile, values: Mapping[str, str | None]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield the account or QOS that this user may not name, where the scheduler says."""
+    if profile.own is None:
+        return
+    qos, reason = profile.own.qos, profile.own.reason
+    account = (values.get("--account") or "").lower()
+    if account and account not in qos:
+        message = f"you may not use account {account} on this cluster"
+        fix = f"give one of yours: {', '.join(qos)}"
+        yield "--account", refused(message, fix, reason)
+    name = values.get("--qos")
+    mine = qos.get(account) or [each for several in qos.values() for each in several]
+    if name and mine and name not in mine:
+        message = f"you may not use QOS {name} with your accounts on this cluster"
+        fix = f"give one of yours: {', '.join(dict.fromkeys(mine))}, or leave out --qos"
+        yield "--qos", refused(message, fix, reason)
 
 
 def _how_to_give(

@@ -58,7 +58,8 @@ class Scheduler(NamedTuple):
         cluster_variable: says how the cluster is named.
         cluster_command: says it where there is no job; *cluster_pattern* finds the name in
             its output. *cluster_of_job* finds it in what *job_variable* says.
-        queues: the command that says the limits of its queues; *qos*: those of each QOS.
+        queues: the command that says the limits of its queues; *qos*: those of each QOS;
+            *own*: the accounts and QOS of a user, whose name goes where ``{}`` stands.
         output: how the job's output is called where nobody says, and that of the jobs of
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
@@ -91,6 +92,7 @@ class Scheduler(NamedTuple):
     cluster_variable: str | None = None
     queues: tuple[str, ...] = ()
     qos: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
     gpus_by: str | None = None
