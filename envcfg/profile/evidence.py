@@ -20,7 +20,9 @@ _ADDRESS = re.compile(r"https?://([^\s/;,)]+)/?([^\s/;,)]*)")
 @cache
 def evidence(source: str) -> str:
     """Return ``measured``, ``site``, ``vendor`` or ``users``; empty where nobody knows."""
-    owners, words = _known()
+    owners, words, quoted = _known()
+    if quoted.search(source):
+        return "users"
     if found := _ADDRESS.search(source):
         host, owner = found.groups()
         return owners.get(owner if host == "github.com" else host, "")
@@ -57,11 +59,14 @@ def defaults(name: str) -> frozenset[str]:
 
 
 @cache
-def _known() -> tuple[Mapping[str, str], Mapping[str, re.Pattern[str]]]:
+def _known() -> tuple[
+    Mapping[str, str], Mapping[str, re.Pattern[str]], re.Pattern[str]
+]:
     from envcfg.datafile import load_knowledge_file
 
     data = load_knowledge_file("evidence.yaml")
     owners = {
         name: kind for kind in _KINDS for names in data[kind].values() for name in names
     }
-    return owners, {kind: re.compile(text) for kind, text in data["words"].items()}
+    words = {kind: re.compile(text) for kind, text in data["words"].items()}
+    return owners, words, re.compile(data["quoted"])

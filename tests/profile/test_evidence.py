@@ -28,6 +28,8 @@ FILES = sorted(Path(built_in_folder()).glob("*.yaml"))
         ),
         ("https://github.com/BLAST-WarpX/warpx (commit 80abed1, a.rst)", "users"),
         ("https://docs.lxp.lu/first-steps/; https://gist.github.com/a/1", "site"),
+        ("https://docs.lxp.lu/first-steps/, as a user keeps it", "users"),
+        ("https://docs.nersc.gov/jobs/policy/ (as users' tools keep it)", "users"),
         ("https://gist.github.com/surak/5f3f236616e5db48f19d31df457b4350", "users"),
         ("scripts of several users on GitHub (Snellius, gpu_h100)", "users"),
         ("measured here: four nodes on 2026-11-20", "measured"),
