@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from shutil import which
 from typing import TYPE_CHECKING
 
 from envcfg.schedulers import SCHEDULERS
@@ -60,11 +59,18 @@ def interfaces() -> list[str]:
         return []
 
 
+def on_path(program: str) -> str | None:
+    """Return where PATH has a program; None where it has not."""
+    from shutil import which  # 2 ms, and most that is planned asks for no program
+
+    return which(program)
+
+
 def ask(argv: Sequence[str], seconds: float) -> str:
     """Return what a command says; nothing, where it is not there or fails."""
     import subprocess
 
-    if not (program := which(argv[0])):
+    if not (program := on_path(argv[0])):
         return ""
     try:
         done = subprocess.run(
@@ -98,7 +104,7 @@ def cluster_name() -> str | None:
 def scheduler_here(known: Iterable[Scheduler] | None = None) -> Scheduler | None:
     """Return that of *known*, or of all, whose command for jobs is on PATH, if one is."""
     known = SCHEDULERS.values() if known is None else known
-    return next((each for each in known if which(each.submit.split()[0])), None)
+    return next((each for each in known if on_path(each.submit.split()[0])), None)
 
 
 def cluster_here() -> str | None:
@@ -159,7 +165,7 @@ def this_site() -> Site:
         adapters=dict(_adapters()),
         devices=tuple(each for each in DEVICES if os.path.exists(each)),
         runtimes=tuple(
-            name for name, program in programs.items() if program and which(program)
+            name for name, program in programs.items() if program and on_path(program)
         ),
         modules=tuple(_modules(os.environ)),
         accounts=read_accounts(accounts, cluster or ""),

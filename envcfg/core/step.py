@@ -13,7 +13,7 @@ from envcfg.core.selection import (
     overlays,
     select_profile,
 )
-from envcfg.core.site import ask
+from envcfg.core.site import ask, on_path
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError
@@ -257,9 +257,9 @@ def _runtimes_here(profile: Profile) -> tuple[str, ...]:
     known = named_runtimes(profile)
     if len({each.kind for each in known}) == 1:
         return ()
-    from shutil import which
-
-    programs = [each.program for each in known if each.program and which(each.program)]
+    programs = [
+        each.program for each in known if each.program and on_path(each.program)
+    ]
     options = [each.option for each in known if each.option]
     known_here = ask(["srun", "--help"], 10) if options else ""  # plug-ins add to it
     return (*programs, *(each for each in options if f"{each}=" in known_here))
