@@ -187,15 +187,13 @@ def _check_own(
     qos, reason = profile.own.qos, profile.own.reason
     account = (values.get("--account") or "").lower()
     if account and account not in qos:
-        message = f"you may not use account {account} on this cluster"
-        fix = f"give one of yours: {', '.join(qos)}"
-        yield "--account", refused(message, fix, reason)
+        words = {"account": account, "own": ", ".join(qos)}
+        yield "--account", refused("foreign-account", reason, **words)
     name = values.get("--qos")
     mine = qos.get(account) or [each for several in qos.values() for each in several]
     if name and mine and name not in mine:
-        message = f"you may not use QOS {name} with your accounts on this cluster"
-        fix = f"give one of yours: {', '.join(dict.fromkeys(mine))}, or leave out --qos"
-        yield "--qos", refused(message, fix, reason)
+        words = {"qos": name, "own": ", ".join(dict.fromkeys(mine))}
+        yield "--qos", refused("foreign-qos", reason, **words)
 
 
 def _how_to_give(
