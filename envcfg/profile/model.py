@@ -201,6 +201,7 @@ class Profile(NamedTuple):
         closed: of ``partitions`` and ``qos`` those that name all that there are.
         run: of this file as it is: neither a family's nor a lower layer's.
         seen: partitions that the scheduler here shows, and the profile does not know.
+        own: the accounts and QOS of this user, where the scheduler here says them.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
@@ -241,6 +242,7 @@ class Profile(NamedTuple):
     qos: Mapping[str, scheduler.Qos | None] = {}
     closed: tuple[str, ...] | None = None
     seen: Mapping[str, scheduler.Partition] = {}
+    own: scheduler.Own | None = None
     modules: Mapping[str, scheduler.Module | None] = {}
     billing: scheduler.Billing | None = None
 
