@@ -20,7 +20,7 @@ from envcfg.characters import one_line
 from envcfg.commands.printing import tell
 from envcfg.core.watch import Network, Silence
 from envcfg.errors import EnvcfgError
-from envcfg.hang.judge import span
+from envcfg.hang.rules import span
 from envcfg.log.expectations import Expectations
 
 _STDIN = 0
