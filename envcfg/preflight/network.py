@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.log.numbers import grouped, number_ranges, ranks_of
 from envcfg.preflight.collective import STAGES
@@ -215,7 +216,7 @@ def _against(
     for name, value in values.items():
         if value < _WEAK * usual:
             words = {"value": shown(value), "usual": shown(usual)}
-            found = finding(rule, name, which, **words)
+            found = finding_in("preflight", rule, name, which, **words)
             fails = value < limit * usual
             yield found._replace(severity="error") if fails else found
 
