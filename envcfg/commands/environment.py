@@ -1,7 +1,5 @@
 """``envcfg environment``: what a rank's environment was, held against the plan."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """``envcfg explain``: what a rule or a variable means, and who says so."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """``envcfg inspect``: what is in an image, and whether its libraries would load."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -1,7 +1,5 @@
 """``envcfg job``, also ``sbatch`` and ``qsub``: a job script; ``submit``: its job."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 

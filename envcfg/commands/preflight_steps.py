@@ -28,6 +28,7 @@ from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
 from envcfg.preflight.records import NodeAnswer, Wanted
 from envcfg.probe.probes import PREFLIGHT, Probe
 from envcfg.probe.runner import StepEnd, ended_tasks, run_script
+from envcfg.probe.slurm import run_command
 from envcfg.profile.words import Ref, Word
 from envcfg.starters import STARTERS
 
@@ -215,29 +216,13 @@ def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
     Raises:
         JobError: this is no job.
     """
-    import subprocess
-
-    hint = "run it in a job: in an sbatch script, or under salloc"
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=60,
-        )
-    except OSError as err:
-        msg = f"cannot ask for the nodes of this job: {command[0]}: {err.strerror}"
-        raise JobError(msg, hint=f"{hint}, or choose --launcher local") from err
-    except subprocess.TimeoutExpired as err:
-        msg = f"{command[0]} did not answer for 60 s"
-        raise JobError(msg, hint="does the scheduler answer?") from err
-    hosts = tuple(dict.fromkeys(done.stdout.split()))
-    if done.returncode or not hosts:
-        said = done.stderr.strip().splitlines()
+    fault = "cannot ask for the nodes of this job:"
+    hint = "run it in a job: in an sbatch script, or under salloc, "
+    hint += "or choose --launcher local"
+    code, out, err = run_command(command, fault, hint, "does the scheduler answer?")
+    hosts = tuple(dict.fromkeys(out.split()))
+    if code or not hosts:
+        said = err.strip().splitlines()
         why = said[-1] if said else f"{command[0]} names none"
-        msg = f"the nodes of this job are not known: {why}"
-        raise JobError(msg, hint=f"{hint}, or choose --launcher local")
+        raise JobError(f"the nodes of this job are not known: {why}", hint=hint)  # noqa: EM102
     return hosts

@@ -20,8 +20,8 @@ from envcfg.characters import one_line
 from envcfg.commands.printing import tell
 from envcfg.core.watch import LastWords, Network, Silence
 from envcfg.errors import EnvcfgError
-from envcfg.hang.judge import span
 from envcfg.hang.records import Evidence
+from envcfg.hang.rules import span
 from envcfg.log.expectations import Expectations
 
 _STDIN = 0

@@ -14,8 +14,8 @@ from envcfg.findings import Evidence as Line
 from envcfg.findings import Finding
 from envcfg.hang.activity import does
 from envcfg.hang.processes import blamed, compared, of_nodes, of_processes, twice
-from envcfg.hang.records import FLIGHT, RAS, Behind, Evidence, by_program
-from envcfg.hang.rules import finding, has, ranks_said
+from envcfg.hang.records import FLIGHT, RAS, Evidence, by_program
+from envcfg.hang.rules import behind_said, finding, ranks_said, span
 from envcfg.log.numbers import count_of
 
 # Seconds without a new line or collective, below which a job does not hang.
@@ -133,31 +133,12 @@ def _of_libraries(seen: Evidence, blamed: set[int]) -> Iterator[Finding]:
             subject = ranks_said(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
         same = f", as {span(seen.watched)} ago" if each.same and seen.watched else ""
-        said = f"{_behind_said(each)}{same} ({each.by})"
+        said = f"{behind_said(each)}{same} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
             said = f"{does(rank)}; {said}"
         # Where a process is stopped, this follows from it.
         follows = each.follows or bool(set(each.ranks) & blamed)
         yield finding(rule, subject, said)._replace(cause=not follows)
-
-
-def _behind_said(each: Behind) -> str:
-    if each.differs:
-        return f"out of step at {each.most} of {each.group}: {each.operation}"
-    verb = has(each.ranks)
-    waits = f"{each.waiting} wait{'s' if each.waiting == 1 else ''}"
-    where = f" at {each.where}" if each.where else ""
-    since = f" for {span(each.since)}" if each.since is not None else ""
-    if each.by == FLIGHT:
-        done = "written no dump"
-        if each.number is not None:
-            done = f"called {each.number} collectives of {each.group}"
-        call = f"number {each.most} of {each.group}, {each.operation}"
-        return f"{verb} {done}; {waits} in {call}{since}{where}"
-    return (
-        f"{verb} begun {each.number} {each.operation} of communicator {each.group}, "
-        f"{count_of(each.waiting, 'other')} {each.most}"
-    )
 
 
 def _why_unclear(seen: Evidence) -> str:
@@ -201,13 +182,3 @@ def _with_log(found: Iterable[Finding], seen: Evidence) -> Iterator[Finding]:
     for each in found:
         yield each._replace(evidence=first) if first else each
         first = None
-
-
-def span(seconds: float) -> str:
-    """Return a time as people say it: ``40 s``, ``12 min``, ``3 h 20 min``."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 100:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from envcfg.findings import Finding
 from envcfg.hang.activity import activity, does, is_in_collective, place, where
 from envcfg.hang.records import Evidence, RankView, by_program
-from envcfg.hang.rules import finding, has, ranks_said, subjects
+from envcfg.hang.rules import finding, has, ranks_said
 from envcfg.log.numbers import count_of, grouped
 
 _STILL = {
@@ -14,6 +14,7 @@ _STILL = {
     "ended": "hang-rank-missing",
     "stuck": "hang-rank-disk",
 }
+_FEW = 4  # ranks that get a finding each
 _MOST = 2 / 3  # of the ranks, who must be alike for the others to stand out
 
 
@@ -63,12 +64,11 @@ def of_processes(seen: Evidence) -> Iterator[Finding]:
         yield finding("hang-rank-missing", ranks_said(unseen), said)
     for kind, rule in _STILL.items():
         those = [rank for rank in seen.ranks if activity(rank).kind == kind]
-        alike = grouped(those, lambda rank: (activity(rank).said, rank.state))
-        for (said, state), ranks in alike.items():
-            for subject, some in subjects(ranks):
-                pid = f"process {some[0].pid}, " if len(some) == 1 else ""
-                each = "each " if len(some) > 1 else ""
-                yield finding(rule, subject, f"{each}{said} ({pid}state {state})")
+        alike = _alike(those, lambda rank: (activity(rank).said, rank.state))
+        for subject, each, (first, *_) in alike:
+            pid = "" if each else f"process {first.pid}, "
+            said = f"{each}{activity(first).said} ({pid}state {first.state})"
+            yield finding(rule, subject, said)
 
 
 def blamed(certain: Sequence[Finding], seen: Evidence) -> set[int]:
@@ -107,8 +107,7 @@ def _by_kernel(ranks: Sequence[RankView]) -> Iterator[Finding]:
     others = _minority(ranks, kinds) or _fewer("runs", ranks, kinds)
     busy = [each for each in others if activity(each).kind == "runs"]
     rest = count_of(len(ranks) - len(others), "other")
-    for subject, some in _alike(busy, where):
-        each = "each " if len(some) > 1 else ""
+    for subject, each, some in _alike(busy, where):
         said = f"{each}computes{where(some[0])}, while {rest} wait"
         yield finding("hang-rank-busy", subject, said)
     if idle := [each for each in others if each not in busy]:
@@ -136,14 +135,21 @@ def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Fin
     usual, count = Counter(does(rank) for rank in rest).most_common(1)[0]
     others = f"{count} of {count_of(len(rest), 'other')}"
     others = others if len(rest) > 1 else "the other"
-    for subject, some in _alike(apart, does):
-        each = "each " if len(some) > 1 else ""
+    for subject, each, some in _alike(apart, does):
         said = f"{each}{does(some[0])}; {others}: {usual}"
         yield finding("hang-rank-apart", subject, said)
 
 
 def _alike(
-    ranks: Sequence[RankView], key: Callable[[RankView], str]
-) -> Iterator[tuple[str, Sequence[RankView]]]:
+    ranks: Sequence[RankView], key: Callable[[RankView], object]
+) -> Iterator[tuple[str, str, Sequence[RankView]]]:
+    """Yield subjects of findings on ranks that do the same: few get one each.
+
+    Behind a subject stands ``each `` where it is several ranks, and whom it speaks of.
+    """
     for some in grouped(ranks, key).values():
-        yield from subjects(some)
+        if len(some) > _FEW:
+            hosts = {rank.rank: rank.host for rank in some}
+            yield ranks_said([rank.rank for rank in some], hosts), "each ", some
+        else:
+            yield from ((f"rank {r.rank} on {r.host}", "", [r]) for r in some)

@@ -151,9 +151,8 @@ def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
     section = elf.get_section_by_name(".dynsym")
     if not isinstance(section, SymbolTableSection):
         return
-    for symbol in (
-        section.iter_symbols() if section.num_symbols() <= _MOST_SYMBOLS else ()
-    ):
+    is_sane = section.num_symbols() <= _MOST_SYMBOLS
+    for symbol in section.iter_symbols() if is_sane else ():
         name = str(symbol.name)
         if symbol["st_shndx"] != "SHN_UNDEF" and re.fullmatch(pattern, name):
             yield name

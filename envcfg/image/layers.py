@@ -170,9 +170,9 @@ class Overlay(Tree):
 
     def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
-        if (here := self.on_host(path)) is not None:
-            return self._host.open_entry(here)
-        return self._image.open_entry(path)
+        here = self.on_host(path)
+        tree = self._image if here is None else self._host
+        return tree.open_entry(here or path)
 
 
 def _parents(path: str) -> Iterator[str]:

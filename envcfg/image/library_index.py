@@ -4,8 +4,9 @@ import posixpath
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import chain
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from envcfg.datafile import finding_in
 from envcfg.findings import Finding
@@ -99,34 +100,25 @@ class LibraryIndex:
         if real is None:
             return None
         if real not in self._libraries:
-            self._libraries[real] = self._read(real)
+            known = self._recorded(real)
+            self._libraries[real] = known and known._replace(path=real)
+            with nullcontext() if known else self._opened(real) as file:
+                if file:
+                    symbols = load_signs().plugins.symbols
+                    self._libraries[real] = read_library(file, real, symbols)
         return self._libraries[real]
 
-    def _read(self, path: str) -> Library | None:
-        if isinstance(self.tree, Overlay) and (found := self.tree.recorded(path)):
-            return found._replace(path=path)
-        file = self.tree.open(path)
-        if file is None:
-            return None
-        try:
-            with file:
-                return read_library(file, path, load_signs().plugins.symbols)
-        except ElfError as err:
-            self._note(path, err)
-            return None
+    def _recorded(self, path: str) -> Library | None:
+        """Return what was written down of a file of a host that is not here."""
+        return self.tree.recorded(path) if isinstance(self.tree, Overlay) else None
 
     def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
         """Yield where *pattern* stands in the constants of the file at *path*."""
         real = self.tree.resolve(path) or path
-        is_left = isinstance(self.tree, Overlay) and self.tree.recorded(real)
-        file = None if is_left else self.tree.open(path)  # left where the words are
-        if file is None:
-            return
-        try:
-            with file:
-                yield from find_words(file, pattern)
-        except ElfError as err:
-            self._note(path, err)
+        if self._recorded(real):
+            return  # it is left where the words are
+        with self._opened(path) as file:
+            yield from find_words(file, pattern) if file else ()
 
     def first_words(self, path: str, patterns: Sequence[str]) -> dict[str, str] | None:
         """Return the groups of the first of *patterns* that stands in a file, as text."""
@@ -174,10 +166,16 @@ class LibraryIndex:
                     self._packages[name] = value
         return self._packages
 
-    def _note(self, path: str, err: ElfError) -> None:
-        found = finding_in("image", "image-library-damaged", path, problem=err)
-        if found not in self.damaged:
-            self.damaged.append(found)
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[BinaryIO | None]:
+        """Yield a file, or None where there is none; note it where it is damaged."""
+        try:
+            with self.tree.open(path) or nullcontext() as file:
+                yield file
+        except ElfError as err:
+            found = finding_in("image", "image-library-damaged", path, problem=err)
+            if found not in self.damaged:
+                self.damaged.append(found)
 
 
 def _own_folders(library: Library) -> Iterator[str]:

@@ -100,21 +100,22 @@ class Tree(abc.ABC):
         found = self.resolve(path)
         return None if found is None else self.entry(found)
 
+    def _at(self, path: str, kind: Kind) -> str:
+        """Return *path* without links where it is of this *kind*; else nothing."""
+        found = self.resolve(path)
+        entry = self.entry(found) if found else None
+        return found if found and entry and entry.kind == kind else ""
+
     def names(self, folder: str) -> list[str]:
         """Return the names in *folder*, sorted; none where there is no such folder."""
-        found = self.resolve(folder)
-        entry = self.entry(found) if found else None
-        return (
-            self.children(found) if found and entry and entry.kind == "folder" else []
-        )
+        found = self._at(folder, "folder")
+        return self.children(found) if found else []
 
     def open(self, path: str) -> io.BufferedReader | None:
         """Open the file *path* to read and to seek in; None where there is no file."""
-        found = self.resolve(path)
-        entry = self.entry(found) if found else None
+        found = self._at(path, "file")
         try:
-            is_file = entry and entry.kind == "file"
-            return self.open_entry(found) if found and is_file else None
+            return self.open_entry(found) if found else None
         except PermissionError:  # what nobody may read shows nothing
             return None
 

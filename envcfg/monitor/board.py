@@ -96,7 +96,7 @@ class Board:
 
     def has_any(self) -> bool:
         """Tell whether any node has answered."""
-        return any(state.node is not None for state in self._states.values())
+        return any(state.node for state in self._states.values())
 
     def views(self, now: float, patience: float) -> list[NodeView]:
         """Return all nodes in their order; silent are those older than *patience* s."""

@@ -15,6 +15,8 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 STAGES = ("began", "met", "imported", "joined", "paired", "done")
@@ -56,13 +58,11 @@ def meet(nodes: int) -> None:
         return
     guests = nodes - 1
     port = int(os.environ["MASTER_PORT"])
-    family = socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as door:
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            door.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        door.bind(("", port))
-        door.listen(1024)
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    with socket.create_server(
+        ("", port), family=family, backlog=1024, dualstack_ipv6=both
+    ) as door:
         end = time.monotonic() + 2 * _MEET_SECONDS
         while guests and (left := end - time.monotonic()) > 0:
             door.settimeout(left)
@@ -85,9 +85,8 @@ def _greet() -> None:
     while (left := end - time.monotonic()) > 0:
         try:
             with socket.create_connection((address, port), timeout=left) as door:
-                offset, trip = min(
-                    (_ask(door) for _ in range(4)), key=lambda each: each[1]
-                )
+                asked = [_ask(door) for _ in range(4)]
+                offset, trip = min(asked, key=lambda each: each[1])
                 say("clock", f"{offset:.6f}", f"{trip:.6f}")
                 return
         except OSError as err:  # noqa: PERF203  # it is tried again
@@ -112,14 +111,13 @@ def _ask(door: socket.socket) -> tuple[float, float]:
 class Group:
     """The ranks of this job, joined by torch."""
 
-    def __init__(self, torch: Any, nodes: int, seconds: float) -> None:  # noqa: ANN401
-        """Join them; the backend is that of the devices that torch sees."""
+    def __init__(self, torch: Any, count: int, nodes: int, seconds: float) -> None:  # noqa: ANN401
+        """Join them; the backend is that of the *count* devices that torch sees."""
         from datetime import timedelta
 
         import torch.distributed as dist
 
         self.torch, self.dist, self.nodes, self.seconds = torch, dist, nodes, seconds
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         self.kind = "cuda" if count else "cpu"
         if count:
             torch.cuda.set_device(LOCAL % count)
@@ -128,8 +126,7 @@ class Group:
         limits = [timedelta(seconds=each) for each in (60, max(60, seconds))]
         self.store = dist.TCPStore(address, port, WORLD, RANK == 0, limits[0])
         own = {"rank": RANK, "world_size": WORLD, "timeout": limits[1]}
-        backend = "nccl" if count else "gloo"
-        dist.init_process_group(backend, store=self.store, **own)
+        dist.init_process_group("nccl" if count else "gloo", store=self.store, **own)
         self.began = time.monotonic()
         self.store.set(f"rank/{NODE}/{LOCAL}", str(RANK))
         self.store.set(f"host/{RANK}", HOST)
@@ -153,6 +150,15 @@ class Group:
         """Wait for what this rank's device still does."""
         if self.kind == "cuda":
             self.torch.cuda.synchronize()
+
+    def timed(self, do: Callable[[], object], count: int = 1) -> float:
+        """Return the seconds that *do* takes, *count* times, on this rank's device."""
+        self.settle()
+        began = time.monotonic()
+        for _ in range(count):
+            do()
+        self.settle()
+        return time.monotonic() - began
 
     def empty(self, size: int) -> Any:  # noqa: ANN401  # a tensor
         """Return *size* bytes of zeros on this rank's device."""
@@ -197,11 +203,7 @@ def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
     while tried < _LEAST or (tried < _MOST and spent < _SPENT):
         token.fill_(1)
         group.dist.send(token, other)
-        group.settle()
-        began = time.monotonic()
-        group.dist.recv(buffer, other)
-        group.settle()
-        took = time.monotonic() - began
+        took = group.timed(lambda: group.dist.recv(buffer, other))
         tried, spent, best = tried + 1, spent + took, min(best, took)
         if took > _ENOUGH:
             break
@@ -212,17 +214,10 @@ def _transfer(group: Group, other: int, host: str, *, sends: bool) -> None:
 
 def multiply(group: Group) -> None:
     """Tell how fast this GPU multiplies: one that is held down is slower than its like."""
-    if group.kind != "cuda":
-        return
     kind = {"dtype": group.torch.bfloat16, "device": group.device}
     left = group.torch.ones((_SIDE, _SIDE), **kind)
     left @ left
-    group.settle()
-    began = time.monotonic()
-    for _ in range(20):
-        left @ left
-    group.settle()
-    seconds = (time.monotonic() - began) / 20
+    seconds = group.timed(lambda: left @ left, 20) / 20
     say("multiply", f"{2 * _SIDE**3 / seconds / 1e12:.3f}")
 
 
@@ -232,17 +227,11 @@ def sums(group: Group) -> None:
         wrong, took = _sum_once(group, size)
         if wrong:
             say("wrong", size, wrong)
-        spent = _most(group, time.monotonic() - group.began)
-        left = group.seconds * _SHARE - spent
+        left = group.seconds * _SHARE - _most(group, time.monotonic() - group.began)
         count = max(0, min(20, int(min(left, 1.0) / max(took, 1e-6))))
         if count:
-            value = group.empty(size)
-            group.settle()
-            began = time.monotonic()
-            for _ in range(count):
-                group.dist.all_reduce(value)
-            group.settle()
-            took = _most(group, time.monotonic() - began) / count
+            add = partial(group.dist.all_reduce, group.empty(size))
+            took = _most(group, group.timed(add, count)) / count
         if RANK == 0:
             part = 2 * (WORLD - 1) / WORLD
             say("sum", size, f"{took:.6f}", f"{part * size / took / 1e9:.4f}")
@@ -254,11 +243,7 @@ def _sum_once(group: Group, size: int) -> tuple[int, float]:
     torch = group.torch
     base = torch.arange(size // 4, dtype=torch.int32, device=group.device) % _PERIOD
     value = (base + RANK % _PERIOD).to(torch.float32)
-    group.settle()
-    began = time.monotonic()
-    group.dist.all_reduce(value)
-    group.settle()
-    took = _most(group, time.monotonic() - began)
+    took = _most(group, group.timed(lambda: group.dist.all_reduce(value)))
     more = sum(rank % _PERIOD for rank in range(WORLD))
     right = (base * WORLD + more).to(torch.float32)
     return int((value != right).sum().item()), took
@@ -266,8 +251,9 @@ def _sum_once(group: Group, size: int) -> tuple[int, float]:
 
 def _most(group: Group, seconds: float) -> float:
     """Return the longest time of all ranks, which is then the same for all."""
-    kind = {"dtype": group.torch.float64, "device": group.device}
-    value = group.torch.tensor([seconds], **kind)
+    value = group.torch.tensor(
+        [seconds], dtype=group.torch.float64, device=group.device
+    )
     group.dist.all_reduce(value, op=group.dist.ReduceOp.MAX)
     return float(value.item())
 
@@ -286,9 +272,10 @@ def main(nodes: int, seconds: float) -> None:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     say("torch", torch.__version__, build, count)
     say("imported")
-    group = Group(torch, nodes, seconds)
+    group = Group(torch, count, nodes, seconds)
     say("joined")
-    multiply(group)
+    if group.kind == "cuda":
+        multiply(group)
     pairs(group)
     say("paired")
     sums(group)

@@ -91,6 +91,7 @@ def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
     return tuple(found)
 
 
+_POWER = re.compile(r"(?!Max).*Graphics Package Power \(W\)", re.DOTALL)
 _ROCM = ("GPU use (%)", "VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
 
 
@@ -100,24 +101,13 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
     for card, values in document.items() if isinstance(document, dict) else ():
         number = re.fullmatch(r"card([0-9]{1,9})", card)
         if number and isinstance(values, dict):
-            powers = (
-                value
-                for name, value in values.items()
-                if name.endswith("Graphics Package Power (W)")
-                and not name.startswith("Max")
-                and _number(value) is not None
-            )
-            told = map(values.get, _ROCM)
-            found.append(_gpu(int(number[1]), *told, next(powers, None)))
+            powers = (v for n, v in values.items() if _POWER.fullmatch(n))
+            power = next((v for v in powers if _number(v) is not None), None)
+            found.append(_gpu(int(number[1]), *map(values.get, _ROCM), power))
     return tuple(sorted(found, key=lambda each: each.number))
 
 
-_AMD = (
-    ("usage", "gfx_activity"),
-    ("mem_usage", "used_vram"),
-    ("mem_usage", "total_vram"),
-    ("power", "socket_power"),
-)
+_AMD = "usage.gfx_activity mem_usage.used_vram mem_usage.total_vram power.socket_power"
 
 
 def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -125,13 +115,14 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
     if isinstance(document, dict):
         document = document.get("gpu_data")
     return tuple(
-        _gpu(each["gpu"], *(_quantity(each, *names) for names in _AMD), unit=MIB)
+        _gpu(each["gpu"], *(_quantity(each, name) for name in _AMD.split()), unit=MIB)
         for each in (document if isinstance(document, list) else ())
         if isinstance(each, dict) and isinstance(each.get("gpu"), int)
     )
 
 
-def _quantity(gpu: Mapping[str, object], block: str, name: str) -> object:
+def _quantity(gpu: Mapping[str, object], path: str) -> object:
+    block, _, name = path.partition(".")
     values = gpu.get(block)
     value = values.get(name) if isinstance(values, dict) else None
     return value.get("value") if isinstance(value, dict) else value

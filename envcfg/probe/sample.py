@@ -4,6 +4,7 @@ What a node does not say, or says in words that are no number, is None: never 0.
 of a node's GPUs come when they come; torn ones, and those of others, are passed over.
 """
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.characters import whole_number
@@ -138,10 +139,8 @@ class SampleReader:
 
 def _node(sample: NodeSample, lines: list[str]) -> NodeSample:
     for line in lines:
-        try:
+        with suppress(ValueError):  # torn, or no number: it stays unknown
             sample = _told(sample, line)
-        except ValueError:  # noqa: PERF203  # one line, not all of them
-            continue  # torn, or no number: it stays unknown
     return sample
 
 

@@ -56,7 +56,7 @@ def ask_job(name: str, command: str) -> SlurmJob:
         UsageError: there are several of this name.
     """
     argv = ["squeue", "--noheader", "--states=all", f"--jobs={name}"]
-    code, out, err = _run([*argv, f"--format={_FORMAT}"])
+    code, out, err = run_command([*argv, f"--format={_FORMAT}"])
     if code and "Invalid job id" in err:
         raise _unknown_job(name)
     if code:
@@ -130,7 +130,7 @@ def expand_nodes(nodes: str) -> list[str]:
     Raises:
         JobError: it is none.
     """
-    code, out, err = _run(["scontrol", "show", "hostnames", nodes])
+    code, out, err = run_command(["scontrol", "show", "hostnames", nodes])
     if code:
         msg = f"{nodes!r} is no list of nodes: {err.strip()}"
         raise JobError(msg, hint="as in nid[001000-001003,001007]")
@@ -166,18 +166,29 @@ def slurm_version() -> dict[str, str]:
 def _told(argv: Sequence[str]) -> list[str]:
     """Return the lines that a command prints; none where it cannot tell."""
     try:
-        code, out, _ = _run(argv)
+        code, out, _ = run_command(argv)
     except JobError:
         return []
     return [line.strip() for line in out.splitlines()] if not code else []
 
 
-def _run(argv: Sequence[str]) -> tuple[int, str, str]:
+def run_command(
+    argv: Sequence[str],
+    fault: str = "cannot run",
+    hint: str = "run it where Slurm's commands are",
+    slow: str = "scontrol ping says whether Slurm answers",
+) -> tuple[int, str, str]:
+    """Return the exit code of a scheduler's command, its stdout and its stderr.
+
+    Raises:
+        JobError: *fault*, with its *hint*, or, with *slow*, that it does not answer.
+    """
     import subprocess
 
     try:
         done = subprocess.run(
             argv,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
@@ -185,11 +196,10 @@ def _run(argv: Sequence[str]) -> tuple[int, str, str]:
             timeout=_TIMEOUT,
         )
     except OSError as err:
-        msg = f"cannot run {argv[0]}: {err.strerror}"
-        raise JobError(msg, hint="run it where Slurm's commands are") from err
+        raise JobError(f"{fault} {argv[0]}: {err.strerror}", hint=hint) from err  # noqa: EM102
     except subprocess.TimeoutExpired as err:
         msg = f"{argv[0]} did not answer for {_TIMEOUT} s"
-        raise JobError(msg, hint="scontrol ping says whether Slurm answers") from err
+        raise JobError(msg, hint=slow) from err
     return done.returncode, done.stdout, done.stderr
 
 

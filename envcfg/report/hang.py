@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from envcfg.hang.activity import activity, does, is_in_collective
-from envcfg.hang.judge import Judgement, span
+from envcfg.hang.judge import Judgement
 from envcfg.hang.records import Evidence, NodeView, RankView, program_names
+from envcfg.hang.rules import span
 from envcfg.log.numbers import count_of, first_of, grouped, number_ranges
 from envcfg.report.document import json_text, now_text, rounded
 from envcfg.report.styled import Line, in_columns

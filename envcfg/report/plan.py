@@ -126,10 +126,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         for name, word in bundle.env.items():
             yield f"  {name}={format_word(word)}"
         program = STARTERS[plan.starter].bundled[0]
-        for text in (
-            *(f"--network={each}" for each in bundle.network),
-            *getattr(bundle, program),
-        ):
+        networks = (f"--network={each}" for each in bundle.network)
+        for text in (*networks, *getattr(bundle, program)):
             yield f"  {program} {text}"
         yield from (f"    {line}" for line in _reason_lines(bundle.reason))
     for setting in plan.settings:

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, grouped
+from envcfg.preflight.network import speeds
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import said_of_gpus, wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted
-from envcfg.preflight.speed import speeds
 from envcfg.probe.gpu import MIB
 from envcfg.report.document import json_text, now_text
 from envcfg.report.findings import STYLES, said

@@ -16,9 +16,9 @@ from views import (
 )
 
 from envcfg.hang.activity import activity
-from envcfg.hang.judge import judge, span, wants_another_look
+from envcfg.hang.judge import judge, wants_another_look
 from envcfg.hang.records import Behind, Evidence, LastLine, RankView
-from envcfg.hang.rules import hang_rules
+from envcfg.hang.rules import hang_rules, span
 
 OLD = LastLine("/log", line=7, text="step 3", age=700.0)
 FRESH = OLD._replace(age=2.0)

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import pytest
 from said import HOSTS, WANTED, rank_lines, ranks
 
-from envcfg.preflight.network import judge_ranks
+from envcfg.preflight.network import judge_ranks, speeds
 from envcfg.preflight.records import Wanted
-from envcfg.preflight.speed import speeds
 
 TWO = WANTED._replace(hosts=HOSTS[:2])
 PLAIN = WANTED._replace(gpus=None)

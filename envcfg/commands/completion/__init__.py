@@ -1,7 +1,5 @@
 """``envcfg completion``: what lets a shell complete envcfg's command lines."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

@@ -4,8 +4,6 @@ What shtab cannot know stands in ``shells/``: where values are asked for, and wh
 behind a ``--``.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator, Mapping

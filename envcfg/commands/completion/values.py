@@ -1,7 +1,5 @@
 """What may stand at a place of a command line: asked at each completion, so in a hurry."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

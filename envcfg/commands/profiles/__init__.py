@@ -1,7 +1,5 @@
 """``envcfg profiles``: the profiles there are; here is what only looks at them."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

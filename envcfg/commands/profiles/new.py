@@ -1,7 +1,5 @@
 """``envcfg profiles new``: a commented starter for a system, by what it says of itself."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
