@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.core.limits import as_of_today
 from envcfg.core.selection import open_catalog
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.findings import Finding
@@ -35,6 +34,7 @@ class Linter:
         self,
         *,
         profile: str | None = None,
+        otherwise: str | None = None,
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
         facts: Mapping[str, str] | None = None,
@@ -45,6 +45,7 @@ class Linter:
 
         Args:
             profile: the system; None: the one of which a script shows two signs, if any.
+            otherwise: the system of a script that does not show its own.
             select: beginnings of the rules that count, with commas between; empty: all.
             ignore: beginnings of those that do not.
             facts: what is known of the system, such as its Slurm.
@@ -55,7 +56,7 @@ class Linter:
             UsageError: there is no such rule; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
-        self._profile_of = _profiles(profile, tell)
+        self._profile_of = _profiles(profile, otherwise, tell)
         self._read_line = read_line
         self._facts = facts or {}
         check_facts(self._facts)
@@ -123,27 +124,35 @@ def _rules(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _profiles(name: str | None, tell: Tell) -> ProfileOf:
+def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
     """Return what says for which system a script is: the one given, or by its signs.
 
     Args:
         name: of the one given.
+        otherwise: the one for scripts without signs.
         tell: takes a note that says by which signs a system was recognised.
     """
     catalog = open_catalog(enforce=False)
+
+    def load(name: str) -> Profile:
+        from envcfg.core.limits import as_of_today  # only of a system are there limits
+
+        return as_of_today(catalog.load(name))
+
     if name is not None:
-        given = as_of_today(catalog.load(name))
+        given = load(name)
         return lambda _: lambda _: given
+    last = otherwise and as_of_today(catalog.load(otherwise))
     known: dict[str, Profile] = {}
     said: set[str] = set()
 
     def find(sources: Sources, model: Model) -> Profile | None:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
-            return None
+            return last or None
         model.is_recognised = True
         if found.profile not in known:
-            known[found.profile] = as_of_today(catalog.load(found.profile))
+            known[found.profile] = load(found.profile)
         if model.path not in said:
             said.add(model.path)
             signs = ", ".join(found.signs)

@@ -158,6 +158,14 @@ class Step:
                 self._process.stdin.write(f"{number}\n")
                 self._process.stdin.flush()
 
+    def send(self, data: bytes) -> None:
+        """Give *data* to every node, while its lines are read; it may come in part."""
+        if self._process.stdin:
+            file = os.dup(
+                self._process.stdin.fileno()
+            )  # its number stays this thread's
+            Thread(target=_write, args=(file, data), daemon=True).start()
+
     def read(self, take: Take, deadline: Deadline) -> bool:
         """Hand each line to *take* until *deadline*; return whether all has been said.
 
@@ -221,6 +229,11 @@ class Step:
         self.errors.extend(line.rstrip() for line in _lines_of(stream))
 
 
+def _write(file: int, data: bytes) -> None:
+    with suppress(OSError), open(file, "wb") as stream:  # it may have ended
+        stream.write(data)
+
+
 def _lines_of(stream: IO[str]) -> Iterator[str]:
     """Yield the lines of *stream*, each cut to ``_LONGEST``."""
     while line := stream.readline(_LONGEST):
@@ -246,12 +259,8 @@ def run_script(
 ) -> StepEnd:
     """Run bash until it ends, or until *deadline*; nothing of it is left then.
 
-    Args:
-        script: the bash, as ``render_script`` makes it.
-        env: its environment.
-        take: gets each line of its stdout.
-        deadline: as of ``Step.read``; where all has been said, it ends by itself within
-            seconds.
+    *take* gets each line of its stdout. Where all has been said, it ends by itself within
+    seconds.
 
     Raises:
         JobError: there is no bash.
@@ -283,11 +292,10 @@ def _file_of(text: str) -> Iterator[int]:
 
 
 def ended_tasks(errors: Sequence[str], pattern: str) -> dict[str, str]:
-    """Return the hosts whose tasks have ended by themselves, and how, as errors say it.
+    """Return the hosts whose tasks have ended by themselves, and how.
 
-    Args:
-        errors: lines of stderr.
-        pattern: how the starter says that, with groups ``host`` and ``how``; or nothing.
+    *pattern* is how the starter says that in a line of stderr, with groups ``host`` and
+    ``how``; or nothing.
     """
     found: dict[str, str] = {}
     for line in errors if pattern else ():

@@ -33,7 +33,7 @@ MEANT: Mapping[str, str | None] = {
     "DIR": _FOLDER,
     **dict.fromkeys(
         "ARG COMMAND GIB JOBID LIST N NAME NAME=VALUE N[,N...] OPTION PATTERN "
-        "PERCENT SECONDS SIZE TEXT TIME TIME[=stop] [NAME@]SECONDS".split()
+        "PERCENT SECONDS SIZE TEXT TIME TIME[=stop] WHAT [NAME@]SECONDS".split()
     ),
 }
 _BOTH = {"profiles"}  # a file may stand there as well
@@ -50,9 +50,7 @@ _NATIVE = {
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return the completion script of *shell* for all that *parser* reads.
 
-    Args:
-        parser: of all commands; it is of no other use afterwards.
-        shell: bash, zsh, fish or tcsh.
+    The parser is of no other use afterwards.
     """
     import shtab
 
