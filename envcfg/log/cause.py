@@ -61,11 +61,19 @@ def first_end(job: Job, world: World) -> First | None:
     known: list[Thrown | End] = [*endings.tracebacks.found]
     # A line means an end beside all that the log holds.
     seen = job.occurrences
+    thrown = {
+        part.sighting.spot
+        for each in endings.tracebacks.found
+        for part in filter(None, (each, each.earlier))
+    }
     known += [
         each
         for each in endings.lines
-        if each.rule.id not in seen
-        or seen[each.rule.id].rule.severity == each.rule.severity
+        if (each.rule.event or each.sighting.spot not in thrown)
+        and (
+            each.rule.id not in seen
+            or seen[each.rule.id].rule.severity == each.rule.severity
+        )
     ]
     if not known:
         return None

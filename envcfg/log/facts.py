@@ -20,7 +20,9 @@ MOST = {
     "step": 1 << 14,  # from facts to facts; without room each process has its own
 }
 MANY = 4096  # of one kind in one process
-_OWN = 32  # processes that keep their own line of a kind: the others share one of these
+_OWN = (
+    256  # processes that keep their own line of a kind: the others share one of these
+)
 _TEXT = 400  # characters of a line that are kept as evidence
 
 

@@ -194,7 +194,8 @@ class Job:
         taught = self.fold(record, text, spot, shape)
         process = process or self.processes.get(key)
         if process and shape:
-            dull = self.rulebook.is_dull(record.message, shape)
+            dull = process.facts is before and taught
+            dull = dull and self.rulebook.is_dull(record.message, shape)
             before = before if taught else None
             self.speakers.hear(process, before, line, shape, dull=dull)
 
