@@ -23,7 +23,7 @@ from envcfg.profile.scheduler import Billing, Own, Partition, Qos
 from envcfg.profile.site.model import SeenPartition
 from envcfg.profile.site.queues import READERS, read_associations, read_qos
 from envcfg.request.amounts import seconds
-from envcfg.schedulers.model import Scheduler
+from envcfg.schedulers.model import Scheduler, words
 
 _OLD = 183  # days
 _DAY = 86_400  # seconds
@@ -169,14 +169,10 @@ def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
     return {
         "cluster": named[1],
         "at": now(),
-        "by": [_words(each) for each in commands[1:]],
+        "by": [words(each) for each in commands[1:]],
         "own": read_associations(mine or "", cluster, named[1]),
         **{kind: [each._asdict() for each in rows] for kind, rows in found.items()},
     }
-
-
-def _words(command: tuple[str, ...]) -> str:
-    return " ".join(word for word in command if not re.search("^-|=", word))
 
 
 def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartition:

@@ -40,6 +40,19 @@ class Node(NamedTuple):
     nics: tuple[str, ...] = ()
 
 
+class Domain(NamedTuple):
+    """How many *nodes* NVLink joins (an MNNVL domain).
+
+    Attributes:
+        segment: whether Slurm keeps nodes of one domain together (topology/block), so that
+            jobs ask for it by ``--segment``.
+    """
+
+    reason: Reason
+    nodes: int
+    segment: bool = False
+
+
 class Masks(NamedTuple):
     """CPU masks, one hexadecimal mask per local rank, in GPU order."""
 
@@ -211,6 +224,7 @@ class Profile(NamedTuple):
     run: Run | None = None
     detect: Detect | None = None
     node: Node | None = None
+    nvlink: Domain | None = None
     launchers: tuple[str, ...] | None = None
     cpu_masks: Masks | None = None
     visibility: Visibility | None = None

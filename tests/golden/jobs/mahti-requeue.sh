@@ -76,7 +76,7 @@ if ! command -v envcfg >/dev/null; then
 fi
 envcfg_start() {
   # shellcheck disable=SC1090 # envcfg writes it
-  source <(envcfg wrap --no-default all --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG -- python3 dump.py out 'a b' || echo exit $?)
+  source <(envcfg wrap --no-default all --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG --verify -- python3 dump.py out 'a b' || echo exit $?)
 }
 
 # --- Run it; where the end is near, save and go on in another start -----------------
@@ -112,7 +112,7 @@ envcfg_restart() { # MOST START...: run START; where it fails there are MOST mor
   fi
   # The job's own output, whatever its name; the exit code is that of the verdict.
   if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
-    envcfg_said=$(envcfg check-log --next "/proc/$$/fd/1" 2>/dev/null) || :
+    envcfg_said=$(envcfg check-log --no-default all --next "/proc/$$/fd/1" 2>/dev/null) || :
   fi
   if [[ $envcfg_said == 'stop: '* ]]; then
     printf 'envcfg: error: no other start: %s\n' "${envcfg_said#stop: }" >&2
