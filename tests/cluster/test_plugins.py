@@ -83,13 +83,13 @@ def images(cluster: Cluster) -> Iterator[Images]:
         file.unlink()
 
 
-def squashed(image: Path, file: Path) -> Path:
+def squashed(image: Path, file: Path, start: str = IMAGE_START) -> Path:
     """Write what *image* holds, with what an image says of itself, as Enroot writes it."""
     root = file.with_suffix(".root")
     unpack(image, root)
     (root / "workspace").mkdir()
     (root / "etc/environment").write_text(IMAGE_ENVIRONMENT)
-    (root / "etc/rc").write_text(IMAGE_START)
+    (root / "etc/rc").write_text(start)
     do(["mksquashfs", root, file, "-comp", "lz4", "-noappend", "-no-progress"])
     do(["rm", "-rf", root])
     return file
@@ -287,3 +287,33 @@ def test_the_user_s_own_environment_is_kept_and_what_it_says_is_as_it_was(
     assert f"${{EDF}} from the environment {workdir}\n" in done.stdout
     assert os.listdir(workdir / "data") == ["it"]
     assert not list(workdir.glob(".envcfg*"))
+
+
+def test_an_extended_image_of_alps_brings_its_own_variables_by_its_entrypoint(
+    cluster: Cluster, workdir: Path
+) -> None:
+    """Of the profile it gets no variable of the network, and srun the image's option."""
+    image = squashed(
+        cluster.busybox_image,
+        workdir / "ngc-pytorch-26.02-py3-alps6.sqsh",
+        "export NCCL_CROSS_NIC=0 FROM_ENTRY=point\n" + IMAGE_START,
+    )
+    made = wrap_text(
+        *("--profile", "alps-clariden", "--allow", "cluster"),
+        *("--runtime", "ce", "--container", str(image)),
+        *("--", "/bin/sh", "-c", 'env > "env.$SLURM_PROCID"'),
+    )
+    assert made.code == 0, made.err
+    assert b"--network=disable_rdzv_get" in made.out
+    (workdir / "wrap.sh").write_bytes(made.out)
+    done = cluster.sbatch(
+        "#!/bin/bash\nset -euo pipefail\nsource ./wrap.sh\n",
+        *(*NODES, "--ntasks-per-node=1"),  # those of Clariden are names alone
+        timeout=100,
+    )
+    assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
+    for rank in range(2):
+        seen = (workdir / f"env.{rank}").read_text().splitlines()
+        assert {"FROM_ENTRY=point", "NCCL_CROSS_NIC=0"} <= set(seen)
+        assert not [each for each in seen if each.startswith(("NCCL_NET=", "FI_CXI_"))]
+    assert left(cluster, workdir, done) == []

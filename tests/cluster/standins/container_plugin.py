@@ -143,10 +143,28 @@ def image_folder(root: Path) -> str:
     return found[1] if found else "/"
 
 
+def entered(root: Path, variables: dict[str, str]) -> dict[str, str]:
+    """Return the variables that the image's start script leaves, as its tasks have them."""
+    done = subprocess.run(
+        ["unshare", "-r", "chroot", root, "/bin/sh", "/etc/rc", "env"],
+        capture_output=True,
+        check=False,
+        env={"PATH": DEFAULT_PATH} | variables,
+        text=True,
+    )
+    if done.returncode != 0:
+        msg = f"[ERROR] the entrypoint failed: {done.stderr.strip()}"
+        raise RefusedError(msg)
+    lines = [line.split("=", 1) for line in done.stdout.splitlines() if "=" in line]
+    shells = ("PWD", "OLDPWD", "SHLVL", "_")
+    return {name: value for name, value in lines if name not in shells}
+
+
 def main(folder: Path, given: dict[str, str]) -> None:
     folder.mkdir(mode=0o755)
     is_engine = "environment" in given
     variables: dict[str, str] = {}
+    enters = False
     if is_engine:
         said = environment(given["environment"])
         image = expanded(str(checked("image", str, said.get("image"))))
@@ -155,8 +173,7 @@ def main(folder: Path, given: dict[str, str]) -> None:
         for name, value in dict(said.get("env", {})).items():
             variables[name] = expanded(str(checked(name, str, value)))
         (folder / "annotations").write_text(repr(said.get("annotations", {})))
-        if checked("entrypoint", bool, said.get("entrypoint", False)):
-            raise RefusedError("the entrypoint is not known to this stand-in")
+        enters = bool(checked("entrypoint", bool, said.get("entrypoint", False)))
     else:
         image, workdir = given["image"], given.get("workdir", "")
         parts = [each for each in given.get("mounts", "").split(",") if each]
@@ -175,6 +192,8 @@ def main(folder: Path, given: dict[str, str]) -> None:
             "WORLD_SIZE": os.environ["SLURM_NTASKS"],
             "OMP_NUM_THREADS": "1",
         }
+    if enters:
+        variables = entered(root, own | variables)
     plan: list[str] = []
     (folder / "tmp").mkdir(mode=0o1777)  # one for the tasks of a node
     # Folders as Enroot's 10-system.fstab has them, files as 20-config.fstab.
