@@ -14,6 +14,7 @@ from envcfg.profile.scheduler import (
     Asking,
     Billing,
     Module,
+    Own,
     Partition,
     Qos,
     RequestRule,
@@ -208,6 +209,7 @@ class Profile(NamedTuple):
         closed: of ``partitions`` and ``qos`` those that name all that there are.
         run: of this file as it is: neither a family's nor a lower layer's.
         seen: partitions that the scheduler here shows, and the profile does not know.
+        own: the accounts and QOS of this user, where the scheduler here says them.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
@@ -248,6 +250,7 @@ class Profile(NamedTuple):
     qos: Mapping[str, Qos | None] = {}
     closed: tuple[str, ...] | None = None
     seen: Mapping[str, Partition] = {}
+    own: Own | None = None
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 
