@@ -7,13 +7,11 @@ begins with srun, or with what enters a container. All else that starts a step i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
+from envcfg.conversion.model import refuse
 from envcfg.conversion.nodes import PASSED, Text, Written, innermost
-from envcfg.datafile import load_yaml
-from envcfg.errors import UsageError
 from envcfg.launch.line import begins_line, line_directive, starts_tasks
 from envcfg.lint.facts import is_helper
 from envcfg.lint.model import Command, Model
@@ -21,7 +19,6 @@ from envcfg.lint.program import SHELLS, find_agent, load_programs
 from envcfg.lint.source import Source, Sources
 from envcfg.lint.text import Word
 
-_REFUSALS = os.path.join(os.path.dirname(__file__), "refusals.yaml")
 _ONE_NODE = frozenset({"nodelist", "relative"})
 
 
@@ -59,9 +56,7 @@ class _Reader:
         if not chosen:
             chosen = [each for each in self.model.commands if _is_agent(each)]
         if not chosen:
-            msg = f"{self.source.path} has no launch line: no srun, and no container"
-            hint = "is it a job script? envcfg wrap --help has examples"
-            raise UsageError(msg, hint=hint)
+            refuse("no-line", path=self.source.path)
         found: dict[int, LaunchLine] = {}
         for each in chosen:
             line = self._launch_line(each)
@@ -140,10 +135,8 @@ class _Reader:
         return self.sources.line_number(at) if at >= 0 else 0
 
     def _fail(self, command: Command, which: str, **words: object) -> NoReturn:
-        known = load_yaml(_REFUSALS)[which]
-        place = f"{self.source.path}:{self._line(command)}"
-        msg = f"{place}: this cannot be moved: {known['why'].format(**words)}"
-        raise UsageError(msg, hint=known["fix"].format(**words))
+        place = f"{self.source.path}:{self._line(command)}: this cannot be moved: "
+        refuse(which, place=place, **words)
 
 
 def find_lines(
