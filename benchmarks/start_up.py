@@ -23,18 +23,25 @@ def measure(folder: Path) -> list[Row]:
     """Time the command and count its file operations."""
     image = folder / "x.sif"
     image.touch()
+    program = folder / "train.py"
+    program.touch()
     # The archive's first line looks for python3: the one that runs this.
     path = f"{sys.base_prefix}/bin:{os.defpath}"
     env = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
     arguments = ["wrap", "--profile", "lumi-g", "--container", str(image)]
-    arguments += ["--", "python", "train.py"]
+    arguments += ["--", "python", str(program)]
+    # Two installations would take turns in writing what is kept: each has its home.
+    home = folder / "of the archive"
+    home.mkdir()
     commands = {
         "envcfg wrap": Command([str(ENVCFG), *arguments], env),
         "python -m envcfg wrap": Command(
             [sys.executable, "-m", "envcfg", *arguments], env
         ),
         "envcfg --version": Command([str(ENVCFG), "--version"], env),
-        ARCHIVE: Command([str(_make_archive(folder)), *arguments], env),
+        ARCHIVE: Command(
+            [str(_make_archive(folder)), *arguments], {**env, "HOME": str(home)}
+        ),
         PEER: Command([sys.executable, "-c", "import argparse, yaml"], env),
     }
     times = race(commands, rounds=60)

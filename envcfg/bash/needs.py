@@ -97,7 +97,8 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
 def _watcher(plan: Plan) -> Iterator[str]:
     """Yield the words of what watches the step, except what only the job knows."""
     asked, expect = plan.diagnostics, plan.expect
-    yield from ("envcfg", "check-log", "--watch-step", asked.verify or "off")
+    yield from ("envcfg", "check-log", "--no-default", "all")
+    yield from ("--watch-step", asked.verify or "off")
     if asked.silence:
         yield f"--on-silence={asked.silence[0]}s={asked.silence[1]}"
     if asked.verify and expect:

@@ -15,12 +15,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 
 # The letters of options, as the users of PBS know them.
-_LETTERS = {
-    "--account": "-A",
-    "--partition": "-q",
-    "--job-name": "-N",
-    "--array": "-J",
-}
+_LETTERS = {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"}
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
 
@@ -95,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         )
     except RequestError as err:
         if options.format is None:
+            say(step.findings)  # which may say what was read, or saved
             raise
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:

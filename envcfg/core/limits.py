@@ -24,7 +24,7 @@ from envcfg.profile.scheduler import Billing, Partition, Qos
 from envcfg.profile.site.model import SeenPartition
 from envcfg.profile.site.queues import READERS, read_qos
 from envcfg.request.amounts import seconds
-from envcfg.schedulers.model import Scheduler
+from envcfg.schedulers.model import Scheduler, words
 
 _OLD = 183  # days
 _DAY = 86_400  # seconds
@@ -164,13 +164,9 @@ def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
     return {
         "cluster": named[1],
         "at": now(),
-        "by": [_words(scheduler.queues), _words(scheduler.qos)],
+        "by": [words(scheduler.queues), words(scheduler.qos)],
         **{kind: [each._asdict() for each in rows] for kind, rows in found.items()},
     }
-
-
-def _words(command: tuple[str, ...]) -> str:
-    return " ".join(word for word in command if not re.search("^-|=", word))
 
 
 def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartition:

@@ -13,7 +13,7 @@ from envcfg.core.selection import (
     overlays,
     select_profile,
 )
-from envcfg.core.site import ask
+from envcfg.core.site import ask, on_path
 from envcfg.core.step_options import STEP, StepOptions, read_diagnostics
 from envcfg.core.values import Change
 from envcfg.errors import UsageError
@@ -257,9 +257,9 @@ def _runtimes_here(profile: Profile) -> tuple[str, ...]:
     known = named_runtimes(profile)
     if len({each.kind for each in known}) == 1:
         return ()
-    from shutil import which
-
-    programs = [each.program for each in known if each.program and which(each.program)]
+    programs = [
+        each.program for each in known if each.program and on_path(each.program)
+    ]
     options = [each.option for each in known if each.option]
     known_here = ask(["srun", "--help"], 10) if options else ""  # plug-ins add to it
     return (*programs, *(each for each in options if f"{each}=" in known_here))
@@ -287,4 +287,4 @@ def _with_preflight(plan: Plan, step: Step) -> Plan:
         msg = "--preflight goes with a command: several steps need it once"
         hint = "call it before them, with the same options: envcfg preflight"
         raise UsageError(msg, hint=hint)
-    return plan._replace(preflight=("envcfg", "preflight", *words))
+    return plan._replace(preflight=("envcfg", "preflight", NO_DEFAULT, "all", *words))

@@ -1,9 +1,8 @@
 """JSON for programs: the one place that makes text of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from envcfg.characters import without_surrogates
 
@@ -17,6 +16,11 @@ def json_text(document: object, indent: int | None = 2) -> str:
     import json
 
     return json.dumps(_plain(document), indent=indent) + "\n"
+
+
+def record_json(record: Any) -> str:  # noqa: ANN401  # a named tuple
+    """Return the fields of *record* as the document of a command."""
+    return json_text({"schema_version": 1, **record._asdict()})
 
 
 def now_text() -> str:

@@ -24,6 +24,7 @@ SCHEDULER = Scheduler(
     cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
     queues=("scontrol", "--all", "--oneliner", "show", "partition"),
+    nodes=("scontrol", "--all", "--oneliner", "show", "node"),
     qos=(
         *("sacctmgr", "--noheader", "--parsable2", "show", "qos"),
         "format=Name,MaxTRES,MaxWall",
