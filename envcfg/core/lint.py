@@ -142,7 +142,7 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
     if name is not None:
         given = load(name)
         return lambda _: lambda _: given
-    last = otherwise and as_of_today(catalog.load(otherwise))
+    last = otherwise and load(otherwise)
     known: dict[str, Profile] = {}
     said: set[str] = set()
 
