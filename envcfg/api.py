@@ -218,12 +218,12 @@ def make_job(
     """
     from envcfg.core import job
     from envcfg.core.option import read_options
-    from envcfg.core.request_options import REQUEST, ranks_per_node
+    from envcfg.core.request_options import REQUEST, SCRIPT, ranks_per_node
     from envcfg.core.step import make_step
     from envcfg.core.step_options import STEP, step_options
 
     given = _given(container, settings, facts, options)
-    values = read_options({**REQUEST, **STEP}, given)
+    values = read_options({**REQUEST, **STEP, **SCRIPT}, given)
     values["ranks"] = ranks_per_node(values)
     example = 'make_job(["python", "train.py"])'
     step = make_step(step_options(values), command, example)

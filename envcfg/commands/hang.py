@@ -59,9 +59,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def look_at(
-    given: str | None, nodes: str | None = None, srun_args: Sequence[str] = ()
+    given: str | None,
+    nodes: str | None = None,
+    srun_args: Sequence[str] = (),
+    earlier: Evidence | None = None,
 ) -> tuple[Evidence, Judgement]:
     """Return what was seen of job *given* (None: this one) on *nodes*, and who holds it up.
+
+    What was seen of it *earlier* says who has not moved since.
 
     Raises:
         EnvcfgError: nobody may look at it now, or no node answers.
@@ -80,25 +85,28 @@ def look_at(
     log = last_line(path, time.time()) if path else LastLine()
     raise_signals()  # the step must be ended
 
-    def seen_now(before: Sequence[NodeView] = ()) -> Evidence:
+    def seen_now(earlier: Evidence | None) -> Evidence:
         reader, lost, errors = look(
             job.id, hosts, is_part=is_part, more=srun_args, say=_say
         )
         if not reader.answering:
             raise no_answer(errors, "no node has answered")
         views = tuple(_with_states(reader.nodes(), lost))
-        known = ask_libraries(views, time.time(), before)
-        return Evidence(job.name, views, log, is_part=is_part, **known._asdict())
+        known = ask_libraries(views, time.time(), earlier.nodes if earlier else ())
+        seen = Evidence(job.name, views, log, is_part=is_part, **known._asdict())
+        seen = seen._replace(moment=time.monotonic())
+        if earlier is None:
+            return seen
+        still = standing(earlier.ranks, seen.ranks)
+        return seen._replace(still=still, watched=seen.moment - earlier.moment)
 
-    seen, began = seen_now(), time.monotonic()
+    seen = seen_now(earlier)
     judgement = judge(seen)
     if wants_another_look(seen, judgement):
         then = f"another look in {LEAST:.0f} s says whether the ranks do"
         _say(f"the log goes on; {then}")
         time.sleep(LEAST)
-        first, seen = seen, seen_now(seen.nodes)
-        still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
-        seen = seen._replace(still=still, watched=watched)
+        seen = seen_now(seen)
         judgement = judge(seen)
     return seen, judgement
 

@@ -9,7 +9,7 @@ from envcfg.commands.formats import STRICT, check_format, format_option, put_res
 from envcfg.commands.options import Sparing, add_table, made_by, read_step
 from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
 from envcfg.core.option import Table, no_default, switch
-from envcfg.core.request_options import INLINE, REQUEST, ranks_per_node
+from envcfg.core.request_options import REQUEST, SCRIPT, ranks_per_node
 from envcfg.core.step_options import STEP
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
@@ -23,8 +23,8 @@ OPTIONS: Table = {
     **REQUEST,
     **STEP,
     "what to print": (
-        INLINE,
-        no_default(REQUEST, STEP, {"": [INLINE]}),
+        *SCRIPT["the script"],
+        no_default(REQUEST, STEP, SCRIPT),
         switch("--json", "request, cost and script as JSON"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,

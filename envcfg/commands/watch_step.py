@@ -18,9 +18,10 @@ from contextlib import suppress
 
 from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.core.watch import Network, Silence
+from envcfg.core.watch import LastWords, Network, Silence
 from envcfg.errors import EnvcfgError
 from envcfg.hang.judge import span
+from envcfg.hang.records import Evidence
 from envcfg.log.expectations import Expectations
 
 _STDIN = 0
@@ -73,7 +74,7 @@ def _watch(
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
-    pause, stopped = _PAUSE, False
+    pause, stopped, last_words, seen = _PAUSE, False, None, None
     while (ended := _wait(pause)) is None:
         if stopped:
             continue
@@ -83,18 +84,22 @@ def _watch(
         silent = silence.seconds()
         spent = time.thread_time() - began
         if silent and not stopped:
-            lines, is_held_up = _ask()
+            seen, lines, is_held_up = _ask(seen)
             for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
                 _say(line)
             stopped = is_held_up and then == "stop"
             if stopped:
                 _say("error: the step is stopped: it is silent, and held up as above")
+                last_words = LastWords([*outputs])
+                _abort()
             silence.begin_anew()
         if stopped:
             stop()
         pause = max(_PAUSE, spent * (_HASTE if network.is_open else _REST))
     if ended and not stopped:
         network.end(int(ended))
+    elif ended and last_words and (said := last_words.stacks()):
+        _say(f"when it was stopped: {said}")
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
@@ -110,13 +115,24 @@ def _say(text: str) -> None:
         sys.stderr.flush()
 
 
-def _ask() -> tuple[list[str], bool]:
+def _abort() -> None:
+    """Let the ranks write where they are; those of Python alone can."""
+    from envcfg.commands.job_target import find_job, job_name
+    from envcfg.hang.step import abort
+
+    with suppress(EnvcfgError):
+        job, hosts, _ = find_job(job_name(None, "hang"), None, "hang")
+        abort(job.id, hosts)
+
+
+def _ask(earlier: Evidence | None) -> tuple[Evidence | None, list[str], bool]:
+    """Return what is seen of the job, the report, and whether somebody holds it up."""
     from envcfg.commands.hang import look_at
     from envcfg.report.hang import hang_lines
 
     try:
-        seen, judgement = look_at(None)
+        seen, judgement = look_at(None, earlier=earlier)
     except EnvcfgError as err:
-        return [f"note: envcfg hang cannot tell: {err.message}"], False
+        return earlier, [f"note: envcfg hang cannot tell: {err.message}"], False
     lines = [f"  {text}" for _, text in hang_lines(seen, judgement)]
-    return lines, judgement.verdict == "named"
+    return seen, lines, judgement.verdict == "named"

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.core.option import NO_DEFAULT, Option, Table, read_value, write_options
-from envcfg.core.request_options import INLINE, REQUEST
+from envcfg.core.request_options import REQUEST, SCRIPT
 from envcfg.core.selection import records_folder
 from envcfg.core.step_options import STEP
 from envcfg.errors import FindingsError, LibraryError, OutputError, UsageError, suggest
@@ -23,7 +23,7 @@ from envcfg.findings import Finding, Place
 from envcfg.profile.guard import examine, refusal
 from envcfg.profile.records import is_recorded
 
-TABLE: Table = {**REQUEST, **STEP, "the script": (INLINE,)}
+TABLE: Table = {**REQUEST, **STEP, **SCRIPT}
 ROWS = {each.flag[2:]: each for options in TABLE.values() for each in options}
 IN_FORCE, OVERRIDDEN, NOT_TRUSTED = "in force", "overridden", "not trusted"
 # Texts that may begin with a path: of an image, a profile, a file to source, a mount.

@@ -57,7 +57,8 @@ def make_job(
     Raises:
         UsageError: something cannot be right; ``RequestError``: the system would refuse.
     """
-    plan, profile = resolve_step(step), as_of_today(step.profile)
+    plan, step = _resolved(step, is_watched=not (is_direct or values["no_verify"]))
+    profile = as_of_today(step.profile)
     asked, cores = asked_for(values, command), values["cpus_per_task"]
     if cores is not None:
         asked = _with_cores(asked, cores, profile, plan)
@@ -79,6 +80,32 @@ def make_job(
     )
     found = [*plan.notes, *request.findings, *words]
     return Job(plan, request, cost, found, render_job(script))
+
+
+def _resolved(step: Step, *, is_watched: bool) -> tuple[Plan, Step]:
+    """Return the plan of *step*, and the step: watched, unless that cannot go with it.
+
+    Raises:
+        UsageError: something cannot be right.
+    """
+    asked = step.options.diagnostics
+    if asked.verify and not is_watched:
+        msg = "--verify and --no-verify exclude each other"
+        hint = "leave out one of them, or what envcfg.toml says: --no-default verify"
+        raise UsageError(msg, hint=hint)
+    if asked.verify or not is_watched:
+        return resolve_step(step), step
+    watched = step._replace(
+        given=step.given._replace(verify="warn"),
+        options=step.options._replace(diagnostics=asked._replace(verify="warn")),
+    )
+    try:
+        return resolve_step(watched), watched
+    except UsageError as err:
+        plan = resolve_step(step)
+        why = f"the job does not check its own network: {err.message}"
+    said = Finding("verify-off", "note", "--verify", why)
+    return plan, step._replace(findings=(*step.findings, said))
 
 
 def _with_cores(asked: Asked, cores: int, profile: Profile, plan: Plan) -> Asked:

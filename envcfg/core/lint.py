@@ -142,14 +142,14 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
     if name is not None:
         given = load(name)
         return lambda _: lambda _: given
-    last = otherwise and load(otherwise)
+    last = load(otherwise) if otherwise else None
     known: dict[str, Profile] = {}
     said: set[str] = set()
 
     def find(sources: Sources, model: Model) -> Profile | None:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
-            return last or None
+            return last
         model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = load(found.profile)

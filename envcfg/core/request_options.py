@@ -154,7 +154,12 @@ _BEHAVIOUR = (
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
-INLINE = switch("--inline", "write the step out, so that the job needs no envcfg")
+SCRIPT: Table = {
+    "the script": (
+        switch("--inline", "write the step out, so that the job needs no envcfg"),
+        switch("--no-verify", "leave out --verify, which each job has otherwise"),
+    )
+}
 _SLURM = {"--log": "--output"}  # its own names, where they differ
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from envcfg.characters import one_line
 from envcfg.errors import EnvcfgError
@@ -20,6 +21,7 @@ from envcfg.log.judge import Read, judge
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.source import EDGE, files_in
+from envcfg.log.stacks import places
 from envcfg.log.verdict import LogReport
 
 _SETTLED = 60.0  # seconds without a line of NCCL, after which none is awaited
@@ -178,6 +180,23 @@ class Network:
         )
         action = " ".join((report.next.action, *report.next.nodes))
         yield f"next: {action}{f': {fix}' if fix else ''}"
+
+
+class LastWords:
+    """What ranks write into the output of a step from now on."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Begin at the end of the files *names*."""
+        self._starts = {name: os.path.getsize(name) for name in present(names)}
+
+    def stacks(self) -> str:
+        """Return where they were, as their stacks say; empty where there are none."""
+        lines: list[str] = []
+        for name, start in self._starts.items():
+            with suppress(OSError), open(name, "rb") as file:
+                file.seek(start)
+                lines += file.read(_LAST).decode("utf-8", "replace").splitlines()
+        return places(lines).said
 
 
 class Silence:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from envcfg.hang.records import RAS, Behind, NodeView, RankView, program_names
 from envcfg.trace.fields import TraceError
 from envcfg.trace.ras import Laggard, laggards, read_ras
-from envcfg.trace.ras_records import RasReport
+from envcfg.trace.ras_records import RasRank, RasReport
 
+_Lags = Mapping[tuple[str, str, int | str], tuple[RasRank, ...]]
 _BETWEEN = 3.0  # seconds between two answers of RAS; the probe sleeps so long
 
 
@@ -20,13 +21,15 @@ def ask_ras(
     ranks = [each for node in nodes for each in node.ranks]
     found: dict[tuple[object, ...], Behind] = {}
     read: list[str] = []
-    was = _states(r for series in _answers(before, ranks, {}).values() for r in series)
+    earlier = [r for series in _answers(before, ranks, {}).values() for r in series]
+    was, lagged = _states(earlier), _lags(earlier)
     for (host, _, _), reports in _answers(nodes, ranks, problems).items():
         read.append(host)
         state = _states(reports[-1:])
+        past = _lags(reports[:-1]) if reports[1:] else None
         stands = bool(state) and all(was.get(key) == state[key] for key in state)
         # Each node tells of the whole job: the same is said once.
-        for each in _ras_behind(reports[-1], reports[:-1], ranks):
+        for each in _ras_behind(reports[-1], past, lagged, ranks):
             key = (each.group, each.operation, each.ranks)
             found.setdefault(key, each._replace(stands=stands))
     if read:
@@ -95,19 +98,23 @@ def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
     return bool(told) and not told & ours and bool(worlds) and not sizes & worlds
 
 
+def _lags(reports: Iterable[RasReport]) -> _Lags:
+    """Return who was behind, by communicator, collective, and how many they had begun."""
+    found = (each for one in reports for each in laggards(one))
+    return {(e.comm.hash, e.operation, e.share.value): e.share.ranks for e in found}
+
+
 def _ras_behind(
-    report: RasReport, before: Sequence[RasReport], ranks: Sequence[RankView]
+    report: RasReport,
+    before: _Lags | None,
+    earlier: _Lags,
+    ranks: Sequence[RankView],
 ) -> Iterator[Behind]:
     """Yield who is behind; who was elsewhere a moment *before* waits for a moment only."""
-    past = {
-        (each.comm.hash, each.operation, each.share.value)
-        for one in before
-        for each in laggards(one)
-    }
     names = program_names(ranks)
     for each in laggards(report):
         numbers, program = _named(each, ranks, names)
-        is_new = (each.comm.hash, each.operation, each.share.value) not in past
+        lag = (each.comm.hash, each.operation, each.share.value)
         yield Behind(
             by=RAS,
             ranks=numbers,
@@ -122,8 +129,9 @@ def _ras_behind(
             group=each.comm.name or each.comm.hash,
             number=int(each.share.value),
             most=each.most,
-            since=_BETWEEN if before and is_new else None,
+            since=None if before is None or lag in before else _BETWEEN,
             program=program,
+            same=earlier.get(lag) == each.share.ranks,
         )
 
 

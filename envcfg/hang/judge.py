@@ -132,7 +132,8 @@ def _of_libraries(seen: Evidence, blamed: set[int]) -> Iterator[Finding]:
         if each.ranks:
             subject = ranks_said(each.ranks, hosts)
         rule = "hang-ranks-out-of-step" if each.differs else "hang-rank-behind"
-        said = f"{_behind_said(each)} ({each.by})"
+        same = f", as {span(seen.watched)} ago" if each.same and seen.watched else ""
+        said = f"{_behind_said(each)}{same} ({each.by})"
         if len(each.ranks) == 1 and (rank := views.get(each.ranks[0])):
             said = f"{does(rank)}; {said}"
         # Where a process is stopped, this follows from it.

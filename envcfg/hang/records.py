@@ -145,6 +145,7 @@ class Behind(NamedTuple):
         follows: others hold up all of them.
         program: of whose ranks it speaks; empty where the job has one.
         stands: in no group that its source knows has anything moved since the look before.
+        same: at the look before these ranks had begun as many.
     """
 
     by: str
@@ -161,6 +162,7 @@ class Behind(NamedTuple):
     follows: bool = False
     program: str = ""
     stands: bool = False
+    same: bool = False
 
 
 class Evidence(NamedTuple):
@@ -180,6 +182,7 @@ class Evidence(NamedTuple):
         program: whose ranks these are; empty where the job has one.
         still: host and process of those of which nothing has run since the look before.
         watched: seconds between the two looks; None where there was one.
+        moment: when it was seen, by a clock of this process that only goes on.
     """
 
     job: str
@@ -194,6 +197,7 @@ class Evidence(NamedTuple):
     program: str = ""
     still: frozenset[tuple[str, int]] = frozenset()
     watched: float | None = None
+    moment: float = 0.0
 
     @property
     def ranks(self) -> tuple[RankView, ...]:

@@ -5,18 +5,26 @@ later srun gives up the whole step and names the node. Where another had not sai
 then, a second step asks those that are left.
 """
 
+from __future__ import annotations
+
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from gzip import compress
+from shutil import which
 
 from envcfg.hang.lines import HangReader
 from envcfg.probe.probes import HANG
-from envcfg.probe.runner import Patience
+from envcfg.probe.runner import Patience, at
 from envcfg.probe.slurm import lost_nodes, start_step
 
 _START = 60.0  # seconds for the first answer: a large job's step starts slowly
 _PATIENCE = 20.0  # seconds for the others, once one has answered
 _WHOLE = 60.0  # seconds that a probe takes at most, with stacks and RAS
+_TOGETHER = 4.0  # seconds until all nodes have begun the step that ends the ranks
+_MOST_SENT = 64  # nodes that py-spy is sent to, which has 3 MB
 _MOST_ASKING = 8  # nodes that ask RAS: each answer is of the whole job
 
 
@@ -62,6 +70,18 @@ def look(
     return reader, lost, errors
 
 
+def abort(job: str, hosts: Sequence[str]) -> None:
+    """End the ranks of *job* on *hosts* that are in Python, which write their stacks first.
+
+    Raises:
+        JobError: there is no srun.
+    """
+    words = (job, f"--abort={int(time.time() + _TOGETHER)}")
+    step = start_step(HANG, job, hosts, words, is_part=False, more=())
+    with step, suppress(EOFError):
+        step.read(lambda _: None, at(time.monotonic() + _PATIENCE))
+
+
 def _read(
     job: str,
     hosts: Sequence[str],
@@ -81,8 +101,23 @@ def _read(
         others = _WHOLE if count >= len(hosts) or reader.is_busy else _PATIENCE
         return patience.until(now, others, has_any=count > 0)
 
-    words = (job, *asking_nodes(hosts))
+    spy = _packed_spy() if len(hosts) <= _MOST_SENT else b""
+    sent = (f"--spy={len(spy)}",) if spy else ()
+    words = (job, *sent, *asking_nodes(hosts))
     step = start_step(HANG, job, hosts, words, is_part=is_part, more=more)
     with step, suppress(EOFError):
+        step.send(spy)
         step.read(reader.feed, deadline)
     return list(step.errors)
+
+
+def _packed_spy() -> bytes:
+    """Return the py-spy that is installed with envcfg, or on PATH; nothing without one."""
+    folders = (os.path.dirname(sys.executable), *os.get_exec_path())
+    path = which("py-spy", path=os.pathsep.join(folders))
+    try:
+        with open(path or os.devnull, "rb") as file:
+            program = file.read()
+    except OSError:
+        return b""
+    return compress(program) if program.startswith(b"\x7fELF") else b""

@@ -30,6 +30,7 @@ class Diagnostics(NamedTuple):
         profiled: ranks that run under *profiler*, whose words come before the program.
         reported: ranks that write down their environment.
         setup: shell code that runs before the program, in bash; a path is sourced.
+        stage: what is copied to each node first: ``image``, ``env`` or ``env=PATH``.
     """
 
     affinity: bool = False
@@ -45,6 +46,7 @@ class Diagnostics(NamedTuple):
     profiler: tuple[Word, ...] = ()
     reported: tuple[int, ...] = ()
     setup: str = ""
+    stage: tuple[str, ...] = ()
 
     @property
     def watched(self) -> bool:
@@ -78,17 +80,19 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
 
 
 def log_settings(diagnostics: Diagnostics) -> dict[str, Word]:
-    """Return the settings that make NCCL and RCCL tell what ``check-log`` reads.
+    """Return the settings that make NCCL, RCCL and Python tell what ``check-log`` reads.
 
-    All of it is said as communicators begin: a program that trains pays nothing.
+    NCCL says all of it as communicators begin: a program that trains pays nothing. Python
+    says where it is when the step is stopped, as it is silent.
     """
+    settings: dict[str, Word] = {}
+    if diagnostics.silence and diagnostics.silence[1] == "stop":
+        settings["PYTHONFAULTHANDLER"] = ("1",)
     if not (diagnostics.nccl or diagnostics.verify):
-        return {}
+        return settings
     # BOOTSTRAP and ENV are said by default too; NET is not, and a choice drops the others.
-    settings: dict[str, Word] = {
-        "NCCL_DEBUG": ("INFO",),
-        "NCCL_DEBUG_SUBSYS": ("INIT,BOOTSTRAP,ENV,NET",),
-    }
+    settings["NCCL_DEBUG"] = ("INFO",)
+    settings["NCCL_DEBUG_SUBSYS"] = ("INIT,BOOTSTRAP,ENV,NET",)
     folder = diagnostics.log_folder
     if folder is not None:
         settings["NCCL_DEBUG_FILE"] = (

@@ -3,7 +3,9 @@
 # The probe of envcfg hang: one runs on each node of the job, and ends by itself. It reads
 # /proc, asks NCCL's RAS, lets PyTorch write Flight Recorder's dumps, and changes nothing.
 #
-#   envcfg_probe JOB [HOST...]      the hosts are those that ask RAS
+#   envcfg_probe JOB [--spy=BYTES] [HOST...]
+#                                   the hosts are those that ask RAS; py-spy comes on stdin
+#   envcfg_probe JOB --abort=TIME   ranks of Python end with their stacks in the job's output
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
 declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
@@ -35,6 +37,7 @@ envcfg_environ() { # PID: what counts of the environment that it was started wit
     case $envcfg_entry in
       SLURM_JOB_ID=* | SLURM_STEP_ID=* | SLURM_PROCID=* | SLURM_LOCALID=* | SLURMD_NODENAME=* | \
         RANK=* | LOCAL_RANK=* | WORLD_SIZE=* | MASTER_PORT=* | PATH=* | NCCL_RAS_ADDR=* | NCCL_RAS_ENABLE=* | \
+        PYTHONFAULTHANDLER=* | \
         TORCH_NCCL_DEBUG_INFO_PIPE_FILE=* | TORCH_NCCL_DEBUG_INFO_TEMP_FILE=* | \
         TORCH_FR_DUMP_TEMP_FILE=*)
         envcfg_of[${1}_${envcfg_entry%%=*}]=${envcfg_entry#*=}
@@ -194,12 +197,35 @@ $((envcfg_below[$envcfg_pid] * 100 / envcfg_hertz)) $envcfg_hundredths ${envcfg_
   done
 } 2>/dev/null
 
-# py-spy of this host, else of the image that the process is in: its files are reached by
-# /proc, and it is a separate program, which needs none of the image's libraries.
+# py-spy of who asks, packed. Its file is open when its folder goes, so that nothing is left
+# however this ends. Where programs may not run in a folder, another is tried.
+envcfg_take_spy() { # BYTES
+  local envcfg_folder envcfg_file
+  for envcfg_folder in "${TMPDIR:-/tmp}" /tmp /dev/shm; do
+    envcfg_folder=$(mktemp -d "$envcfg_folder/envcfg-hang.XXXXXX") || continue # mode 700
+    cp /bin/true "$envcfg_folder/py-spy"
+    if ! "$envcfg_folder/py-spy"; then
+      rm -rf "$envcfg_folder"
+      continue
+    fi
+    timeout 10 head -c "$1" | gzip -dc >"$envcfg_folder/new"
+    chmod 700 "$envcfg_folder/new"
+    exec {envcfg_file}<"$envcfg_folder/new"
+    rm -rf "$envcfg_folder"
+    envcfg_sent=/proc/$BASHPID/fd/$envcfg_file
+    "$envcfg_sent" --version >/dev/null || envcfg_sent='' # it came in part, or is for other processors
+    return
+  done
+} 2>/dev/null
+
+# py-spy of this host, else the one that was sent, else of the image that the process is in: its
+# files are reached by /proc, and it is a separate program, which needs none of its libraries.
 envcfg_find_spy() { # PID
   local envcfg_folder
   local -a envcfg_folders=()
   envcfg_spy=$(type -P py-spy) && return 0
+  envcfg_spy=$envcfg_sent
+  [[ -z $envcfg_sent ]] || return 0
   IFS=: read -ra envcfg_folders <<<"${envcfg_of[${1}_PATH]-}"
   for envcfg_folder in "${envcfg_folders[@]}"; do
     envcfg_spy=/proc/$1/root$envcfg_folder/py-spy
@@ -209,13 +235,18 @@ envcfg_find_spy() { # PID
 }
 
 envcfg_say_stacks() {
-  local envcfg_pid envcfg_line envcfg_count
+  local envcfg_pid envcfg_line envcfg_count envcfg_scope=0
+  read -r envcfg_scope </proc/sys/kernel/yama/ptrace_scope
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_count=0
     while IFS= read -r envcfg_line && ((envcfg_count++ < 6)); do
       envcfg_tell kernel "$envcfg_pid ${envcfg_line#'[<0>] '}"
     done <"/proc/$envcfg_pid/stack"
     ((SECONDS < envcfg_wait)) || continue
+    if ((envcfg_scope > 0 && EUID != 0)); then
+      envcfg_tell stack "$envcfg_pid ptrace is not allowed here (kernel.yama.ptrace_scope is $envcfg_scope)"
+      continue
+    fi
     envcfg_find_spy "$envcfg_pid" || continue
     envcfg_count=0
     while IFS= read -r envcfg_line && ((envcfg_count++ < 200)); do
@@ -363,6 +394,26 @@ envcfg_all_ras() {
   done
 }
 
+# Python writes its stacks on SIGABRT, and ends. All nodes begin at one moment, as srun ends the
+# other tasks once one has ended; on a node one rank comes after the other, so that their lines do
+# not mix. A rank that a signal has stopped goes on for it, and none leaves a core of its memory.
+envcfg_abort() { # SECONDS since 1970
+  local envcfg_pid envcfg_count
+  local -a envcfg_told=()
+  for envcfg_pid in "${envcfg_mains[@]}"; do
+    [[ -n ${envcfg_of[${envcfg_pid}_PYTHONFAULTHANDLER]-} ]] || continue
+    prlimit --core=0 --pid "$envcfg_pid"
+    envcfg_told+=("$envcfg_pid")
+  done
+  while printf -v envcfg_time '%(%s)T' -1 && ((envcfg_time < $1)); do sleep 0.02; done
+  for envcfg_pid in "${envcfg_told[@]}"; do
+    kill -s ABRT "$envcfg_pid"
+    kill -s CONT "$envcfg_pid"
+    envcfg_count=0
+    while ((envcfg_count++ < 50)) && envcfg_stat "$envcfg_pid" && [[ ${envcfg_fields[0]} != Z ]]; do :; done
+  done
+} 2>/dev/null
+
 envcfg_leave() { # PID SECONDS: wait so long for what runs meanwhile, then end it
   local envcfg_until=$((SECONDS + $2))
   while kill -0 "$1" 2>/dev/null && ((SECONDS < envcfg_until)); do sleep 0.1; done
@@ -370,13 +421,21 @@ envcfg_leave() { # PID SECONDS: wait so long for what runs meanwhile, then end i
 }
 
 envcfg_probe() { # JOB [HOST...]
-  local envcfg_asks=' ' envcfg_gpu_reader envcfg_ras_reader=
+  local envcfg_asks=' ' envcfg_gpu_reader envcfg_ras_reader='' envcfg_sent='' envcfg_bytes=''
   envcfg_job=$1
   shift
+  if [[ ${1-} == --spy=* ]]; then
+    envcfg_bytes=${1#*=}
+    shift
+  fi
   envcfg_asks=" $* "
   printf -v envcfg_time '%(%s)T' -1
   envcfg_tell begin "$envcfg_time"
   envcfg_find
+  if [[ ${1-} == --abort=* ]]; then
+    envcfg_abort "${1#*=}"
+    return
+  fi
   envcfg_ask_dumps
   envcfg_kind=gpus envcfg_count=0 envcfg_tick=1
   envcfg_gpus &
@@ -386,6 +445,7 @@ envcfg_probe() { # JOB [HOST...]
     envcfg_ras_reader=$!
   fi
   envcfg_begin_times
+  [[ -z $envcfg_bytes ]] || envcfg_take_spy "$envcfg_bytes"
   sleep 1
   envcfg_add_up
   envcfg_say_ranks

@@ -158,6 +158,14 @@ class Step:
                 self._process.stdin.write(f"{number}\n")
                 self._process.stdin.flush()
 
+    def send(self, data: bytes) -> None:
+        """Give *data* to every node, while its lines are read; it may come in part."""
+        if self._process.stdin:
+            file = os.dup(
+                self._process.stdin.fileno()
+            )  # its number stays this thread's
+            Thread(target=_write, args=(file, data), daemon=True).start()
+
     def read(self, take: Take, deadline: Deadline) -> bool:
         """Hand each line to *take* until *deadline*; return whether all has been said.
 
@@ -219,6 +227,11 @@ class Step:
 
     def _read_errors(self, stream: IO[str]) -> None:
         self.errors.extend(line.rstrip() for line in _lines_of(stream))
+
+
+def _write(file: int, data: bytes) -> None:
+    with suppress(OSError), open(file, "wb") as stream:  # it may have ended
+        stream.write(data)
 
 
 def _lines_of(stream: IO[str]) -> Iterator[str]:

@@ -64,7 +64,8 @@ class Scheduler(NamedTuple):
         cluster_command: says it where there is no job; *cluster_pattern* finds the name in
             its output. *cluster_of_job* finds it in what *job_variable* says.
         queues: the command that says the limits of its queues; *qos*: those of each QOS;
-            *nodes*: what its nodes have.
+            *nodes*: what its nodes have; *own*: the accounts and QOS of a user, whose name
+            goes where ``{}`` stands.
         default_queue: finds the queue that is taken where none is named in the output of
             *cluster_command*; empty: *queues* says it.
         output: how the job's output is called where nobody says, and that of the jobs of
@@ -101,6 +102,7 @@ class Scheduler(NamedTuple):
     nodes: tuple[str, ...] = ()
     default_queue: str = ""
     qos: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
     gpus_by: str | None = None

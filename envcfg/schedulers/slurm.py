@@ -29,6 +29,10 @@ SCHEDULER = Scheduler(
         *("sacctmgr", "--noheader", "--parsable2", "show", "qos"),
         "format=Name,MaxTRES,MaxWall",
     ),
+    own=(
+        *("sacctmgr", "--noheader", "--parsable2", "show", "assoc"),
+        *("where", "user={}", "format=Cluster,Account,QOS"),
+    ),
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins
     told_by={

@@ -268,3 +268,11 @@ def test_output_that_no_file_takes_is_watched_without_it(
     assert done.returncode == 0
     assert b"envcfg: verified after " in done.stderr
     assert made.watchers() == []
+
+
+@pytest.mark.parametrize("then", ["stop", "report"])
+def test_python_is_to_write_its_stacks_only_where_the_step_is_to_be_stopped(
+    wrap: Wrap, then: str
+) -> None:
+    text = wrap(*LOCAL, f"--on-silence=15m={then}", "--", "true").out
+    assert (b"envcfg_set PYTHONFAULTHANDLER 1\n" in text) == (then == "stop")

@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 STATE = Path("/run/envcfg-cluster")
 IMAGES = STATE / "images"
 LOGIN = "login"
+PORTS = ("nmn0", "hsn0", "hsn1", "hsn2", "hsn3")  # of a node like LUMI's
 NODES = ("nid001000", "nid001001")
 MAHTI_NODES = ("g1101", "g1102")
 # Not the caller's: folders of a test in /tmp are not there on the nodes.
@@ -141,6 +143,18 @@ class Cluster:
         if check and done.returncode != 0:
             raise ClusterError(f"{argv!r} failed ({done.returncode}):\n{done.stderr}")
         return done
+
+    @contextmanager
+    def cut_off(self, node: str) -> Iterator[None]:
+        """Take away every network of *node*, and give it back."""
+        ports = [f"{node.removeprefix('nid')}-{port}" for port in PORTS]
+        try:
+            for port in ports:
+                self.node(LOGIN, ["ip", "link", "set", port, "down"])
+            yield
+        finally:
+            for port in ports:
+                self.node(LOGIN, ["ip", "link", "set", port, "up"])
 
     def node(
         self, host: str, argv: Sequence[str | Path], *, timeout: float = 60

@@ -7,20 +7,18 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ras_answers
-from cluster import LOGIN, Cluster
+from cluster import Cluster
 from job import Job
 from schemas import errors
 
 FOUR = ("-N2", "--ntasks-per-node=2", "--partition=small-g")
-PORTS = ("nmn0", "hsn0", "hsn1", "hsn2", "hsn3")
 Run = Callable[..., tuple[int, str]]
 
 
@@ -161,8 +159,15 @@ def test_a_stack_says_in_which_line_a_rank_is(
     spy = shutil.which("py-spy", path=os.path.dirname(sys.executable))
     assert spy, "pip install py-spy"
     shutil.copy(spy, cluster.workdir / "py-spy")
+    # Where the login node alone has it, it is sent.
+    cluster.run(["cp", cluster.workdir / "py-spy", "/tmp/py-spy"], check=True)
     job = hung("loop")
-    code, text = hang(job, path=f"{cluster.workdir}:/usr/bin:/bin")
+    code, text = hang(job, path="/tmp:/usr/bin:/bin")
+    for node in cluster.nodes:
+        assert (
+            "envcfg-hang" not in cluster.node(node, ["ls", "/tmp", "/dev/shm"]).stdout
+        )
+        assert "py-spy" not in cluster.node(node, ["ls", "/tmp"]).stdout
     assert code == 1, text
     assert "error: rank 3 on nid001001: runs in main (" in text, text
     assert "hung.py:" in text
@@ -171,24 +176,11 @@ def test_a_stack_says_in_which_line_a_rank_is(
     assert "[hang-ras-absent]" in text
 
 
-@contextmanager
-def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
-    """Take away every network of *node*, and give it back."""
-    ports = [f"{node.removeprefix('nid')}-{port}" for port in PORTS]
-    try:
-        for port in ports:
-            cluster.node(LOGIN, ["ip", "link", "set", port, "down"])
-        yield
-    finally:
-        for port in ports:
-            cluster.node(LOGIN, ["ip", "link", "set", port, "up"])
-
-
 def test_a_node_that_is_cut_off_is_named_with_its_ranks_and_the_others_are_told(
     cluster: Cluster, hang: Run, hung: Callable[..., Job]
 ) -> None:
     job = hung("none")
-    with cut_off(cluster, "nid001001"):
+    with cluster.cut_off("nid001001"):
         code, text = hang(job, "--json")
     found = json.loads(text)
     assert (code, errors("hang", text)) == (1, [])

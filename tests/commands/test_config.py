@@ -37,7 +37,7 @@ SAMPLES = {
     "mem-per-gpu": "60G", "nvme": "10", "time": "1:30:00", "account": "project_462000001",
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
-    "request-arg": "--reservation=me", "on-silence": "15m=stop",
+    "request-arg": "--reservation=me", "on-silence": "15m=stop", "stage": "env=/v e",
 }  # fmt: skip
 
 
@@ -272,7 +272,7 @@ NEEDING = [name for name, each in ROWS.items() if each.needs_trust]
 def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> None:
     assert [
         *("log", "request-arg", "container", "runtime-arg", "bind", "srun-arg"),
-        *("mpiexec-arg", "flux-arg", "module", "set", "profiler-arg", "setup"),
+        *("mpiexec-arg", "flux-arg", "module", "set", "profiler-arg", "setup", "stage"),
     ] == NEEDING
 
 

@@ -47,6 +47,7 @@ FAILURES = {
     "findings and a file": ([*LUMI, "--format", "json", "-o", "x", *COMMAND], 2, "excludes --format"),
     "two answers": ([*LUMI, "--format", "json", "--json", *COMMAND], 2, "both write to stdout"),
     "strict script": ([*LUMI, "--strict", *COMMAND], 2, "--strict belongs to --format"),
+    "verified or not": ([*LUMI, "--verify", "--no-verify", *COMMAND], 2, "exclude each other"),
     "no such folder": ([*LUMI, "-o", "no/job.sh", *COMMAND], 4, "cannot write"),
 }  # fmt: skip
 
@@ -75,6 +76,39 @@ def test_the_cost_stands_on_stderr_and_the_script_on_stdout() -> None:
     assert done.text.startswith("#!/bin/bash\n# envcfg:job ")
     assert "#SBATCH --account=project_465000001\n" in done.text
     assert envcfg("sbatch", *LUMI, *COMMAND).out == done.out
+
+
+def step_of(*options: str) -> str:
+    """Return the line of a job script that starts its step."""
+    done = envcfg("sbatch", *LUMI, *options, *COMMAND)
+    assert done.code == 0, done.err
+    return done.text.splitlines()[-1]
+
+
+def test_a_job_watches_itself_unless_it_is_told_not_to() -> None:
+    assert " --verify -- python" in step_of()
+    assert " --verify=stop -- python" in step_of("--verify=stop")
+    assert " --verify --on-silence 900s=report -- python" in step_of("--on-silence=15m")
+    assert "verify" not in step_of("--no-verify")
+    inline = envcfg("sbatch", *LUMI, "--inline", *COMMAND).text
+    assert "\nENVCFG_WATCHER=(envcfg check-log --watch-step warn " in inline
+    left = envcfg("sbatch", *LUMI, "--inline", "--no-verify", *COMMAND).text
+    assert "ENVCFG_WATCHER" not in left
+
+
+def test_a_job_whose_profile_forbids_it_says_why_it_does_not_watch_itself(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "name: own\nextends: lumi-g\n"
+        "bundles:\n  quiet:\n    env: {NCCL_DEBUG: WARN}\n    srun: [--no-kill]\n"
+        "    why: a\n    source: b\n    date: 2026-01-01\n"
+    )
+    own = [each.replace("lumi-g", "./own.yaml") for each in LUMI]
+    done = envcfg("sbatch", *own, *COMMAND)
+    assert done.code == 0, done.err
+    assert "--verify" not in done.text.splitlines()[-1]
+    assert "note: --verify: the job does not check its own network: bundle" in done.err
 
 
 def test_the_json_has_request_cost_and_script() -> None:
@@ -171,6 +205,7 @@ def test_the_job_wraps_as_it_was_told(tmp_path: Path) -> None:
         "--container", str(tmp_path / "x.sif"), "--runtime", "apptainer",
         "--runtime-arg=--nv", "--bind=/a:/b,/c", "--launcher", "torchrun",
         "--ranks", "4", "--set=A=$$x ${HOME:-a,b}", "--unset=B", "--fact=cuda=12.4",
+            "--verify",
         "--", "python", "a b", "$HOME", "'",
     ]  # fmt: skip
     again = envcfg(*words[1:])

@@ -69,6 +69,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NOTES", str(notes))
+    monkeypatch.setattr("envcfg.hang.step._packed_spy", lambda: b"")  # quick
     for name in ("SLURM_JOB_ID", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     log = notes / "slurm.out"

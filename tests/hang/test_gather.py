@@ -97,6 +97,19 @@ def test_of_two_answers_the_second_says_whether_ranks_go_on(
     assert (each.ranks, each.most, each.since) == ((2,), counts[1], since)
 
 
+@pytest.mark.parametrize(
+    ("counts", "same"),
+    [({0: 6, 1: 7}, True), ({0: 6, 1: 9}, True), ({0: 7, 1: 9}, False)],
+)
+def test_who_has_begun_no_more_since_the_look_before_is_known(
+    counts: dict[int, int], same: bool
+) -> None:
+    before, now = (nodes(answer(e, first_pid=102)) for e in ({0: 6, 1: 7}, counts))
+    ((each,), *_) = ask_libraries(now, HOURS, before)
+    assert each.same == same
+    assert not ask_libraries(now, HOURS)[0][0].same
+
+
 def test_ranks_that_are_even_again_hold_up_nobody() -> None:
     said = [answer(each, first_pid=102) for each in ({0: 6, 1: 7}, {0: 7, 1: 7})]
     behind, read, *_ = ask_libraries(nodes(*said), HOURS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -59,21 +60,22 @@ def python(start: Start, code: str, **names: str) -> subprocess.Popen[str]:
     return process
 
 
-def probe(*asking: str, path: str = "/usr/bin:/bin") -> NodeView:
+def probe(
+    *asking: str, path: str = "/usr/bin:/bin", sent: bytes = b"", **names: str
+) -> NodeView:
     env = {"PATH": path, "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
     done = subprocess.run(
         [*HANG.command(JOB, *asking)],
-        env={**env, "SLURM_JOB_ID": JOB},
-        stdin=subprocess.DEVNULL,
+        env={**env, "SLURM_JOB_ID": JOB, **names},
+        input=sent,
         capture_output=True,
-        text=True,
         check=False,
         timeout=90,
     )
     assert done.returncode in (0, 1), done.stderr
-    assert done.stderr == ""
+    assert done.stderr == b""
     reader = HangReader(["n1"])
-    for line in done.stdout.splitlines():
+    for line in done.stdout.decode().splitlines():
         assert len(line) < 800
         reader.feed(line)
     (node,) = reader.nodes()
@@ -189,6 +191,43 @@ def test_the_stack_is_told_by_py_spy_of_the_image_s_path(start: Start) -> None:
     python(start, SLEEP, RANK="0", PATH=f"/nowhere:{folder}")
     (rank,) = probe().ranks
     assert rank.stack == ("<module> (<string>:1)",), rank.stack_problem
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_py_spy_is_sent_and_nothing_of_it_is_left(
+    start: Start, tmp_path: Path, *, is_whole: bool
+) -> None:
+    sent = gzip.compress(Path(sys.executable).with_name("py-spy").read_bytes())
+    python(start, SLEEP, RANK="0", PATH="/usr/bin:/bin")
+    size, sent = f"--spy={len(sent)}", sent if is_whole else sent[:100_000]
+    (rank,) = probe(size, sent=sent, TMPDIR=str(tmp_path)).ranks
+    assert rank.stack == (("<module> (<string>:1)",) if is_whole else ())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
+def test_where_ptrace_is_not_allowed_it_says_so(start: Start, tmp_path: Path) -> None:
+    (tmp_path / "scope").write_text("1\n")
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    start("setpriv", "--reuid=65534", "--clear-groups", "sleep", "60", RANK="0")
+    shell, option, script, *words = HANG.command(JOB)
+    script = script.replace("/proc/sys/kernel/yama/ptrace_scope", f"{tmp_path}/scope")
+    done = subprocess.run(
+        ["setpriv", "--reuid=65534", "--clear-groups", shell, option, script, *words],
+        env={"PATH": "/usr/bin:/bin", "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    reader = HangReader(["n1"])
+    for line in done.stdout.splitlines():
+        reader.feed(line)
+    (rank,) = reader.nodes()[0].ranks
+    assert rank.stack_problem == (
+        "ptrace is not allowed here (kernel.yama.ptrace_scope is 1)"
+    )
 
 
 DUMPS = """
@@ -415,3 +454,36 @@ def test_values_of_the_environment_are_never_run(start: Start, tmp_path: Path) -
     python(start, SLEEP, RANK="1", WORLD_SIZE=evil, LOCAL_RANK=f"a[{evil}]\n$(x)")
     probe("n1")
     assert not (tmp_path / "bad").exists()
+
+
+def test_ranks_of_python_end_with_their_stacks(start: Start) -> None:
+    code = "import time\ndef load(): time.sleep(60)\nload()"
+    run = ["env", sys.executable, "-c", f"print('runs', flush=True)\n{code}"]
+    names = {"PYTHONFAULTHANDLER": "1"}
+    ranks = [
+        start(
+            "bash",
+            "-c",
+            '"$@" 2>&1; echo $?; sleep 60',
+            "-",
+            *run,
+            RANK=f"{n}",
+            **names,
+        )
+        for n in range(2)
+    ]
+    other = python(start, SLEEP, RANK="2")
+    for each in ranks:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "runs\n"
+    moment = int(time.time()) + 2
+    env = {"PATH": "/usr/bin:/bin", "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
+    words = HANG.command(JOB, f"--abort={moment}")
+    subprocess.run(words, env=env, capture_output=True, check=False, timeout=30)
+    assert time.time() >= moment
+    for each in ranks:
+        assert each.stdout is not None
+        said = "".join(iter(each.stdout.readline, "134\n"))
+        assert "Fatal Python error: Aborted" in said
+        assert " in load" in said
+    assert other.poll() is None  # it would leave no stack

@@ -379,6 +379,14 @@ def test_what_follows_from_a_stopped_process_says_so() -> None:
     assert (second.rule, second.cause) == ("hang-rank-behind", False)
 
 
+def test_since_when_a_rank_has_not_moved_is_said() -> None:
+    behind = (BEHIND._replace(same=True),)
+    seen = evidence(*four(RUNS, RUNS, RUNS, SLEEPS), behind=behind)
+    said = judge(seen._replace(watched=900.0)).findings[0].message
+    assert said.endswith("3 others 7, as 15 min ago (RAS)")
+    assert judge(seen).findings[0].message.endswith("3 others 7 (RAS)")
+
+
 FLIGHT = Behind(
     *("Flight Recorder", (3,), 3, "all_reduce of 16 Float", "default_pg"),
     *(3, 4, 700.0, "train.py:64"),

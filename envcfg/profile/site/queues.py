@@ -33,6 +33,28 @@ def read_qos(text: str) -> list[SeenPartition]:
     ]
 
 
+def read_associations(text: str, config: str, cluster: str) -> dict[str, list[str]]:
+    """Return the QOS of each account of a user of Slurm; none where any goes.
+
+    Nothing where jobs without an association run, too.
+
+    Args:
+        text: lines of cluster, account and QOS with commas, divided by a bar.
+        config: what ``scontrol show config`` says, which tells what is enforced.
+        cluster: whose accounts are meant.
+    """
+    enforced = re.search(r"^AccountingStorageEnforce\s*=\s*(\S+)", config, re.MULTILINE)
+    kinds = set(enforced[1].split(",")) if enforced else set()
+    if not kinds & {"associations", "limits", "qos", "safe", "all"}:
+        return {}
+    found: dict[str, list[str]] = {}
+    rows = [line.split("|") for line in text.splitlines()]
+    for _, account, qos in (row for row in rows if len(row) == 3 and row[0] == cluster):
+        named = qos.split(",") if kinds & {"qos", "all"} else []
+        found.setdefault(account.lower(), []).extend(filter(None, named))
+    return found
+
+
 def _amount(resources: str, name: str) -> int | None:
     found = re.search(rf"(?:^|,){name}=(\d+)(?=,|$)", resources)
     return whole_number(found[1]) if found else None

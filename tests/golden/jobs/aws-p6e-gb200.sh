@@ -14,6 +14,10 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# an UltraServer; ParallelCluster and PCS tell Slurm by topology/block which nodes are
+# of one
+#SBATCH --segment=2
+
 # Slurm does not divide the adapters of an instance between jobs
 #SBATCH --exclusive
 
@@ -47,4 +51,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile aws-p6e-gb200 --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile aws-p6e-gb200 --container none --verify -- python3 dump.py out 'a b' || echo exit $?)

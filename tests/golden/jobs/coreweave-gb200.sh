@@ -14,6 +14,9 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# a rack has 72 GPUs; CoreWeave's script asks for its 16 nodes by --segment=16
+#SBATCH --segment=2
+
 # in all of CoreWeave's scripts; Slurm does not divide the adapters of a node between
 # jobs
 #SBATCH --exclusive
@@ -57,4 +60,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile coreweave-gb200 --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile coreweave-gb200 --container none --verify -- python3 dump.py out 'a b' || echo exit $?)

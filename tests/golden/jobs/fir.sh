@@ -23,7 +23,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# what the Alliance recommends for each GPU
+# 4 GPUs in a node, and what the Alliance recommends for each
 #SBATCH --cpus-per-task=12
 
 # 280G for each GPU
@@ -59,4 +59,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile fir --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile fir --container none --verify -- python3 dump.py out 'a b' || echo exit $?)

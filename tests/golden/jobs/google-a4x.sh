@@ -14,6 +14,10 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# a rack, which the toolkit makes one block of Slurm's topology where the nodes are
+# reserved
+#SBATCH --segment=2
+
 # in Google's test; Slurm does not divide the adapters of a node between jobs
 #SBATCH --exclusive
 
@@ -56,4 +60,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile google-a4x --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile google-a4x --container none --verify -- python3 dump.py out 'a b' || echo exit $?)

@@ -66,4 +66,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile lumi-g --container none --fact=rocm=6.2.4 -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile lumi-g --container none --fact=rocm=6.2.4 --verify -- python3 dump.py out 'a b' || echo exit $?)

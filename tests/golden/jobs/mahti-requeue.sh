@@ -76,7 +76,7 @@ if ! command -v envcfg >/dev/null; then
 fi
 envcfg_start() {
   # shellcheck disable=SC1090 # envcfg writes it
-  source <(envcfg wrap --no-default all --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG -- python3 dump.py out 'a b' || echo exit $?)
+  source <(envcfg wrap --no-default all --profile mahti --container none '--set=WORDS=a '"'"'b'"'"' ${RANK}' --unset=NCCL_DEBUG --verify -- python3 dump.py out 'a b' || echo exit $?)
 }
 
 # --- Run it; where the end is near, save and go on in another start -----------------

@@ -57,4 +57,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile setonix --container none --ranks 8 -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile setonix --container none --ranks 8 --verify -- python3 dump.py out 'a b' || echo exit $?)

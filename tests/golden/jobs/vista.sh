@@ -53,4 +53,4 @@ if ! command -v envcfg >/dev/null; then
   exit 127
 fi
 # shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile vista --container none -- python3 dump.py out 'a b' || echo exit $?)
+source <(envcfg wrap --no-default all --profile vista --container none --verify -- python3 dump.py out 'a b' || echo exit $?)
