@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
+from envcfg.conversion.model import refuse
 from envcfg.conversion.nodes import PASSED, Text, Written, innermost
-from envcfg.errors import UsageError
 from envcfg.launch.line import begins_line, line_directive, starts_tasks
 from envcfg.lint.facts import is_helper
 from envcfg.lint.model import Command, Model
@@ -56,9 +56,7 @@ class _Reader:
         if not chosen:
             chosen = [each for each in self.model.commands if _is_agent(each)]
         if not chosen:
-            msg = f"{self.source.path} has no launch line: no srun, and no container"
-            hint = "is it a job script? envcfg wrap --help has examples"
-            raise UsageError(msg, hint=hint)
+            refuse("no-line", path=self.source.path)
         found: dict[int, LaunchLine] = {}
         for each in chosen:
             line = self._launch_line(each)
@@ -77,33 +75,32 @@ class _Reader:
         at = _offset(root)
         where = self.sources.find(at)
         if where.base != self.source.base:
-            self._fail(
-                root, f"{wanted.name} is started in {where.path}, a separate file"
-            )
+            self._fail(root, "elsewhere", name=wanted.name, path=where.path)
         written = innermost(self.text.commands, at - self.source.base)
         if written:
             written = self._with_first(written, root)
         if written is None or written.first is None:
-            self._fail(root, _why_not_written(written, wanted))
+            reader = (written.words[:1] or (None,))[0] if written else None
+            which = "text" if reader else "variable"
+            self._fail(root, which, name=wanted.name, reader=reader)
         for each in chain[1:]:
             if each.name in SHELLS or each.unit != root.unit:
-                self._fail(root, f"{wanted.name} stands in a text for another shell")
+                self._fail(root, "shell", name=wanted.name)
         for each in chain:
             if each.is_step and not begins_line(each.name):
-                self._fail(root, f"{each.name} starts the ranks, which srun is to do")
+                self._fail(root, "starter", name=each.name)
             sign = line_directive(each.name)
             if sign and f"\n{sign}" not in self.source.chars:
-                why = f"{each.name} starts the ranks, and the script has no line {sign}"
-                self._fail(root, why)
+                self._fail(root, "no-directive", name=each.name, sign=sign)
         for word in written.before:
             # A signal to that program would come to more shells than before.
             if word == "exec" if written.is_run else word not in PASSED:
-                self._fail(root, f"{word} stands before the launch line")
+                self._fail(root, "before", word=word or "what is in the variable")
         for name in sorted({each.name for each in chain} & self.text.functions):
-            self._fail(root, f"{name} is a function or an alias of the script")
+            self._fail(root, "own-name", name=name)
         told = {name for each in chain for name in each.options}
         if root.context.loop and told & _ONE_NODE:
-            self._fail(root, "a loop starts a step for each node")
+            self._fail(root, "each-node")
         first = next(
             (n for n, word in enumerate(root.words) if begins_line(word.shown)), 0
         )
@@ -137,10 +134,9 @@ class _Reader:
         at = _offset(command)
         return self.sources.line_number(at) if at >= 0 else 0
 
-    def _fail(self, command: Command, why: str) -> NoReturn:
-        msg = f"{self.source.path}:{self._line(command)}: this cannot be moved: {why}"
-        hint = "write the launch line out, or put with_envcfg before it by hand"
-        raise UsageError(msg, hint=hint)
+    def _fail(self, command: Command, which: str, **words: object) -> NoReturn:
+        place = f"{self.source.path}:{self._line(command)}: this cannot be moved: "
+        refuse(which, place=place, **words)
 
 
 def find_lines(
@@ -177,10 +173,3 @@ def _enters(command: Command) -> bool:
     if command.kind == "image" or begins_line(command.name):
         return not starts_tasks(command.name) and len(command.words) > 2
     return False
-
-
-def _why_not_written(written: Written | None, wanted: Command) -> str:
-    name = (written.words[:1] or (None,))[0] if written else None
-    if name is None:
-        return f"{wanted.name} comes out of a variable"
-    return f"{wanted.name} stands in a text that {name} reads as commands"

@@ -1,6 +1,12 @@
-"""What was changed in a script, for reports."""
+"""What was changed in a script, for reports, and why one is refused."""
 
-from typing import NamedTuple
+import os
+from typing import NamedTuple, NoReturn
+
+from envcfg.datafile import load_yaml
+from envcfg.errors import UsageError
+
+_REFUSALS = os.path.join(os.path.dirname(__file__), "refusals.yaml")
 
 
 class Changed(NamedTuple):
@@ -35,3 +41,14 @@ class Conversion(NamedTuple):
     lines: tuple[Changed, ...]
     variables: tuple[Known, ...]
     script: str
+
+
+def refuse(which: str, *, place: str = "", **words: object) -> NoReturn:
+    """Say why a script is not changed, by its name in ``refusals.yaml``.
+
+    Raises:
+        UsageError: always; *place* stands before its text.
+    """
+    known = load_yaml(_REFUSALS)[which]
+    msg = f"{place}{known['why'].format(**words)}"
+    raise UsageError(msg, hint=known["fix"].format(**words))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.conversion.model import Changed, Conversion, Known
+from envcfg.conversion.model import Changed, Conversion, Known, refuse
 from envcfg.core.option import write_options
 from envcfg.core.selection import open_catalog
 from envcfg.core.step_options import STEP
@@ -85,12 +85,10 @@ def convert_file(
         text = read_text(source.chars)
         if text.unclear:
             number = sources.line_number(source.base + text.unclear[0])
-            msg = f"{path}:{number}: this here-document has no line that ends it"
-            raise UsageError(msg, hint="write its word alone on a line, with no blanks")
+            refuse("unclear", path=path, number=number)
         if mode := _MODES.search(source.chars):
             number = sources.line_number(source.base + mode.end() - 1)
-            msg = f"{path}:{number}: a launch line cannot be moved under {mode[0].strip()}"
-            raise UsageError(msg, hint="leave the mode out, if nothing needs it")
+            refuse("mode", path=path, number=number, mode=mode[0].strip())
         lines = find_lines(source, sources, models, text)
         for line in lines:
             _check_line(line, path, profile, values)
@@ -114,29 +112,21 @@ def _read(path: str) -> bytes:
 
     texts = read_files([path])
     if list(texts) != [path]:
-        msg = f"{path} is a folder"
-        raise UsageError(msg, hint="name one script")
+        refuse("folder", path=path)
     data = texts[path]
     if has_mark(data) or b"\nwith_envcfg()" in data:
-        msg = f"{path} was made by envcfg, and --from changes scripts of others"
-        raise UsageError(msg, hint="its head has the command that makes it again")
+        refuse("own", path=path)
     if b"\0" in data or b"\1" in data:
-        msg = f"{path} is no text: it has bytes that no script has"
-        raise UsageError(
-            msg, hint="name the script itself, not a program or an archive"
-        )
+        refuse("no-text", path=path)
     if b"\r\n" in data or data.startswith(b"\xef\xbb\xbf"):
-        msg = f"{path} has the line ends or the mark of an editor of Windows"
-        raise UsageError(msg, hint=f"mend it first: envcfg lint --fix {path}")
+        refuse("windows", path=path)
     if len(data) > LARGEST:
-        msg = f"{path} has more than {LARGEST:,} bytes"
-        raise UsageError(msg, hint="name a script that somebody has written")
+        refuse("large", path=path, most=LARGEST)
     first = data.partition(b"\n")[0].decode("utf-8", "replace")
     words = [each.rpartition("/")[2] for each in first.removeprefix("#!").split()]
     names = [each for each in words if each != "env" and each[:1] != "-"]
     if first.startswith("#!") and names[:1] != [_SHELL]:
-        msg = f"{path} is written for {names[0] if names else first}, not for bash"
-        raise UsageError(msg, hint="if bash can run it, change its first line")
+        refuse("shell-of-script", path=path, shell=(names or [first])[0])
     return data
 
 

@@ -97,13 +97,13 @@ class Read:
 
     def _read_unseen(self, end: int) -> None:
         """Note lines that were to be directives, and that sbatch takes for comments."""
-        from difflib import SequenceMatcher
-
         names = {each.name for each in self.given}
         for line in _LINE.finditer(self._flat.chars, 0, end):
             slip = _SLIP.match(line[0])
             if slip is None or _MARKS["slurm"].match(line[0]):
                 continue
+            from difflib import SequenceMatcher  # which most scripts do not need
+
             like = SequenceMatcher(None, slip[2].upper(), "SBATCH").ratio()
             is_prose = slip[1][-1:] != "#" and (names or slip[2] != "SBATCH")
             if like < _NEAR or is_prose or slip[3] in names:

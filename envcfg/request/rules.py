@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from shlex import quote
 from typing import NamedTuple
 
-from envcfg.datafile import finding_in
+from envcfg.datafile import finding_in, load_yaml
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
@@ -32,29 +33,7 @@ _FLAGS = frozenset(
     "--account --partition --qos --constraint --nodes --time --exclusive --array "
     "--job-name --output --requeue --signal --gpus-per-node --gpus".split()
 )
-_INSTEAD = {
-    "--gres": "--gpus-per-node",
-    "--ntasks": "--ranks",
-    "--ntasks-per-node": "--ranks",
-    "--cpus-per-task": "--cpus-per-gpu",
-    "--mem": "--mem-per-gpu",
-    "--mem-per-cpu": "--mem-per-gpu",
-    "--cpus-per-gpu": "--cpus-per-gpu",
-    "--mem-per-gpu": "--mem-per-gpu",
-    # by letter, and by PBS' names of resources
-    "-A": "--account",
-    "-J": "--array",
-    "-N": "--job-name",
-    "-j": "--log",
-    "-l": "--request-arg=--NAME=VALUE",
-    "-o": "--log",
-    "-q": "--partition",
-    "--ncpus": "--cpus-per-gpu",
-    "--ngpus": "--gpus-per-node",
-    "--place": "--exclusive",
-    "--select": "--nodes",
-    "--walltime": "--time",
-}
+_INSTEAD = os.path.join(os.path.dirname(__file__), "instead.yaml")
 
 
 # Options that name a queue, or a part of one.
@@ -244,7 +223,7 @@ def check_extra(
     words = [word.partition("=") for word in asked.extra]
     for option, value in [*((o, v) for o, _, v in words), *avoided]:
         rule = profile.rules.get(option)
-        instead = option if option in _FLAGS else _INSTEAD.get(option)
+        instead = option if option in _FLAGS else load_yaml(_INSTEAD).get(option)
         if instead and (option, value) not in avoided:
             refusals.append(refused("given-already", option=option, instead=instead))
         elif rule and rule.rule == "avoid":

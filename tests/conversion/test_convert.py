@@ -85,6 +85,12 @@ REFUSED = [
     ("C='cd a; srun x y'\neval $C\n", "srun comes out of a variable"),
     ("srun bash -c 'singularity exec x.sif y'\n", "text for another shell"),
     ("bash -c 'srun x y'\n", "stands in a text"),
+    ("bash -c 'srun x y'\n", "hint: write the launch line itself, without bash"),
+    ("mpirun -n 2 srun x y\n", "hint: write srun in place of mpirun"),
+    (
+        "C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n",
+        "hint: write srun itself in the line",
+    ),
     ("exec timeout 60 srun x y\n", "exec stands before the launch line"),
     ("numactl -N0 srun x y\n", "numactl stands before the launch line"),
     ("mpirun -n 2 singularity exec x.sif y\n", "the script has no line #PBS"),
