@@ -93,9 +93,8 @@ def look_at(
     seen, began = seen_now(), time.monotonic()
     judgement = judge(seen)
     if wants_another_look(seen, judgement):
-        _say(
-            f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
-        )
+        then = f"another look in {LEAST:.0f} s says whether the ranks do"
+        _say(f"the log goes on; {then}")
         time.sleep(LEAST)
         first, seen = seen, seen_now(seen.nodes)
         still, watched = standing(first.ranks, seen.ranks), time.monotonic() - began
