@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     return _after_end(name, step.errors)
 
 
-def _wanted(given: str | None) -> Wanted:
+def _wanted(name: str | None) -> Wanted:
     """Return what the profile says of a node; nothing where no profile is known."""
     from envcfg.core.selection import open_catalog, overlays
     from envcfg.core.site import this_machine
@@ -105,7 +105,7 @@ def _wanted(given: str | None) -> Wanted:
     from envcfg.profile.detect import detect
 
     catalog = open_catalog()
-    if (name := given) is None:
+    if name is None:
         found = detect(catalog, this_machine()).found
         if len(found) != 1:  # two of them are no reason not to look at a job
             return Wanted()

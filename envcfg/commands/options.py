@@ -35,12 +35,7 @@ def add_defaults(parser: argparse.ArgumentParser, *names: str) -> None:
 def use_defaults(options: argparse.Namespace, *given: str) -> None:
     """Say which defaults a command that is no step takes; the environment has one, too.
 
-    Args:
-        options: as they were read.
-        given: names of options that the command line has in another way.
-
-    Raises:
-        FindingsError: one must not count before its file is trusted.
+    Of the options *given* none counts. ``FindingsError``: a file is not trusted.
     """
     options.profile = options.profile or os.environ.get("ENVCFG_PROFILE")
     if found := getattr(options, "defaults", ()):

@@ -89,9 +89,8 @@ def _check_same(document: Any, held: list[Held], what: str, name: str) -> None: 
     """Raise where a value that the report does not contradict has changed since."""
     before = {(e["section"], e["name"], e["value"]): e for e in document["values"]}
     wrong = {key[:2] for key, e in before.items() if e["verdict"] == CONTRADICTED}
-    now = {(each.section, each.name, each.value): each for each in held}
-    changed = [key for key in before.keys() ^ now.keys() if key[:2] not in wrong]
-    if changed:
+    now = {(each.section, each.name, each.value) for each in held}
+    if changed := [key for key in before.keys() ^ now if key[:2] not in wrong]:
         names = sorted({f"{section} {entry}".rstrip() for section, entry, _ in changed})
         was = document["profile"]["sha256"][:16]
         msg = f"{what} is not the profile that {name} is of (sha256 {was})"
