@@ -61,15 +61,7 @@ def add_command(
     path: str = "",
     is_listed: bool = True,
 ) -> None:
-    """Let *commands* read a command.
-
-    Args:
-        commands: of a parser.
-        name: of the command there.
-        add_options: lets its parser read its options.
-        path: in front of its name, for ``texts``.
-        is_listed: the help of the parser lists it.
-    """
+    """Let *commands* read the command *name*; its texts stand under *path* and name."""
     key = f"{path}{name}"
     listed = {"help": texts()[key]["help"]} if is_listed else {}
     parser = commands.add_parser(name, texts=lambda: texts()[key], **listed)

@@ -36,15 +36,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         from envcfg.report.document import json_text
 
+        names = ("text", "file", "line", "state")
         rows = [
-            {
-                "option": each.option.flag[2:],
-                "text": each.text,
-                "file": each.file,
-                "line": each.line,
-                "state": each.state,
-            }
-            for each in found
+            {"option": e.option.flag[2:], **{name: getattr(e, name) for name in names}}
+            for e in found
         ]
         files = [each for each in (user, project) if each]
         document = {"files": files, "ignored": strangers, "defaults": rows}

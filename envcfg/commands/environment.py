@@ -19,18 +19,11 @@ _MOST = 64 << 20  # bytes; Linux gives a program two megabytes of them
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``environment``."""
     parser.add_argument("file", metavar="FILE", help="the file of one rank")
-    add_option(
-        parser,
-        switch("--all", "variables that envcfg does not know, too"),
-    )
+    add_option(parser, switch("--all", "variables that envcfg does not know, too"))
     add_option(parser, switch("--json", "the whole answer, as JSON"))
-    add_option(
-        parser, format_option("what is not as planned, as another program reads it")
-    )
-    add_option(
-        parser,
-        switch("--strict", "another value than planned fails, too"),
-    )
+    what = "what is not as planned, as another program reads it"
+    add_option(parser, format_option(what))
+    add_option(parser, switch("--strict", "another value than planned fails, too"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,6 +70,5 @@ def _read(name: str) -> bytes:
             return file.read(_MOST)
     except OSError as err:
         msg = f"cannot read {one_line(name)}: {err.strerror}"
-        raise OutputError(
-            msg, hint="name a file that --report-environment wrote"
-        ) from err
+        hint = "name a file that --report-environment wrote"
+        raise OutputError(msg, hint=hint) from err

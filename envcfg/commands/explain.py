@@ -31,12 +31,7 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     from envcfg.core.explanation import NOTHING_LIKE_IT, explain, group, search
-    from envcfg.report.background import (
-        explained_json,
-        explained_lines,
-        index,
-        listing,
-    )
+    from envcfg.report import background
     from envcfg.report.styled import put
 
     is_listed, words = False, " ".join(options.names)
@@ -56,11 +51,11 @@ def run(options: argparse.Namespace) -> int:
             raise
         is_listed = True
     if options.json:
-        sys.stdout.write(explained_json(*found))
+        sys.stdout.write(background.explained_json(*found))
     elif is_listed:
-        put(listing(found.found, found.topics))
+        put(background.listing(found.found, found.topics))
     elif not options.names:
-        put(index(found.found, found.topics))
+        put(background.index(found.found, found.topics))
     else:
-        put(explained_lines(*found))
+        put(background.explained_lines(*found))
     return 0

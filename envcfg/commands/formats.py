@@ -22,12 +22,7 @@ STRICT = switch("--strict", "with --format: warnings fail too")
 
 
 def format_option(what: str, *, default: str | None = None) -> Option:
-    """Return ``--format``.
-
-    Args:
-        what: what it does here, for the help.
-        default: the form that is taken where none is given.
-    """
+    """Return ``--format``, which does *what* here; *default*: where none is given."""
     return Option(
         "--format",
         f"{what}; github: annotations of a workflow; sarif: 2.1.0; junit: XML",
@@ -51,9 +46,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 def check_format(options: argparse.Namespace, *, is_check: bool = False) -> None:
     """See that the options of the answer fit each other.
 
-    Args:
-        options: with ``json``, ``format`` and ``strict``.
-        is_check: ``--strict`` means something without ``--format``.
+    Of a command that is no check in itself, ``--strict`` belongs to ``--format``.
 
     Raises:
         UsageError: they do not.

@@ -103,9 +103,8 @@ def look_at(
     seen = seen_now(earlier)
     judgement = judge(seen)
     if wants_another_look(seen, judgement):
-        _say(
-            f"the log goes on; another look in {LEAST:.0f} s says whether the ranks do"
-        )
+        then = f"another look in {LEAST:.0f} s says whether the ranks do"
+        _say(f"the log goes on; {then}")
         time.sleep(LEAST)
         seen = seen_now(seen)
         judgement = judge(seen)

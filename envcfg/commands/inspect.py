@@ -79,23 +79,17 @@ def _check(options: argparse.Namespace) -> None:
     if options.command:
         msg, hint = "envcfg inspect takes no command", "envcfg inspect IMAGE"
     elif options.host and options.image:
-        msg, hint = (
-            "--host looks at this machine, not at an image",
-            "leave out one of them",
-        )
+        msg = "--host looks at this machine, not at an image"
+        hint = "leave out one of them"
     elif not options.host and options.image is None:
-        msg, hint = (
-            "no image is named",
-            "envcfg inspect IMAGE, or --host for this machine",
-        )
+        msg = "no image is named"
+        hint = "envcfg inspect IMAGE, or --host for this machine"
     elif (options.output is not None or options.force) and not options.host:
         msg = "-o and --force belong to --host"
         hint = "an image goes to stdout: envcfg inspect --json IMAGE"
     elif options.facts and (options.json or options.format):
-        msg, hint = (
-            "--facts and --json or --format both write to stdout",
-            "leave one out",
-        )
+        msg = "--facts and --json or --format both write to stdout"
+        hint = "leave one out"
     if msg:
         raise UsageError(msg, hint=hint)
     check_format(options)

@@ -15,12 +15,7 @@ from envcfg.errors import UsageError
 from envcfg.findings import Finding
 
 # The letters of options, as the users of PBS know them.
-_LETTERS = {
-    "--account": "-A",
-    "--partition": "-q",
-    "--job-name": "-N",
-    "--array": "-J",
-}
+_LETTERS = {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"}
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
 

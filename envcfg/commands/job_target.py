@@ -74,13 +74,8 @@ def find_job(
 ) -> tuple[SlurmJob, list[str], bool]:
     """Return job *name*, and which of its nodes ``envcfg COMMAND`` looks at.
 
-    Args:
-        name: as ``job_name`` returns it.
-        nodes: those that were chosen, in Slurm's short form; None: all.
-        command: of envcfg.
-
-    Returns:
-        the job; its nodes, each once; whether it has others.
+    *nodes* are those that were chosen, in Slurm's short form. Behind the job stand its
+    nodes, each once, and whether it has others.
 
     Raises:
         JobError: there is no such job, or nobody may look at it now.

@@ -104,12 +104,7 @@ def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:
-    """Return the command line that makes the same again: it names the profile's layer.
-
-    Args:
-        argv: the command line as it was given.
-        step: what it has come to.
-    """
+    """Return the command line that makes the same again: it names the profile's layer."""
     name = step.profile_name
     if ":" not in name or "/" in name:  # a file, or what is the same everywhere
         return tuple(argv)

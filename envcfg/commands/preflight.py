@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_same, add_table, read_step
 from envcfg.commands.printing import say, write
-from envcfg.core.option import Option, Table, within
+from envcfg.core.option import Option, Table, switch, within
 from envcfg.core.step import REQUIRE, SAME, Step
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
@@ -38,11 +38,10 @@ def _seconds(flag: str, what: str, default: float, most: float = 3600) -> Option
 _OWN: Table = {
     "what is looked at": (
         REQUIRE,
-        Option("--nodes-only", "the nodes alone, without a collective", kind="switch"),
-        Option(
+        switch("--nodes-only", "the nodes alone, without a collective"),
+        switch(
             "--nccl-diagnostics",
             "let NCCL (2.31 or newer) run its own, and pass on what they say",
-            kind="switch",
         ),
         _seconds("--start", "for the first node to answer, and to load torch", 120.0),
         _seconds("--patience", "for the others, once the first is as far", 20.0),
@@ -53,7 +52,7 @@ OPTIONS: Table = {
     **SAME,
     **_OWN,
     "what to write": (
-        Option("--json", "the whole answer as JSON", kind="switch"),
+        switch("--json", "the whole answer as JSON"),
         format_option("what was found, by node"),
         STRICT,
         Option(
@@ -61,10 +60,8 @@ OPTIONS: Table = {
             "write passing and failing nodes to FILE, as bash reads it",
             metavar="FILE",
         ),
-        Option(
-            "--force",
-            "with --nodes-file: replace a file that envcfg did not write",
-            kind="switch",
+        switch(
+            "--force", "with --nodes-file: replace a file that envcfg did not write"
         ),
     ),
 }
@@ -80,9 +77,8 @@ def run(options: argparse.Namespace) -> int:
     """Look, judge and report; return the exit code."""
     if options.command is not None:
         msg = "envcfg preflight takes no command"
-        raise UsageError(
-            msg, hint="envcfg wrap --preflight ... -- COMMAND runs one after it"
-        )
+        hint = "envcfg wrap --preflight ... -- COMMAND runs one after it"
+        raise UsageError(msg, hint=hint)
     if options.require and options.nodes_only:
         msg = "--require needs the collective, which --nodes-only leaves out"
         raise UsageError(msg, hint="leave out one of them")

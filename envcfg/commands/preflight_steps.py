@@ -54,24 +54,19 @@ class Steps:
     ) -> tuple[Mapping[str, NodeAnswer], Mapping[str, str]]:
         """Return what each node says of itself, and whose task has ended too early.
 
-        Args:
-            probe: what runs there.
-            words: what it is asked besides.
-
         Raises:
             JobError: the step cannot start.
         """
         import time
 
         starter = self._starter
-        own = {starter.own: starter.looking.apart} if starter.own else {}
         devices = [f"device={each}" for each in self._wanted.devices]
         for folder in dict.fromkeys(self.folders().values()):
             devices.append(f"folder={folder}")
             if probe is not PREFLIGHT:
                 devices.append(f"speed={folder}")
         command = probe.command(*devices, *words)
-        script = self._script(command, ranks=1, more=own)
+        script = self._script(command, ranks=1, apart=True)
         shares = starter.looking.shares
         env = {name: os.environ[name] for name in os.environ if name not in shares}
         reader = NodeReader(self._wanted.hosts)
@@ -97,9 +92,7 @@ class Steps:
 
         hosts, seconds = self._wanted.hosts, self._limits.measure
         command = collective_command(len(hosts), seconds)
-        settings: dict[str, Word | None] = {}
-        if diagnostics:
-            settings = dict.fromkeys(_DIAGNOSTICS, ("1",))
+        settings = dict.fromkeys(_DIAGNOSTICS if diagnostics else (), ("1",))
         script = self._script(command, ranks=self._ranks(seen), settings=settings)
         reader, log = RankReader(hosts), LiveLog()
         progress = RankProgress(self._limits, time.monotonic())
@@ -140,20 +133,20 @@ class Steps:
         command: tuple[str, ...],
         *,
         ranks: int | None,
-        settings: Mapping[str, Word | None] | None = None,
-        more: Mapping[str, tuple[str, ...]] | None = None,
+        settings: Mapping[str, Word] = {},
+        apart: bool = False,
     ) -> str:
         given: Options = self._step.options
-        own = {**given.starter_args}
-        for name, words in (more or {}).items():
-            own[name] = (*words, *own.get(name, ()))
+        own, name = {**given.starter_args}, self._starter.own
+        if apart and name:
+            own[name] = (*self._starter.looking.apart, *own.get(name, ()))
         options = given._replace(
             launcher=self._starter.name,
             ranks=ranks,
             command=command,
             starter_args=own,
             # As --nccl-debug; the log goes to stdout, where it is read.
-            settings={**given.settings, **(settings or {}), "NCCL_DEBUG_FILE": None},
+            settings={**given.settings, **settings, "NCCL_DEBUG_FILE": None},
             diagnostics=Diagnostics(nccl=True, setup=given.diagnostics.setup),
         )
         plan = resolve(self._step.profile, self._step.profile_hash, options)
@@ -183,12 +176,10 @@ class Steps:
 
 def _expanded(word: Word) -> str | None:
     """Return what a value comes to in this environment; None where a name is not set."""
-    parts: list[str | None] = []
-    for part in word:
-        if isinstance(part, Ref):
-            parts.append(os.environ.get(part.name) or part.default)
-        else:
-            parts.append(part)
+    parts = [
+        os.environ.get(each.name) or each.default if isinstance(each, Ref) else each
+        for each in word
+    ]
     return None if None in parts else "".join(part or "" for part in parts)
 
 

@@ -47,12 +47,7 @@ def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
 
 
 def next_step(options: argparse.Namespace, code: int) -> str | None:
-    """Return what comes after a command; None where nothing is to be said.
-
-    Args:
-        options: those of the command, as they were read.
-        code: its exit code.
-    """
+    """Return what comes after a command; None where nothing is to be said."""
     import shlex
 
     given = vars(options)

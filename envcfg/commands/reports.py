@@ -50,11 +50,7 @@ def forgotten_name(options: argparse.Namespace) -> str | None:
 
 
 def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Output]:
-    """Return where reports go, all of which can be written.
-
-    Args:
-        options: as ``add_report_options`` defines them.
-        names: the logs, as they were given.
+    """Return where reports go, all of which can be written; *names* are the logs.
 
     Raises:
         EnvcfgError: one cannot be written, or must not.
@@ -93,11 +89,7 @@ def put_reports(
 ) -> None:
     """Write *report* to all of *outputs*, and to stdout if none of them is that.
 
-    Args:
-        options: as ``add_report_options`` defines them.
-        report: the answer.
-        outputs: as ``check_reports`` returned them.
-        files: the logs that were read.
+    *files* are the logs that were read.
 
     Raises:
         OutputError: one cannot be written, or must not.

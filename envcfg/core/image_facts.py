@@ -90,8 +90,7 @@ def _known_by(known: Identity) -> tuple[str, list[str | int]]:
 def read_image(image: str) -> tuple[Read, list[Finding]]:
     """Return what *image* shows, and what is to be said of the reading.
 
-    Args:
-        image: a file or a folder that is here; anything else shows nothing.
+    What is no file or folder here shows nothing.
     """
     if not os.path.exists(image):
         return Read(), []

@@ -45,10 +45,8 @@ def inspect(
 ) -> Inspected:
     """Return what is in *image*: a file, a folder, or a name that the runtime here knows.
 
-    Args:
-        image: nothing of it is run, and nothing is unpacked.
-        profile: whose binds are laid over it; None: none are.
-        host: the machine that they come from; None: this one.
+    Nothing of it is run or unpacked. The binds of *profile* are laid over it, from *host*
+    or this machine; without a profile none are.
 
     Raises:
         OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
@@ -89,11 +87,7 @@ def judge_image(
 ) -> tuple[Chain, list[Finding]]:
     """Return what is loaded with NCCL and its plug-in, and what is wrong with that.
 
-    Args:
-        tree: the files of the image.
-        found: what was read of it.
-        profile: whose binds are laid over the image; None: none are.
-        host: the machine that they come from; None: this one.
+    *profile* and *host* are as of ``inspect``.
 
     Raises:
         EnvcfgError: the profile cannot be used.
@@ -130,9 +124,8 @@ def judge_image(
     starts = [(e.evidence, e.why) for e in taken if e.name in {"nccl", "rccl"}]
     if plugin := loaded_plugin(index, environ, found.facts):
         starts.append((plugin.path, plugin.why))
-    before: list[
-        str
-    ] = []  # PyTorch's libraries: loaded before NCCL looks for a plug-in
+    # PyTorch's libraries: loaded before NCCL looks for a plug-in.
+    before: list[str] = []
     if torch := found.taken().get("torch"):
         site = torch.evidence.rpartition("/torch")[0]  # an environment may be called so
         names = {name for sign in load_signs().libraries for name in sign.needed_by}

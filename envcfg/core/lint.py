@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from envcfg.budget import Budget
 from envcfg.characters import one_line
-from envcfg.core.limits import as_of_today
 from envcfg.core.selection import open_catalog
 from envcfg.errors import OutputError, UsageError, suggest
 from envcfg.findings import Finding
@@ -131,8 +130,14 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
         tell: takes a note that says by which signs a system was recognised.
     """
     catalog = open_catalog(enforce=False)
+
+    def load(name: str) -> Profile:
+        from envcfg.core.limits import as_of_today  # only of a system are there limits
+
+        return as_of_today(catalog.load(name))
+
     if name is not None:
-        given = as_of_today(catalog.load(name))
+        given = load(name)
         return lambda _: lambda _: given
     known: dict[str, Profile] = {}
     said: set[str] = set()
@@ -143,7 +148,7 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
             return None
         model.is_recognised = True
         if found.profile not in known:
-            known[found.profile] = as_of_today(catalog.load(found.profile))
+            known[found.profile] = load(found.profile)
         if model.path not in said:
             said.add(model.path)
             signs = ", ".join(found.signs)

@@ -1,10 +1,8 @@
 """What a rank does, by what the kernel says of its first thread; pure."""
 
-from __future__ import annotations
-
 import os.path
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -13,7 +11,8 @@ from envcfg.hang.records import RankView
 
 Kind = Literal["stopped", "ended", "stuck", "sleeps", "waits", "runs", "unknown"]
 
-_CHANNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "channels.yaml")
+_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "channels.yaml")
+_channels = cache(load_yaml)
 # nanosleep and clock_nanosleep of x86_64 and of arm64, where no function is named.
 _SLEEPS = frozenset({35, 230, 101, 115})
 # Frames of PyTorch and what is built on it, between the program and the communication.
@@ -50,19 +49,15 @@ def activity(rank: RankView) -> Activity:
         return Activity("stuck", f"cannot be interrupted in the kernel{at}")
     if rank.state == "R":
         return Activity("runs", "runs")
-    fits = (e["said"] for e in _channels() if re.search(e["pattern"], rank.channel))
+    fits = (
+        e["said"] for e in _channels(_FILE) if re.search(e["pattern"], rank.channel)
+    )
     said = next(fits, "") if rank.channel else ""
     if said == "sleeps" or (not said and rank.call in _SLEEPS):
         return Activity("sleeps", "sleeps")
     if rank.channel:
         return Activity("waits", said or f"waits in {rank.channel}")
     return Activity("unknown", "waits for something that the kernel does not tell")
-
-
-@cache
-def _channels() -> Sequence[Mapping[str, str]]:
-    found: Sequence[Mapping[str, str]] = load_yaml(_CHANNELS)
-    return found
 
 
 def is_in_collective(rank: RankView) -> bool:

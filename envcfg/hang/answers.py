@@ -1,7 +1,5 @@
 """Who lags, from the answers of RAS on the nodes of a job; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.hang.records import RAS, Behind, NodeView, RankView, program_names
@@ -18,10 +16,7 @@ def ask_ras(
 ) -> tuple[list[Behind], tuple[str, ...]]:
     """Return who lags as NCCL knows, and the nodes whose answers could be read.
 
-    Args:
-        nodes: what they have said.
-        problems: gets why others could not be read.
-        before: what they said some time ago; nothing if they were looked at once.
+    *problems* gets why others could not; *before* is what nodes said at the look before.
     """
     ranks = [each for node in nodes for each in node.ranks]
     found: dict[tuple[object, ...], Behind] = {}

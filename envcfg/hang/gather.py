@@ -1,7 +1,5 @@
 """What stands beside the processes: the end of the log, Flight Recorder's dumps, RAS."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -66,10 +64,7 @@ def ask_libraries(
 ) -> Known:
     """Return what NCCL and PyTorch know of ranks that lag.
 
-    Args:
-        nodes: what they have said.
-        now: the time, seconds since 1970.
-        before: what they said some time ago, if they were looked at twice.
+    *now* is in seconds since 1970, *before* what nodes said at the look before, if any.
     """
     problems: dict[str, str] = {}
     behind, read = ask_ras(nodes, problems, before)

@@ -6,8 +6,6 @@ others wait in. Only where neither names anybody, a rank is compared with the ot
 most are not alike, nobody is named.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple

@@ -4,8 +4,6 @@ Lines of several nodes come mixed, and so do those of the parts of a probe that 
 each other. What they hold comes from processes of the job: text that anybody may have made.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

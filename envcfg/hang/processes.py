@@ -1,7 +1,5 @@
 """What is seen of nodes and processes: what is certain, who stands out; pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -28,12 +26,11 @@ def of_nodes(seen: Evidence) -> Iterator[Finding]:
         if not node.answers and answering:
             why = f" ({node.reason})" if node.reason else ""
             state = f"; Slurm has it as {node.state}" if node.state else ""
-            there = ""
-            if unseen:
-                some = " there or on another such node" if silent > 1 else ""
-                there = f", with {ranks_said(unseen)}{some}"
-            said = f"does not answer{why}{there}{state}"
-            yield finding("hang-node-silent", node.host, said)
+            some = " there or on another such node" if silent > 1 else ""
+            there = f", with {ranks_said(unseen)}{some}" if unseen else ""
+            yield finding(
+                "hang-node-silent", node.host, f"does not answer{why}{there}{state}"
+            )
         elif node.whole and not node.ranks and seen.ranks and unseen:
             ranks = f"{ranks_said(unseen)} {has(unseen)}"
             said = f"runs no rank, and {ranks} no process elsewhere"
@@ -44,11 +41,9 @@ def _unseen_ranks(seen: Evidence) -> list[int]:
     """Return the ranks that others know of and nobody has seen; none of a part of a job."""
     if seen.is_part or twice(seen) or len(by_program(seen)) > 1:
         return []
-    worlds = Counter(each.world for each in seen.ranks if each.world)
-    if len(worlds) != 1:
-        return []
-    (world,) = worlds
-    return sorted(set(range(world or 0)) - {each.rank for each in seen.ranks})
+    worlds = {each.world for each in seen.ranks if each.world}
+    every = range(worlds.pop() if len(worlds) == 1 else 0)
+    return sorted({*every} - {each.rank for each in seen.ranks})
 
 
 def twice(seen: Evidence) -> str:

@@ -1,7 +1,5 @@
 """The words for what is found of a job that hangs: its rules, and of whom they speak."""
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

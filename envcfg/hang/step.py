@@ -5,8 +5,6 @@ later srun gives up the whole step and names the node. Where another had not sai
 then, a second step asks those that are left.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -47,15 +45,9 @@ def look(
 ) -> tuple[HangReader, dict[str, str], list[str]]:
     """Run the probe on *hosts* and return what they say, when all has been said.
 
-    Args:
-        job: its number.
-        hosts: where to look.
-        is_part: the job has other nodes.
-        more: further options of srun.
-        say: gets a sentence where it takes longer.
-
-    Returns:
-        What was read; by node why it cannot be reached, as srun says it; srun's last lines.
+    *is_part*: the job has other nodes. *say* gets a sentence where it takes longer. Behind
+    the reader stand, by node, why it cannot be reached, as srun says it, and srun's last
+    lines.
 
     Raises:
         JobError: there is no srun.

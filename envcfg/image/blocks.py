@@ -3,8 +3,6 @@
 The format is that of squashfs_fs.h, Linux 6.1. Every length in it may lie.
 """
 
-from __future__ import annotations
-
 import struct
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """What is loaded with a plug-in, library by library, and whether it would load; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -62,13 +60,10 @@ class Chain(NamedTuple):
 def follow(
     index: LibraryIndex, starts: Sequence[tuple[str, str]], before: Sequence[str] = ()
 ) -> Chain:
-    """Return what is loaded with *starts*.
+    """Return what is loaded with *starts*: paths of libraries, and why each is one.
 
-    Args:
-        index: the libraries of the image, or of the image with the host's over it.
-        starts: paths of the first libraries, and why each is one.
-        before: paths of libraries that are loaded, with all that they need, before.
-            What they miss is not looked at.
+    Those of *before* are loaded already, with all that they need; what they miss is not
+    looked at.
     """
     links: dict[str, Link] = {}
     missing: dict[str, Missing] = {}
@@ -107,11 +102,8 @@ def judge_chain(
 ) -> list[Finding]:
     """Return all that is wrong with *chain*, that which stops the plug-in first.
 
-    Args:
-        chain: what is loaded.
-        facts: those of the image.
-        host: the architecture of the nodes; empty where no host is known.
-        is_laid: the profile's binds were laid over the image.
+    *host* is the architecture of the nodes, empty where none is known; *is_laid*: the
+    profile's binds were laid over the image.
     """
     taken = {each.name: each for each in reversed(facts) if each.taken}
     return [

@@ -1,7 +1,5 @@
 """What ranks talk through: NCCL or RCCL, its plug-in, libfabric; which of each counts."""
 
-from __future__ import annotations
-
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,13 +12,7 @@ from envcfg.image.record import ImageFact, version_number
 def library_facts(
     index: LibraryIndex, sign: LibrarySign, sites: Sequence[str]
 ) -> Iterator[ImageFact]:
-    """Yield a fact for each file of one library, the one that counts first.
-
-    Args:
-        index: the libraries of the image.
-        sign: of the library.
-        sites: folders of Python packages, the one that counts first.
-    """
+    """Yield a fact for each file of one library, the one that counts first."""
     counted = _counted(index, sign, sites)
     built_in = None if counted else next(_built_in(index, sign, sites), None)
     if counted is None and built_in is None:
@@ -81,10 +73,7 @@ def plugin_facts(
 ) -> Iterator[ImageFact]:
     """Yield for each plug-in its version and interfaces, that which is loaded first.
 
-    Args:
-        index: the libraries of the image.
-        environ: what the image sets: ``NCCL_NET_PLUGIN`` counts.
-        facts: those of NCCL and RCCL.
+    Of *environ*, which the image sets, ``NCCL_NET_PLUGIN`` counts.
     """
     counted = loaded_plugin(index, environ, facts)
     by_file: dict[str | None, str] = {}
@@ -153,13 +142,11 @@ def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     for name in names:
         number = version_number(taken[name].value)
         for each in signs:
-            is_old = number < version_number(each.get("since", ""))
-            before = version_number(each.get("before", ""))
-            if (
-                each["fact"] == name
-                and not is_old
-                and not (before and number >= before)
-            ):
+            since, before = (
+                version_number(each.get(n, "")) for n in ("since", "before")
+            )
+            is_so = since <= number and not (before and number >= before)
+            if each["fact"] == name and is_so:
                 yield each["stem"], taken[name].evidence
                 break
 

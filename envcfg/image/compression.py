@@ -6,8 +6,6 @@ they are what enroot and podman-hpc choose, and need a package that hardly any s
 14 and 21 MB a second are enough for lists, headers and texts.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable

@@ -45,12 +45,9 @@ class ElfError(ValueError):
 
 
 def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
-    """Return what the ELF file says of itself.
+    """Return what the ELF file at *path* says of itself.
 
-    Args:
-        file: to read and to seek in.
-        path: of it in the image, for the record.
-        symbols: pattern of the exported symbols that are wanted; empty: none.
+    *symbols* is the pattern of the exported symbols that are wanted; empty: none.
 
     Raises:
         ElfError: it is no ELF file, or a damaged one.
@@ -89,14 +86,10 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
 
 
 def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
-    """Yield where *pattern* stands in the constants of an ELF file.
+    """Yield where *pattern*, in ASCII, stands in the constants of an ELF file.
 
     Only ``.rodata`` is read, the code of GPUs is not; where there are no sections, the
     beginning of the file. At most ``MOST_SCANNED`` bytes, in pieces.
-
-    Args:
-        file: to read and to seek in.
-        pattern: a regular expression on bytes, as text in ASCII.
 
     Raises:
         ElfError: it is no ELF file, or a damaged one.

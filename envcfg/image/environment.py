@@ -4,8 +4,6 @@ Files of an image may do anything; what is no plain assignment is left out, and 
 is ever evaluated.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """By which signs an image shows its facts: the records of ``facts.yaml``."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections.abc import Mapping, Sequence

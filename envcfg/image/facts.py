@@ -1,7 +1,5 @@
 """From the files of an image to its facts, each with what shows it; nothing is run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -31,11 +29,6 @@ Standing = tuple[bool, str]  # of a folder of packages: whether it counts, and w
 
 def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     """Return all that the files of an image show.
-
-    Args:
-        tree: its files.
-        metadata: what its form says.
-        image: its path or name, as it was given.
 
     Raises:
         OSError: the image is damaged, or cannot be read.

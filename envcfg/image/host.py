@@ -1,7 +1,5 @@
 """What a machine gives to its containers, written down and read back."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re
@@ -104,11 +102,7 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
 
 
 def parse_host(text: str, name: str) -> Host:
-    """Return the host that a file of ``envcfg inspect --host`` describes.
-
-    Args:
-        text: of the file; anybody may have written it.
-        name: of the file, for messages.
+    """Return the host that *text* describes, a file of ``envcfg inspect --host``.
 
     Raises:
         UsageError: it is no such file.

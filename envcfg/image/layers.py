@@ -1,9 +1,7 @@
 """Trees over each other: layers in a store of containers, mounts of a host on an image."""
 
-from __future__ import annotations
-
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from typing import NamedTuple
 
@@ -33,12 +31,10 @@ class LayeredTree(Tree):
         names: set[str] = set()
         hidden: set[str] = set()
         for layer in self._folders(path):
-            here = layer.children(path)
+            here = set(layer.children(path))
             marks = {name for name in here if name.startswith(_WHITEOUT)}
-            gone = {
-                name for name in here if layer.is_whiteout(posixpath.join(path, name))
-            }
-            names |= set(here) - marks - gone - hidden
+            gone = {n for n in here if layer.is_whiteout(posixpath.join(path, n))}
+            names |= here - marks - gone - hidden
             hidden |= gone | {mark[len(_WHITEOUT) :] for mark in marks}
         return sorted(names)
 
@@ -58,7 +54,7 @@ class LayeredTree(Tree):
             if (entry := layer.entry(path)) is not None:
                 return layer, entry
             if _hides(layer, path):
-                return None
+                break
         return None
 
     def _folders(self, path: str) -> tuple[Tree, ...]:
@@ -103,16 +99,9 @@ class RecordedTree(Tree):
     def __init__(
         self, libraries: Mapping[str, Library], links: Mapping[str, str]
     ) -> None:
-        """Know *libraries* by their paths, and other names of these.
-
-        Args:
-            libraries: by path, links followed.
-            links: for a further name of a file its path.
-        """
+        """Know *libraries* by their paths, and by *links* the paths of other names."""
         self.libraries = libraries
-        self._links = {
-            name: path for name, path in links.items() if name not in libraries
-        }
+        self._links = {n: path for n, path in links.items() if n not in libraries}
         self._names: dict[str, set[str]] = {}
         for path in (*libraries, *self._links):
             for each in (path, *_parents(path)):
@@ -146,9 +135,7 @@ class Overlay(Tree):
         self._image, self._host = image, host
         real = [(host.resolve(each.source), each.target.rstrip("/")) for each in mounts]
         self._layers = [(at, target) for at, target in reversed(real) if at and target]
-        self._above = {
-            parent for _, target in self._layers for parent in _parents(target)
-        }
+        self._above = {up for _, target in self._layers for up in _parents(target)}
 
     def on_host(self, path: str) -> str | None:
         """Return where *path*, links followed, lies on the host; None: in the image."""
@@ -188,9 +175,7 @@ class Overlay(Tree):
         return self._image.open_entry(path)
 
 
-def _parents(path: str) -> list[str]:
-    found = []
+def _parents(path: str) -> Iterator[str]:
     while path not in ("/", ""):
         path = posixpath.dirname(path)
-        found.append(path)
-    return found
+        yield path

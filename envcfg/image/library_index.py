@@ -1,7 +1,5 @@
 """The shared libraries of an image: where its loader finds each, and what its file says."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import struct
@@ -66,9 +64,7 @@ class LibraryIndex:
     def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
         """Return the file that is loaded for *soname*; None where there is none.
 
-        Args:
-            soname: as ``DT_NEEDED`` or ``dlopen`` name it.
-            wanted_by: the library that needs it; None: the program itself.
+        *wanted_by* is the library that needs it; None: the program itself.
         """
         for path, why in self._places(soname, wanted_by):
             entry = self.tree.look(path)

@@ -1,7 +1,5 @@
 """What those who built an image say of it: configuration, labels, variables, bases."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

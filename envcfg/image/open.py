@@ -1,7 +1,5 @@
 """An image by its name, whatever its form: its bytes show what it is, not its suffix."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -4,8 +4,6 @@ A store (containers/storage 1.55) has a list of images, a list of layers, each w
 parent, and a folder for each layer; podman-hpc's has a squashfs of them all besides.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -64,9 +62,7 @@ def _configured(path: str) -> list[str]:
 def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | None:
     """Return the files of the image *name* and what is said of it; None: no such image.
 
-    Args:
-        name: ``localhost/pytorch:24.1``, ``pytorch``, or an ID, as Podman takes it.
-        stack: closes what is opened here.
+    Names are as Podman takes them: ``localhost/pytorch:24.1``, ``pytorch``, or an ID.
 
     Raises:
         OSError: it is there and cannot be read.

@@ -1,7 +1,5 @@
 """The Python of an image: which one PATH finds, its packages, and what PyTorch loads."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,11 +55,8 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
     settings = {name.strip(): value.strip() for name, equals, value in pairs if equals}
     home = ""
     if settings:
-        kind, version = (
-            "venv",
-            settings.get("version", settings.get("version_info", "")),
-        )
-        version = ".".join(version.split(".")[:2])
+        kind, said = "venv", settings.get("version", settings.get("version_info", ""))
+        version = ".".join(said.split(".")[:2])
         if settings.get("include-system-site-packages") == "true":
             home = settings.get("home", "")
     else:
@@ -78,13 +73,7 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
 
 
 def order_sites(tree: Tree, python: Python | None, others: Sequence[str]) -> list[str]:
-    """Return all folders of packages; those of *python* first.
-
-    Args:
-        tree: the image.
-        python: that PATH finds.
-        others: patterns of folders that it need not look into.
-    """
+    """Return all folders of packages: those of *python*, then by patterns *others*."""
     found = list(python.sites) if python else []
     for pattern in others:
         found += tree.glob(pattern)
@@ -123,24 +112,15 @@ def _version_of(tree: Tree, prefix: str) -> str:
 
 
 def said_by_torch(facts: Sequence[ImageFact], counted: str | None) -> dict[str, str]:
-    """Return what the PyTorch that counts says of itself: its version, CUDA or ROCm.
-
-    Args:
-        facts: those of packages and texts.
-        counted: the folder of packages whose PyTorch counts.
-    """
+    """Return what the PyTorch in *counted* says of itself: its version, CUDA or ROCm."""
     mine = [each for each in facts if each.evidence == f"{counted}/torch/version.py"]
     return {each.name: each.value for each in reversed(mine)}
 
 
 def fitting(facts: Sequence[ImageFact], said: Mapping[str, str]) -> list[ImageFact]:
-    """Let only count what PyTorch can load: packages of others may lie beside it.
+    """Let only count what PyTorch can load, by what it has *said* of itself.
 
     A wheel that is left over, or was installed for something else, is no fact of the job.
-
-    Args:
-        facts: of packages, texts or libraries.
-        said: what PyTorch says of itself.
     """
     found = list(facts)
     kinds = said.keys() & _OTHER_KIND.keys()

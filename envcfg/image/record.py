@@ -1,7 +1,5 @@
 """What is known of an image: facts, each with what shows it, and its libraries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

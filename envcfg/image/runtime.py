@@ -10,8 +10,6 @@ likes, knows no time limit and fails to import by an odd MESSAGELEVEL: so it run
 process of its own, with a folder on PATH where that name is the program of the profile.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -39,15 +37,9 @@ with open(sys.argv[3], "w") as file:
 def inspect_by_runtime(
     path: str, program: str, *, seconds: float = SECONDS
 ) -> Metadata | None:
-    """Return labels and architecture of the SIF *path* as a runtime tells them.
+    """Return labels and architecture of the SIF *path* as *program* tells them.
 
-    Args:
-        path: of the image.
-        program: ``apptainer`` or ``singularity``, a name on PATH or a path.
-        seconds: after which it is ended.
-
-    Returns:
-        None where there is no such program, or it cannot tell.
+    It is ended after *seconds*. None where there is no such program, or it cannot tell.
     """
     import shlex
     from tempfile import TemporaryDirectory

@@ -4,8 +4,6 @@ A header of 128 bytes and descriptors of 585, numbers little-endian wherever it 
 (sif v2.19, pkg/sif: header.go, descriptor.go). Signatures are not looked at.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

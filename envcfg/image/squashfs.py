@@ -5,8 +5,6 @@ PySquashfsImage 0.9.0 is not what reads it: that takes every inode when it opens
 lengths, and reads neither the LZO of enroot nor the LZ4 of podman-hpc.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from array import array

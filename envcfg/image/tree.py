@@ -4,8 +4,6 @@ The simplest form, a folder, is here, and what ends the reading of any of them i
 other forms have modules of their own.
 """
 
-from __future__ import annotations
-
 import abc
 import io
 import os
@@ -138,11 +136,7 @@ class Tree(abc.ABC):
         """Yield the paths that fit *pattern*, sorted; ``*`` stands for within a name.
 
         Only folders on the way are listed: a pattern is cheap where its parts are few.
-
-        Args:
-            pattern: of the path below the folder *below*.
-            below: is taken as it is; empty: the root.
-            hidden: ``*`` stands for names that begin with a dot, too.
+        It is of the path below *below*. With *hidden* names may begin with a dot.
         """
         from fnmatch import fnmatchcase
 

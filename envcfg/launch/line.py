@@ -231,6 +231,7 @@ def _told(program: str, word: str, known: Mapping[str, Any]) -> Iterator[_Told]:
     attached = known.get("attached", "").split()
     name, equals, value = word.lstrip("-").partition("=")
     is_long = known.get("single_dash") and name not in known["short"]
+    name = known.get("old", {}).get(name, name)
     if word.startswith("--") or (is_long and name in {*values, *flags}):
         if name not in {*values, *flags, *attached}:
             _fail_unknown(program, word)

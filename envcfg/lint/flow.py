@@ -42,11 +42,13 @@ class Uses(NamedTuple):
     options: dict[int, list[Option]]
 
 
+@lru_cache(maxsize=1024)
 def inner_name(name: str) -> str:
     """Return the name that a variable has inside a container, without its prefix."""
     return _PREFIX.sub("", name)
 
 
+@lru_cache(maxsize=4)
 def inner_names(model: Model) -> set[str]:
     """Return the variables that are set anywhere, without prefixes of containers."""
     return {inner_name(name) for name in model.set_names()}

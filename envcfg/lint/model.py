@@ -207,6 +207,7 @@ class Model:
         self.options: frozenset[str] = frozenset()
         self._children: dict[int, list[Command]] = {}
         self._counted = 0
+        self._named: tuple[int, set[str]] = 0, set()
 
     def children(self, command: Command) -> list[Command]:
         """Return what *command* starts."""
@@ -232,4 +233,7 @@ class Model:
 
     def set_names(self) -> set[str]:
         """Return the variables that are set anywhere."""
-        return {each.name for each in self.assignments}
+        if self._named[0] != len(self.assignments):
+            names = {each.name for each in self.assignments}
+            self._named = len(self.assignments), names
+        return self._named[1]

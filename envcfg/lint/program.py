@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_knowledge_file, load_yaml
+from envcfg.datafile import knowledge_path, load_kept
 from envcfg.lint.text import Scope, Text, Word, start
 
-_FILE = os.path.join(os.path.dirname(__file__), "programs.yaml")
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
-_AGENTS = os.path.join(os.path.dirname(__file__), "agents.yaml")
-_WORDS = os.path.join(os.path.dirname(__file__), "words.yaml")
+_LINES = knowledge_path("launch_lines.yaml")
+_FILES = [
+    os.path.join(os.path.dirname(__file__), f"{name}.yaml")
+    for name in ("words", "agents", "programs")
+]
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -68,16 +70,20 @@ class Agent(NamedTuple):
 
 
 @cache
+def _tables() -> Sequence[Mapping[str, Any]]:
+    """Return what ``words``, ``agents``, ``programs`` and the lines of launchers say."""
+    return load_kept("programs", [*_FILES, _LINES])
+
+
 def load_words() -> Mapping[str, Any]:
     """Return what ``words.yaml`` says."""
-    found: Mapping[str, Any] = load_yaml(_WORDS)
-    return found
+    return _tables()[0]
 
 
 @cache
 def load_agents() -> Mapping[str, Agent]:
     """Return every such program by its name."""
-    return {name: Agent(**entry) for name, entry in load_yaml(_AGENTS).items()}
+    return {name: Agent(**entry) for name, entry in _tables()[1].items()}
 
 
 def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
@@ -95,14 +101,14 @@ def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
 @cache
 def load_programs() -> Mapping[str, Program]:
     """Return every program that is known to start others, by its name."""
-    return {name: _program(entry) for name, entry in load_yaml(_FILE).items()}
+    return {name: _program(entry) for name, entry in _tables()[2].items()}
 
 
 def _program(entry: Mapping[str, Any]) -> Program:
     fields = {k: v for k, v in entry.items() if k not in ("source", "date", "line")}
     fields["values"] = frozenset(fields.get("values", "").split())
     if line := entry.get("line"):
-        known = load_knowledge_file("launch_lines.yaml")[line]
+        known = _tables()[3][line]
         fields["values"] |= {*known["values"].split()}
         letters = known["short"].items()
         fields["short"] = {a: name for a, name in letters if name in fields["values"]}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_kept
 from envcfg.lint.program import load_programs
 from envcfg.lint.source import Source
 from envcfg.request.amounts import mebibytes
@@ -38,7 +38,7 @@ def recognise(sources: Iterable[Source]) -> Recognised | None:
     text = _COMMENT.sub("", "\n".join(line[:_LONGEST] for line in lines))
     heads = "\n".join(line for line in text.split("\n") if line[:1] == "#")
     found = []
-    for name, signs in load_yaml(_FILE).items():
+    for name, signs in load_kept("systems", [_FILE])[0].items():
         seen = tuple(
             each["sign"]
             for each in signs

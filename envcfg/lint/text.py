@@ -206,4 +206,7 @@ def holes(text: Text) -> Iterator[Hole]:
 
 def start(text: Text) -> int:
     """Return where *text* begins in the sources; -1 where it came from none."""
-    return next((each.at for each in text if each.at >= 0), -1)
+    for each in text:
+        if each.at >= 0:
+            return each.at
+    return -1

@@ -92,11 +92,11 @@ def first_end(job: Job, world: World) -> First | None:
 
 
 def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
+    if job.endings.is_over(each, ended=ended):
+        return True
     rule = each.rule if isinstance(each, End) else job.rulebook.rules[EXCEPTION]
     spot = each.sighting.spot
-    if job.outlives(rule, spot) or (not ended and job.life.behind(spot)):
-        return True
-    return job.endings.is_over(each, ended=ended)
+    return job.outlives(rule, spot) or (not ended and bool(job.life.behind(spot)))
 
 
 def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from envcfg.log.facts import Sighting, Spot
 from envcfg.log.prefix import Record
@@ -79,10 +79,10 @@ class Endings:
         self.lines.append(end)
         self._marks[sighting.spot.line] = end
 
-    def take(self, text: bytes, spot: Spot) -> None:
-        """Read a block whose known lines were folded."""
+    def take(self, text: bytes, spot: Spot, held: Set[bytes]) -> None:
+        """Read a block whose known lines were folded, and what it may hold."""
         marks, self._marks = self._marks, {}
-        self.tracebacks.take(text, spot, marks)
+        self.tracebacks.take(text, spot, marks, held)
 
     def rule_of(self, thrown: Thrown) -> Rule | None:
         """Return the rule that knows what was thrown, or what it comes from."""

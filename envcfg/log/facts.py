@@ -20,6 +20,7 @@ MOST = {
     "step": 1 << 14,  # from facts to facts; without room each process has its own
 }
 MANY = 4096  # of one kind in one process
+_OWN = 32  # processes that keep their own line of a kind: the others share one of these
 _TEXT = 400  # characters of a line that are kept as evidence
 
 
@@ -113,7 +114,7 @@ class Room:
         The second value is whether all others get the same from now on.
         """
         count, last = self._shown.get(key, (0, new))
-        if count >= MANY >> 4:
+        if count >= _OWN:
             return last, True
         self._shown[key] = count + 1, new
         return new, False

@@ -177,6 +177,13 @@ class Job:
         stopped = any(r.consequence and r.severity == "error" for r in given)
         return bool(steps and spot and not stopped and life.goes_on_behind(spot))
 
+    def goes_on(self, line: bytes, shape: bytes) -> bool:
+        """Take in a line that says what others said; return whether it does."""
+        if not (shape and self.speakers.goes_on(line, shape)):
+            return False
+        self.records += 1
+        return True
+
     def fold_plain(
         self, record: Record, text: str, spot: Spot, *, line: bytes, shape: bytes
     ) -> None:

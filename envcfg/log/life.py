@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -43,6 +43,11 @@ class Sign(NamedTuple):
     text: str
 
 
+def needles() -> Collection[bytes]:
+    """Return what lines hold that are signs of life, each one of them."""
+    return _known().keys()
+
+
 @cache
 def _known() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
@@ -52,11 +57,18 @@ def _known() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     return grouped(signs, lambda each: each["needle"].encode())
 
 
-def signs_in(block: bytes) -> list[tuple[int, Sign]]:
-    """Return the last signs of life in *block*, each with where its line begins."""
+def signs_in(
+    block: bytes, held: Collection[bytes] | None = None
+) -> list[tuple[int, Sign]]:
+    """Return the last signs of life in *block*, each with where its line begins.
+
+    Of all needles it holds those of *held* at most (None: nobody knows).
+    """
     found: dict[int, Sign] = {}
     for needle, known in _known().items():
-        start = len(block) if needle in block else 0
+        if held is not None and needle not in held:
+            continue
+        start = len(block)
         for _ in range(_EACH):
             at = block.rfind(needle, 0, start)
             if at < 0:

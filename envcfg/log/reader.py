@@ -6,16 +6,19 @@ from typing import NamedTuple
 from envcfg.findings import Evidence
 from envcfg.log.facts import Sighting, Spot
 from envcfg.log.job import Job
-from envcfg.log.life import TAIL, Sign, is_looked_at, signs_in
+from envcfg.log.life import TAIL, Sign, is_looked_at, needles, signs_in
 from envcfg.log.prefix import Record, parse, plain_record, records
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
 from envcfg.log.source import Source, count_lines
+from envcfg.log.tracebacks import WORDS
 
 _WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
+_MANY = 1 << 12
 _LONG = 1000  # bytes; a longer line was not wrapped
 _LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
-_NEWLINES = bytes.maketrans(b"\r", b"\n")
 _BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
+# Lines with one of these mean something without what a rule looks for, or hide that.
+_ALWAYS = (*_BEGINNINGS, b" INFO ", b" WARN ", b"[repeated ", b"\x1b", b'{"')
 
 
 _Signs = list[tuple[int, Sign]]  # and where their lines begin
@@ -38,12 +41,15 @@ class Reader:
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
         self.size = 0
-        self._scanner = Scanner((*jobs[0].rulebook.gates, _LAST))
+        gates = (*jobs[0].rulebook.gates, _LAST)
+        known = (each.encode() for each in jobs[0].rulebook.needles)
+        self._scanner = Scanner(gates, (*needles(), *WORDS), (*known, *_ALWAYS))
         self._names: list[str] = []
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
         self._has_signs = True  # what is read is looked at for signs of life
         self._begun: tuple[int, int, _Begun] | None = None  # and where it goes on
+        self._idle: set[bytes] = set()  # lines that no rule knows
 
     @property
     def files(self) -> int:
@@ -106,15 +112,14 @@ class Reader:
             and self._join(begun[2], _split(text), spot, len(text))
         )
         split: list[bytes] = []
-        signs = signs_in(text) if self._has_signs else []
-        for start, line, shape in self._scanner.candidates(text):
+        candidates = self._scanner.candidates(text)
+        held = self._scanner.held
+        signs = signs_in(text, held) if self._has_signs else []
+        for start, line, shape in candidates:
             looked = True
-            jobs = []
-            for job in self.jobs:
-                if shape and job.speakers.goes_on(line, shape):
-                    job.records += 1
-                else:
-                    jobs.append(job)
+            if line in self._idle:
+                continue
+            jobs = [job for job in self.jobs if not job.goes_on(line, shape)]
             if not jobs:
                 continue
             words = _decoded(line)
@@ -126,15 +131,21 @@ class Reader:
                 for job in jobs:
                     job.fold_plain(plain, words, here, line=line, shape=shape)
                 continue
+            is_idle = len(self._idle) < _MANY
             for record in records(words):
                 self._fold(record, words, here)
-            if self._may_go_on(record, line):
+                is_idle = is_idle and not (
+                    record.level or record.repeated or self._match(record.message)
+                )
+            if not self._may_go_on(record, line):
+                self._idle.update([line] if is_idle else ())
+            else:
                 split = split or _split(text)
                 behind = split[text.count(b"\n", 0, start) + 1 :]
                 self._join(_Begun(record, words, here), behind, spot, len(text))
         self._live(signs, as_it_stands, spot, len(text))
         # Lines that are certain are not those of programs.
-        self.jobs[0].endings.take(as_it_stands, spot)
+        self.jobs[0].endings.take(as_it_stands, spot, held)
         for job in self.jobs:
             job.cut = self._scanner.cut
             job.records += self._scanner.passed
@@ -216,11 +227,10 @@ class Reader:
 
 def _with_newlines(text: bytes) -> bytes:
     """Return *text* with every line ended by a newline, and as long as it was."""
-    if b"\r" not in text:
-        return text
-    if b"\r\n" in text:
-        text = text.replace(b"\r\n", b" \n")
-    return text.translate(_NEWLINES)  # faster than a replace, where there are many
+    parts = text.split(b"\r")  # faster than to search for two bytes
+    if any(part.startswith(b"\n") for part in parts[1:]):
+        return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")
+    return b"\n".join(parts) if len(parts) > 1 else text
 
 
 def _decoded(line: bytes) -> str:

@@ -99,6 +99,7 @@ class Rulebook:
     Attributes:
         rules: by their id.
         gates: of all their files, each once.
+        needles: of all of them, each once.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
@@ -108,6 +109,7 @@ class Rulebook:
         self.gates = tuple(gate.encode() for gate in gates)
         found = [rule for rule in rules if rule.needle and not rule.where]
         self._by_needle = grouped(found, lambda rule: rule.needle)
+        self.needles = tuple(self._by_needle)
         self._bare = [(each, each.translate(_NO_NUMBERS)) for each in self._by_needle]
         self._shapes: dict[object, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]

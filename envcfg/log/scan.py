@@ -1,9 +1,9 @@
 """Blocks of a log to the lines that may mean something.
 
-Almost all of a large log is the program's own output. A block is searched for the short
-*gates* that stand in the files of the rules, and of which every line of meaning holds one;
-only lines with one are looked at. Output differs in its numbers and says the same
-otherwise: what it says without them is searched once. In the middle
+Almost all of a large log is the program's own output. Every line of meaning holds one of
+the short *gates* that stand in the files of the rules. Output differs in its numbers and
+says the same otherwise: of each block, only what its lines say without their numbers, and
+what none before has said, is searched. In the middle
 of a large file, where gigabytes of output stand, only one gate is searched for; the block
 with a hit and what follows are looked at in full again.
 
@@ -14,8 +14,9 @@ each is looked at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import accumulate, compress, count
 from typing import Any
 
 NCCL = b"NCCL "  # a gate whatever the rules say: NCCL's own prefix holds it
@@ -35,68 +36,127 @@ _MOST = 100  # pieces of one line that are looked at
 _MANY = 1 << 16  # channel lines that are remembered
 _PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
 _DIGITS = b"0123456789abcdef"  # addresses and ids are hexadecimal
-_NUMBERS = b"0123456789., "  # what lines of output differ in, and lists of numbers
-_USUAL = 1 << 12  # lines without a gate that are remembered, without their numbers
+_NUMBERS = (
+    b"0123456789abcdef., "  # what lines of output differ in, and lists of numbers
+)
+_USUAL = 1 << 12  # lines that are remembered, without their numbers
 _USUAL_LENGTH = 1 << 9  # bytes; a longer one is not
 _SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
-_DENSE = 20  # NCCL lines in the sample of a block whose lines are all gone through
+_DENSE = 20  # NCCL lines in the sample of a block whose channels are told apart
+_NOTHING: frozenset[bytes] = frozenset()
 
 
 class Scanner:
-    """Finds candidate lines in blocks; remembers channel lines across blocks.
+    """Finds candidate lines in blocks; remembers what lines said across blocks.
 
     Attributes:
         gates: what a line must hold one of.
+        held: of gates and words, those that the last block may hold, among them each that
+            it does.
         cut: lines so full of gates that their end was not looked at.
         passed: lines of NCCL that were passed over, as they say nothing new.
     """
 
-    def __init__(self, gates: Sequence[bytes]) -> None:
-        """Begin with no line seen; NCCL's own prefix is a gate beside *gates*."""
+    def __init__(
+        self,
+        gates: Sequence[bytes],
+        words: Sequence[bytes] = (),
+        needles: Sequence[bytes] = (b"",),
+    ) -> None:
+        """Begin with no line seen.
+
+        Args:
+            gates: what lines to look at hold; NCCL's own prefix is one beside them.
+            words: what others look for in a block.
+            needles: what they hold, too, if they are not NCCL's.
+        """
         self.gates = (NCCL, *gates)
-        self._bare = [(gate, gate.translate(None, _NUMBERS)) for gate in self.gates]
-        self._usual = {b""}
+        self._gates = frozenset(self.gates)
+        self._bare = [
+            (each, each.translate(None, _NUMBERS)) for each in (*self.gates, *words)
+        ]
+        self._needles = {each.translate(None, _NUMBERS) for each in needles}
+        # What lines say without their numbers, and what of the above that holds.
+        self._known: dict[bytes, frozenset[bytes]] = {}
         self._channels = {b""}
         self._looked = 0
         self._pieces = 0  # of the line that is looked at
         self._is_open = False  # it has begun in the block before
+        self.held = _NOTHING
         self.cut = 0
         self.passed = 0
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield of each line to look at where in the block it begins, and its text.
 
-        The third is the text without its numbers, of lines among others of NCCL, and else
-        nothing.
+        The third is the text without its numbers, where the line is whole.
         """
         if not self._is_open:
             self._pieces = 0
         self._is_open = not block.endswith(b"\n")
+        self.held = _NOTHING
+        keys = None
         if block.count(NCCL, 0, _SAMPLE) > _DENSE:
-            return self._all_lines(block)
-        return ((at, line, b"") for at, line in self._gated(block))
+            # After many of them it is no news who sends to whom, but by what still is.
+            same = _CHANNEL if self._looked < _PAIRS else _PAIR
+            marked = _RING.sub(_SAME, same.sub(_MARK, block))
+            self.passed += marked.count(_SAME)
+            keys = marked.split(b"\n")
+            if self._channels.issuperset(keys):
+                return iter(())
+        shapes = block.translate(None, _NUMBERS).split(b"\n")
+        holds = self._hold(set(shapes))
+        self.held = frozenset().union(*holds.values())
+        gates = self._gates
+        gated = {k: held & gates for k, held in holds.items() if held & gates}
+        if not gated:
+            return iter(())
+        return self._lines(block.split(b"\n"), shapes, gated, keys)
 
-    def _all_lines(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-        # After many of them it is no news who sends to whom, but by what still is.
-        same = _CHANNEL if self._looked < _PAIRS else _PAIR
-        marked = _RING.sub(_SAME, same.sub(_MARK, block))
-        self.passed += marked.count(_SAME)
-        keys = marked.split(b"\n")
+    def _hold(self, shapes: set[bytes]) -> dict[bytes, frozenset[bytes]]:
+        """Return what each of *shapes* may hold, without those that hold nothing.
+
+        What holds a gate holds it when numbers are left out of both, too.
+        """
+        known = self._known
+        if len(known) > _USUAL:
+            known.clear()
+        news = shapes.difference(known)
+        text = b"\n".join(news)
+        found = [(each, bare) for each, bare in self._bare if bare in text]
+        new = {
+            shape: frozenset(each for each, bare in found if bare in shape)
+            for shape in news
+        }
+        for shape, held in new.items():
+            own = NCCL in held or any(each in shape for each in self._needles)
+            new[shape] = held if own else held - self._gates
+        holds = {shape: held for shape, held in new.items() if held}
+        for shape in shapes.intersection(known):
+            if held := known[shape]:
+                holds[shape] = held
+        known.update((k, v) for k, v in new.items() if len(k) < _USUAL_LENGTH)
+        return holds
+
+    def _lines(
+        self,
+        lines: Sequence[bytes],
+        shapes: Sequence[bytes],
+        gated: Mapping[bytes, frozenset[bytes]],
+        keys: Sequence[bytes] | None,
+    ) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield the lines of which the shape is *gated*, and the key is no news."""
         known = self._channels
-        if known.issuperset(keys):
-            return
-        lines = block.split(b"\n")
-        shapes = block.translate(None, _DIGITS).split(b"\n")
-        at = before = 0
-        for number, key in enumerate(keys):
+        starts = list(accumulate(map(len, lines), initial=0))
+        for number in compress(count(), map(gated.__contains__, shapes)):
+            key = keys[number] if keys else b" "
             if key in known:
                 continue
             line = lines[number]
-            at += sum(map(len, lines[before:number])) + number - before
-            before = number
-            if len(line) > _AFTER:
+            at = starts[number] + number
+            if len(line) > _AFTER or (self._pieces and not number):
                 self._pieces = 0 if number else self._pieces
-                for start, part in self._gated(line):
+                for start, part in self._gated(line, gated[shapes[number]]):
                     yield at + start, part, b""
             elif _MARK in key or _SAME in key:
                 if len(known) > _MANY:
@@ -105,52 +165,28 @@ class Scanner:
                 known.add(key)
                 self._looked += _MARK in key
                 self.passed -= key.count(_SAME)
-                yield at, line, shapes[number]
-            elif NCCL in line or any(gate in line for gate in self.gates):
-                yield at, line, shapes[number]
+                yield at, line, line.translate(None, _DIGITS)
+            elif NCCL in line or any(gate in line for gate in gated[shapes[number]]):
+                yield at, line, line.translate(None, _DIGITS)
 
-    def _gated(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+    def _gated(
+        self, line: bytes, gates: Iterable[bytes]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield pieces of a long *line* around its *gates*."""
         found = set()
-        for gate in self._open_gates(block):
-            at = block.find(gate)
+        for gate in gates:
+            at = line.find(gate)
             while at >= 0:
-                start = block.rfind(b"\n", max(0, at - _BEFORE), at) + 1
-                start = start or max(0, at - _BEFORE)
-                end = block.find(b"\n", at, at + _AFTER)
-                end = end if end >= 0 else min(len(block), at + _AFTER)
-                found.add((start, end))
-                at = block.find(gate, end)
-        counted = 0
+                end = min(len(line), at + _AFTER)
+                found.add((max(0, at - _BEFORE), end))
+                at = line.find(gate, end)
         for start, end in _joined(sorted(found)):
-            if block.find(b"\n", counted, start) >= 0:
-                self._pieces = 0
-            counted = start
-            for piece in _pieces(block, start, end):
+            for piece in _pieces(line, start, end):
                 self._pieces += 1
                 self.cut += self._pieces == _MOST + 1
                 if self._pieces > _MOST:
                     break
                 yield start, piece
-
-    def _open_gates(self, block: bytes) -> list[bytes]:
-        """Return the gates that *block* may hold, among them each that it does.
-
-        What holds one holds it when numbers are left out of both, too.
-        """
-        usual = self._usual
-        news = set(block.translate(None, _NUMBERS).split(b"\n")) - usual
-        text = b"\n".join(news)
-        found = [(gate, bare) for gate, bare in self._bare if bare in text]
-        bares = [bare for _, bare in found]
-        if len(usual) > _USUAL:
-            usual.clear()
-            usual.add(b"")
-        usual.update(
-            line
-            for line in news
-            if len(line) < _USUAL_LENGTH and not any(bare in line for bare in bares)
-        )
-        return [gate for gate, _ in found]
 
 
 def _pieces(block: bytes, start: int, end: int) -> Iterator[bytes]:

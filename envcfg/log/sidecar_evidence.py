@@ -72,7 +72,7 @@ def _silent(answer: Answer, *, dead: bool) -> Iterator[Said]:
 
 def _of_comm(answer: Answer, comm: RasComm) -> Iterator[Said]:
     failed = [each for each in comm.ranks if each.error]
-    if failed or "ERROR" in comm.problems:
+    if failed or comm.failed:
         errors = first_of({each.error for each in failed}) or "an error"
         yield Said(
             "ras-error",

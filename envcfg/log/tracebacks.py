@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from envcfg.log.facts import Sighting, Spot, clip
 from envcfg.log.prefix import said_in_json, without_colours
@@ -21,11 +21,13 @@ _GATES = (BEGIN.encode(), b"SyntaxError: ", b"IndentationError: ", b"TabError: "
 _MOST = 4096  # exceptions that are kept, and steps
 _WATCHED = 5000  # lines that are looked at after an exception
 _LONG = 2000  # characters of a line
+_MANY = 24  # lines in a row that are counted
 _BEFORE = 40  # lines before the first traceback of a block that are looked at
 _SHAPES = 64  # kinds of prefix
 _REDRAWN = 64  # parts of a line that carriage returns end, the last of them
 # In lines without one of these no traceback begins.
-_WORTH = (BEGIN.encode(), b'File "', b'{"', b"<std", b"above exception", b"\x1b")
+_WORTH = {BEGIN.encode(), b'File "', b'{"', b"<std", b"above exception", b"\x1b"}
+WORDS = _WORTH.union(_GATES)  # of which a scanner tells whether a block holds them
 _FRAME = re.compile(r' *File "([^"\n]{1,1000})", line (\d{1,9})(?:, in (.{1,200}))?$')
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?")
 _KIND = re.compile(
@@ -81,15 +83,18 @@ class Tracebacks:
         self._steps: dict[int, dict[str, int]] = {}
         self._seen: dict[int, int] = {}
 
-    def take(self, text: bytes, spot: Spot, marks: Mapping[int, End]) -> None:
+    def take(
+        self, text: bytes, spot: Spot, marks: Mapping[int, End], held: Set[bytes]
+    ) -> None:
         """Read the lines of a block.
 
         Args:
             text: its whole lines.
             spot: where it begins.
             marks: what else may have ended the program, by the line of the block.
+            held: of ``WORDS``, those that it may hold.
         """
-        gates = _GATES if len(self.found) <= _MOST else ()
+        gates = held & set(_GATES) if len(self.found) <= _MOST else ()
         starts = [at for at in map(text.find, gates) if at >= 0]
         watching = self._lines < self._until
         if not (starts or watching or marks):
@@ -100,7 +105,7 @@ class Tracebacks:
         )
         # What stands before tells whose it is, and which steps there were.
         begin = 0 if watching else max(0, first - _BEFORE)
-        worth = sorted({*_lines_with(_WORTH, text), *marks, len(lines)})
+        worth = sorted({*_lines_with(held & _WORTH, text), *marks, len(lines)})
         steps = self._steps.setdefault(spot.source, {})
         number = begin
         while number < len(lines):
@@ -136,11 +141,15 @@ class Tracebacks:
     def _pass_over(self, lines: Sequence[bytes]) -> None:
         """Count lines in which no traceback begins, where none is open."""
         self._lines += len(lines)
-        ends = [line.rstrip().rpartition(b"\r")[2] for line in lines]
-        said = [each for each in ends if each]
-        self._plain += sum(not each.startswith((b" ", b"frame #")) for each in said)
-        if said:
-            before = said[-1][:_LONG].decode("utf-8", "replace")
+        most = self._plain + _MANY  # more tell nothing more
+        for line in lines:
+            said = line.rstrip().rpartition(b"\r")[2]
+            self._plain += bool(said) and not said.startswith((b" ", b"frame #"))
+            if self._plain == most:
+                break
+        ends = (line.rstrip().rpartition(b"\r")[2] for line in reversed(lines))
+        if said := next(filter(None, ends), b""):
+            before = said[:_LONG].decode("utf-8", "replace")
             self._streams.setdefault("", _Stream()).before = before
 
     def _line(self, line: str, spot: Spot) -> None:
@@ -255,7 +264,7 @@ class Tracebacks:
             stream.open.twice = max(0, thrown.twice - 1)
 
 
-def _lines_with(words: Sequence[bytes], text: bytes) -> Iterator[int]:
+def _lines_with(words: Iterable[bytes], text: bytes) -> Iterator[int]:
     """Yield the numbers of lines that hold one of *words*."""
     for word in words:
         number = counted = 0

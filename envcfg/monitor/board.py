@@ -1,7 +1,5 @@
 """What is known of all nodes at a moment: the newest sample of each, and rates from two."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count

@@ -1,7 +1,5 @@
 """What of all this a person should look at: nodes, GPUs and interfaces that stand out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import mean, median
 from typing import NamedTuple

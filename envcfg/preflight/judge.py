@@ -1,7 +1,5 @@
 """All that was seen, put together: each node, the network, the job; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -11,7 +9,7 @@ from envcfg.log.verdict import LogReport
 from envcfg.preflight.log import log_findings, network_state
 from envcfg.preflight.network import is_done, judge_ranks
 from envcfg.preflight.nodes import judge_nodes, not_seen
-from envcfg.preflight.records import NodeAnswer, RankAnswer, Report, Wanted
+from envcfg.preflight.records import NodeAnswer, RankAnswer, Report, Wanted, finding
 
 
 class Seen(NamedTuple):
@@ -41,13 +39,7 @@ class Seen(NamedTuple):
 
 
 def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
-    """Return what it comes to.
-
-    Args:
-        wanted: what nodes should have.
-        seen: what they have.
-        needs_fast: it is an error if a fast network is not proven.
-    """
+    """Return what it comes to; with *needs_fast* a fast network must be proven."""
     nodes = judge_nodes(wanted, seen.answers, seen.ended)
     job: list[Finding] = []
     done = is_done(seen.ranks, seen.world)
@@ -66,14 +58,12 @@ def judge_all(wanted: Wanted, seen: Seen, *, needs_fast: bool) -> Report:
             job += _on_sockets(seen.log, state)
         job += _undone(seen)
     job += [
-        Finding("not-looked-at", "note", "", f"nobody looked at {each}")
+        finding("not-looked-at", "", what=each)
         for each in not_seen(wanted, seen.answers)
     ]
     network = _said(state, seen)
     if needs_fast and seen.has_ranks and state not in ("fast", "unneeded"):
-        said = f"the fast network is not proven: {network}"
-        fix = "leave out --require if this job may run on any network"
-        job.append(Finding("fast-unproven", "error", "", said, fix))
+        job.append(finding("fast-unproven", "", network=network))
     return Report(
         nodes={host: tuple(some) for host, some in nodes.items()},
         job=tuple(job),
@@ -97,14 +87,10 @@ def _undone(seen: Seen) -> list[Finding]:
     """Return why there was no collective, where nothing else says it."""
     lacks = next((each.lacks for each in seen.ranks.values() if each.lacks), None)
     if lacks and not any(each.torch for each in seen.ranks.values()):
-        said = f"no collective: the image lacks what it needs: {lacks}"
-        fix = "name the environment with torch by --setup, or give --nodes-only"
-        return [Finding("torch-missing", "warning", "", said, fix)]
+        return [finding("torch-missing", "", lacks=lacks)]
     if not seen.ranks:
         how = "did not start" if seen.code is None else f"ended with code {seen.code}"
-        said = f"no rank has said anything: their step {how}"
-        fix = "what it said stands above, on stderr"
-        return [Finding("collective-failed", "error", "", said, fix)]
+        return [finding("collective-failed", "", "nothing", how=how)]
     return []
 
 

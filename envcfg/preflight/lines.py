@@ -3,8 +3,6 @@
 A line that is no rank's own is NCCL's, or the program's.
 """
 
-from __future__ import annotations
-
 import os.path
 import re
 from collections.abc import Collection, Mapping
@@ -44,12 +42,7 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
-    """Return the command of each rank.
-
-    Args:
-        nodes: how many nodes the job has.
-        seconds: for what is measured.
-    """
+    """Return the command of each rank, which measures for *seconds*."""
     start, program = (
         read_text(os.path.join(_FOLDER, f"collective.{ending}"))
         for ending in ("sh", "py")

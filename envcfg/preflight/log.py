@@ -1,7 +1,5 @@
 """NCCL's log of the collective, judged by the rules of check-log while it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from envcfg.findings import Finding
@@ -49,19 +47,16 @@ class LiveLog:
     def is_bad(self, expect: Expectations, now: float) -> bool:
         """Tell whether lines by now show that it is bad, and no later ones can mend it.
 
-        Args:
-            expect: what the log must show.
-            now: seconds of a clock that only goes on; it is not judged all the time.
+        It is not judged all the time: *now* is in seconds of a clock that only goes on.
         """
         if self._is_bad or now < self._next:
             return self._is_bad
         self._next = now + _PAUSE
         self._flush()
         if self._has_any:
+            sure = self._reader.jobs[1]
             whole, certain = (self._judge(each, expect) for each in self._reader.jobs)
-            self._is_bad = whole.verdict in _BAD and is_safe(
-                whole, certain, self._reader.jobs[1]
-            )
+            self._is_bad = whole.verdict in _BAD and is_safe(whole, certain, sure)
         return self._is_bad
 
     def _judge(self, job: Job, expect: Expectations) -> LogReport:
@@ -97,9 +92,7 @@ def network_state(report: LogReport | None, nodes: int, *, is_done: bool) -> str
 def log_findings(report: LogReport, hosts: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what a bad log says: of each host with bad ranks, and of all.
 
-    Args:
-        report: what the log comes to.
-        hosts: the job's name of a node, by what NCCL calls it.
+    *hosts* has the job's name of a node, by what NCCL calls it.
     """
     if report.verdict not in _BAD:
         return

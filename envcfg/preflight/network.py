@@ -1,7 +1,5 @@
 """What is wrong with the network between nodes, by what the ranks have said; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
@@ -10,11 +8,10 @@ from envcfg.findings import Finding
 from envcfg.log.numbers import grouped, number_ranges, ranks_of
 from envcfg.preflight.collective import STAGES
 from envcfg.preflight.progress import late_ranks
-from envcfg.preflight.records import RankAnswer, Wanted
+from envcfg.preflight.records import RankAnswer, Wanted, finding
 from envcfg.preflight.speed import slow_findings
 
 _SKEW = 2.0  # seconds that clocks may differ
-_LEAVE = "leave the node out, and tell the site"
 # What a rank does that has not come to a stage, by the number of stages it has reached.
 _DOING = (
     "did not start its Python",
@@ -39,16 +36,13 @@ def judge_ranks(
 ) -> tuple[Found, list[Finding]]:
     """Return what is wrong by host, and what is wrong with all.
 
-    Args:
-        wanted: what nodes should have.
-        ranks: by their number.
-        world: how many there are, if one has said it.
-        ended: hosts whose task has ended before its time, with what is known of that.
-        is_cut: they were ended from outside, for another reason than being late.
+    *world* is how many ranks there are, if one has said it; *ended* are hosts whose task
+    has ended before its time, and how. With *is_cut* they were ended from outside, for
+    another reason than being late.
     """
     found: Found = {host: [] for host in wanted.hosts}
     job: list[Finding] = []
-    for finding in (
+    for each in (
         *_unmet(wanted, ranks),
         *_clocks(ranks),
         *_failed(ranks, ended),
@@ -57,13 +51,11 @@ def judge_ranks(
         *_torch(wanted, ranks),
         *slow_findings(wanted, ranks),
     ):
-        found.get(finding.subject, job).append(finding)
-    if not is_cut and not any(
-        each.severity == "error"
-        for each in (*job, *chain.from_iterable(found.values()))
-    ):
-        for finding in _stuck(wanted, ranks, world):
-            found.get(finding.subject, job).append(finding)
+        found.get(each.subject, job).append(each)
+    every = (*job, *chain.from_iterable(found.values()))
+    if not is_cut and not any(each.severity == "error" for each in every):
+        for each in _stuck(wanted, ranks, world):
+            found.get(each.subject, job).append(each)
     return found, job
 
 
@@ -87,18 +79,13 @@ def _numbers(ranks: Iterable[RankAnswer]) -> str:
 
 def _unmet(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     unmet = [each for each in ranks.values() if each.unmet]
-    fix = (
-        "is the port closed, or the name another one there? MASTER_ADDR and MASTER_PORT"
-    )
     others = len(wanted.hosts) - 1
     if len(unmet) == others and others > 1:
         first = ranks[0].host if 0 in ranks else wanted.hosts[0]
-        said = f"no other node reaches it for the rendezvous: {unmet[0].unmet}"
-        yield Finding("rendezvous-unreachable", "error", first, said, fix)
+        yield finding("rendezvous-unreachable", first, "all", why=unmet[0].unmet)
         return
     for each in unmet:
-        said = f"does not reach the first node for the rendezvous: {each.unmet}"
-        yield Finding("rendezvous-unreachable", "error", each.host, said, fix)
+        yield finding("rendezvous-unreachable", each.host, why=each.unmet)
 
 
 def _clocks(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -109,10 +96,9 @@ def _clocks(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     if 0 in ranks:
         ahead.setdefault(ranks[0].host, 0.0)
     for host, offset in ahead.items():
-        if abs(offset - usual) > _SKEW:
+        if (skew := abs(offset - usual)) > _SKEW:
             side = "ahead of" if offset > usual else "behind"
-            said = f"its clock is {abs(offset - usual):.1f} s {side} that of the others"
-            yield Finding("clock-skew", "warning", host, said, "tell the site")
+            yield finding("clock-skew", host, skew=skew, side=side)
 
 
 def _failed(
@@ -123,15 +109,12 @@ def _failed(
     lowest = min((each.stage for each in failed), default=0)
     for host, each in {each.host: each for each in reversed(failed)}.items():
         if each.stage == lowest:
+            words = {"rank": each.rank, "failed": each.failed}
             doing = _DOING[min(each.stage, _LAST)]
-            said = f"rank {each.rank} failed while it {doing}: {each.failed}"
-            fix = "the same error would end the job; envcfg check-log knows NCCL's"
-            yield Finding("collective-failed", "error", host, said, fix)
+            yield finding("collective-failed", host, doing=doing, **words)
     if not failed and not any(each.unmet for each in ranks.values()):
         for host, how in ended.items():
-            said = f"a rank has ended before its time: {how}"
-            fix = "see its lines above"
-            yield Finding("collective-failed", "error", host, said, fix)
+            yield finding("collective-failed", host, "ended", how=how)
 
 
 def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -139,8 +122,8 @@ def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     if not any(each.torch for each in ranks.values()):
         return
     for host, lacking in _by_host(ranks, lambda each: bool(each.lacks)).items():
-        said = f"rank {_numbers(lacking)} lacks what others have: {lacking[0].lacks}"
-        yield Finding("collective-failed", "error", host, said, _LEAVE)
+        words = {"ranks": _numbers(lacking), "lacks": lacking[0].lacks}
+        yield finding("collective-failed", host, "lacks", **words)
 
 
 def _stuck(
@@ -161,30 +144,23 @@ def _stuck(
     }
     late, stage = late_ranks(ranks, world)
     if silent:
-        said = "no rank has begun there, and others have"
         for host in silent:
-            yield Finding("collective-stuck", "error", host, said, _LEAVE)
+            yield finding("collective-stuck", host, "silent")
     elif talking:
-        fix = f"{_LEAVE}; of two that talk with each other, either may be at fault"
         for host, partner in talking.items():
-            said = f"gets no answer from {partner}, nor {partner} from it"
-            yield Finding("collective-stuck", "error", host, said, fix)
+            yield finding("collective-stuck", host, "talking", partner=partner)
     elif len(late) == (world or 0):
-        said = f"every rank {_DOING[stage]}, and none goes on"
-        fix = "envcfg check-log reads why"
-        yield Finding("collective-stuck", "error", "", said, fix)
+        yield finding("collective-stuck", "", "all", doing=_DOING[stage])
     else:
         hosts = {number: each.host for number, each in ranks.items()}
         for host, numbers in grouped(late, lambda each: hosts.get(each, "")).items():
-            said = f"{ranks_of(numbers)} {_DOING[stage]}, and the others are ahead"
-            yield Finding("collective-stuck", "error", host, said, _LEAVE)
+            words = {"ranks": ranks_of(numbers), "doing": _DOING[stage]}
+            yield finding("collective-stuck", host, **words)
 
 
 def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     for host, wrong in _by_host(ranks, lambda each: bool(each.wrong)).items():
-        said = f"rank {_numbers(wrong)} got a wrong sum of {wrong[0].wrong} bytes"
-        fix = "no result of such a job is right: tell the site"
-        yield Finding("sum-wrong", "error", host, said, fix)
+        yield finding("sum-wrong", host, ranks=_numbers(wrong), size=wrong[0].wrong)
 
 
 def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -192,13 +168,8 @@ def _torch(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]
         return
     known = [each for each in ranks.values() if each.torch]
     if known and all(each.torch and each.torch[1] == "cpu" for each in known):
-        said = (
-            "this image's torch is built without GPUs, so their network was not tried"
-        )
-        fix = "take an image for the GPUs of this system"
-        yield Finding("torch-without-gpus", "warning", "", said, fix)
+        yield finding("torch-without-gpus", "")
         return
     blind = _by_host(ranks, lambda each: bool(each.torch) and each.devices == 0)
     for host, here in blind.items():
-        said = f"torch sees no GPU in rank {_numbers(here)}"
-        yield Finding("gpu-unseen", "error", host, said, _LEAVE)
+        yield finding("gpu-unseen", host, ranks=_numbers(here))

@@ -1,7 +1,5 @@
 """Names of nodes in the short form that srun's --nodelist and --exclude take; pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from shlex import quote
@@ -31,19 +29,15 @@ def fold_nodes(names: Iterable[str]) -> str:
             f"{first:0{width}}" + (f"-{last:0{width}}" if last > first else "")
             for first, last in ranges(sorted(numbers))
         )
-        parts.append(
-            f"{prefix}{joined}" if len(numbers) == 1 else f"{prefix}[{joined}]"
-        )
+        parts.append(prefix + (joined if len(numbers) == 1 else f"[{joined}]"))
     return ",".join(parts)
 
 
 def nodes_text(hosts: Sequence[str], failed: Collection[str]) -> str:
     """Return lists and numbers of passing and failing nodes, as assignments of a shell."""
     text = ""
-    for name, some in (
-        ("pass", [host for host in hosts if host not in failed]),
-        ("fail", [host for host in hosts if host in failed]),
-    ):
+    for name, is_bad in (("pass", False), ("fail", True)):
+        some = [host for host in hosts if (host in failed) == is_bad]
         text += f"{name}={quote(fold_nodes(some))}\n{name}_count={len(some)}\n"
     return text
 

@@ -1,16 +1,14 @@
 """What is wrong with a node, by what its probe has said; pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 from statistics import median_high
 
 from envcfg.characters import whole_number
-from envcfg.findings import Finding, Severity
+from envcfg.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
-from envcfg.preflight.records import NodeAnswer, Wanted
+from envcfg.preflight.records import NodeAnswer, Wanted, finding
 from envcfg.probe.gpu import KIB, MIB
 
 _GIB = 1 << 30
@@ -24,13 +22,7 @@ _SHM = "/dev/shm"  # noqa: S108  # it is looked at, nothing is put there
 def judge_nodes(
     wanted: Wanted, answers: Mapping[str, NodeAnswer], ended: Mapping[str, str]
 ) -> dict[str, list[Finding]]:
-    """Return what is wrong with each node of the job.
-
-    Args:
-        wanted: what nodes should have.
-        answers: by host.
-        ended: nodes whose task has ended before its time, with what is known of that.
-    """
+    """Return what is wrong with each node; *ended* before its time are tasks of some."""
     usual = _usual_networks(answers.values())
     limits = [each.memlock for each in answers.values() if each.memlock is not None]
     # How many bytes a process may lock on most nodes.
@@ -68,13 +60,9 @@ def not_seen(wanted: Wanted, answers: Mapping[str, NodeAnswer]) -> list[str]:
 
 def _silent(host: str, answer: NodeAnswer | None, ended: str | None) -> Finding:
     if ended is not None:
-        said = f"its task has ended before it answered: {ended}"
-        fix = "srun -w NODE true tells more"
-        return Finding("node-failed", "error", host, said, fix)
+        return finding("node-failed", host, how=ended)
     begun = "did not answer" if answer is None else "began to answer, and stopped"
-    said = f"{begun}; it hangs, or could not start a container"
-    fix = "leave it out, and tell the site"
-    return Finding("node-silent", "error", host, said, fix)
+    return finding("node-silent", host, begun=begun)
 
 
 def interfaces_of(answer: NodeAnswer, wanted: Wanted) -> list[str]:
@@ -125,25 +113,19 @@ def _networks(
         elif not any(_fits(name, sign) for name in names):  # down on most nodes
             names |= {name: None for name in here if _fits(name, sign)}
     for name in names:
-        network = here.get(name)
-        if network is None:
-            said = f"has no interface {name}"
-        elif network[1] != "up":
-            said = f"interface {name} is down"
-        elif network[2] == "-":
-            said = f"interface {name} has no address"
-        else:
-            continue
-        fix = "leave the node out, or correct NCCL_SOCKET_IFNAME if it means another"
-        yield Finding("interface-down", "error", answer.host, said, fix)
+        _, state, address = here.get(name, (name, "", ""))
+        which = "" if state else "absent"
+        if state == "up":
+            which = "bare"
+            if address != "-":
+                continue
+        yield finding("interface-down", answer.host, which, name=name)
 
 
 def _devices(answer: NodeAnswer) -> Iterator[Finding]:
     for count, pattern in answer.rows("device"):
         if not int(count):
-            said = f"has no {pattern} in the container"
-            fix = "does the runtime bind it? else leave the node out, and tell the site"
-            yield Finding("device-missing", "error", answer.host, said, fix)
+            yield finding("device-missing", answer.host, pattern=pattern)
 
 
 def wanted_gpus(answer: NodeAnswer, wanted: Wanted) -> tuple[int, str]:
@@ -160,20 +142,16 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
     count, who = wanted_gpus(answer, wanted)
     sample = answer.gpus
     if sample is None:
-        said = "the tool of the GPUs did not answer"
-        yield Finding(
-            "gpu-tool-failed", "error", answer.host, said, "leave the node out"
-        )
+        yield finding("gpu-tool-failed", answer.host, "silent")
         return
     seen = [each for each in sample.gpus if each.is_ours]
     if sample.tool != "none" and len(seen) < count:
         more = f"; it says: {sample.problem}" if sample.problem else ""
-        said = f"{sample.tool} shows {len(seen)} of {count} GPUs ({who}){more}"
-        fix = "leave the node out, and tell the site"
-        yield Finding("gpu-missing", "error", answer.host, said, fix)
+        words = {"tool": sample.tool, "seen": len(seen), "count": count, "who": who}
+        yield finding("gpu-missing", answer.host, more=more, **words)
     elif sample.problem:
-        said = f"{sample.tool} says: {sample.problem}"
-        yield Finding("gpu-tool-failed", "warning", answer.host, said, "ask the site")
+        words = {"tool": sample.tool, "problem": sample.problem}
+        yield finding("gpu-tool-failed", answer.host, **words)
     held = [
         each.number
         for each in seen
@@ -181,27 +159,16 @@ def _gpus(answer: NodeAnswer, wanted: Wanted) -> Iterator[Finding]:
     ]
     if held:
         many = f"{'GPU' if len(held) == 1 else 'GPUs'} {number_ranges(held)}"
-        said = f"{many} in use before the job: somebody's process is left there"
-        fix = "leave the node out, or tell the site"
-        yield Finding("gpu-in-use", "warning", answer.host, said, fix)
+        yield finding("gpu-in-use", answer.host, many=many)
 
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
     rows = [(int(gpu), what, said) for gpu, what, said in answer.rows("health")]
-    errors = [
-        gpu for gpu, what, said in rows if what == "total" and (whole_number(said) or 0)
-    ]
-    if errors:
-        said = f"GPU {number_ranges(sorted(set(errors)))} has had memory errors (ECC)"
-        fix = "leave the node out, and tell the site: uncorrected ones end programs"
-        yield Finding("gpu-memory-errors", "error", answer.host, said, fix)
-    held = [gpu for gpu, _, said in rows if said == "Active"]
-    if held:
-        said = (
-            f"the hardware holds down the clocks of GPU {number_ranges(sorted(held))}"
-        )
-        fix = "power or cooling: leave the node out, and tell the site"
-        yield Finding("gpu-held-down", "warning", answer.host, said, fix)
+    if errors := {g for g, what, n in rows if what == "total" and whole_number(n)}:
+        gpus = number_ranges(sorted(errors))
+        yield finding("gpu-memory-errors", answer.host, gpus=gpus)
+    if held := sorted(gpu for gpu, _, said in rows if said == "Active"):
+        yield finding("gpu-held-down", answer.host, gpus=number_ranges(held))
 
 
 def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Finding]:
@@ -209,15 +176,15 @@ def _memlock(answer: NodeAnswer, wanted: Wanted, usual: float) -> Iterator[Findi
     is_needed = wanted.is_fast and len(wanted.hosts) > 1
     if limit is None or limit < 0 or (limit >= usual and not is_needed):
         return
+    others = f", on other nodes {'all' if usual == inf else _size(int(usual))}"
+    words = {
+        "limit": _size(limit),
+        "others": others if limit < usual else "",
+        "rdma": "; RDMA wants no limit" if is_needed else "",
+    }
+    found = finding("memlock-small", answer.host, **words)
     # Not each network counts what it pins: less than elsewhere is an error, little is not.
-    severity: Severity = "error" if limit < usual else "warning"
-    said = f"a process may lock {_size(limit)} of memory"
-    if limit < usual:
-        said += f", on other nodes {'all' if usual == inf else _size(int(usual))}"
-    if is_needed:
-        said += "; RDMA wants no limit"
-    fix = "ulimit -l unlimited in the job, if it may; else tell the site"
-    yield Finding("memlock-small", severity, answer.host, said, fix)
+    yield found._replace(severity="error") if limit < usual else found
 
 
 def _folders(answer: NodeAnswer) -> Iterator[Finding]:
@@ -226,27 +193,18 @@ def _folders(answer: NodeAnswer) -> Iterator[Finding]:
         least = _SHARED if path == _SHM else _LEFT
         left = "" if free is None else f"; {_size(free)} are left"
         if written == "no":
-            said = f"{path} takes no file of 1 MiB{left}"
-            fix = "clear it, name another (TMPDIR), or leave the node out"
-            yield Finding("folder-unwritable", "error", answer.host, said, fix)
+            yield finding("folder-unwritable", answer.host, path=path, left=left)
         elif free is not None and free < least:
-            said = f"{path} has {_size(free)} left"
-            fix = "clear it, or name another (TMPDIR)"
-            yield Finding("folder-full", "warning", answer.host, said, fix)
+            yield finding("folder-full", answer.host, path=path, free=_size(free))
 
 
 def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
     for known, lacks, path in answer.rows("plugin"):
-        if known != "no":
-            continue
-        missing = list(dict.fromkeys(lacks.split(",")))
-        more = len(missing) - 4
-        rest = f" and {more} more" if more > 0 else ""
-        said = (
-            f"the plugin {path} lacks {', '.join(missing[:4])}{rest}: it will not load"
-        )
-        fix = "bind what it needs, or mend LD_LIBRARY_PATH"
-        yield Finding("plugin-unloadable", "error", answer.host, said, fix)
+        if known == "no":
+            missing = list(dict.fromkeys(lacks.split(",")))
+            rest = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+            words = {"path": path, "lacks": f"{', '.join(missing[:4])}{rest}"}
+            yield finding("plugin-unloadable", answer.host, **words)
 
 
 def _size(size: int) -> str:

@@ -5,8 +5,6 @@ late. Until the first has come, and while an image's torch is loaded from a slow
 by all alike, *start* seconds count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 

@@ -4,11 +4,14 @@ What a node does not say, or says in words that are no number, is None: never 0.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.probe.sample import GpuSample
 
+finding = partial(finding_in, "preflight")  # as findings.yaml has it
 Rows = tuple[tuple[str, ...], ...]
 Facts = Mapping[str, Rows]
 

@@ -1,19 +1,15 @@
 """Which nodes and GPUs are slow, by what the ranks have measured; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from statistics import median_high
 
-from envcfg.findings import Finding, Severity
-from envcfg.preflight.records import RankAnswer, Wanted
+from envcfg.findings import Finding
+from envcfg.preflight.records import RankAnswer, Wanted, finding
 
 _SLOW, _WEAK = 0.5, 0.7  # of the median: fails, is warned of
-_DOUBTFUL = (
-    0.25  # fails of what is no measure of its own: two nodes, or processors' work
-)
+# Fails of what is no measure of its own: two nodes, or processors' work.
+_DOUBTFUL = 0.25
 _TWO = 2
-_LEAVE = "leave the node out, and tell the site"
 Speeds = dict[str, tuple[float | None, float | None]]
 
 
@@ -46,18 +42,21 @@ def speeds(ranks: Mapping[int, RankAnswer]) -> Speeds:
 
 
 def _against(
+    rule: str,
+    which: str,
     values: Mapping[str, float],
     everyone: Collection[float],
-    say: Callable[[float, float], str],
-    rule: str,
     limit: float,
+    shown: Callable[[float], str],
 ) -> Iterator[Finding]:
     """Yield a finding for each far below the median of all; below *limit* it fails."""
     usual = median_high(everyone) if everyone else 0.0
     for name, value in values.items():
         if value < _WEAK * usual:
-            severity: Severity = "error" if value < limit * usual else "warning"
-            yield Finding(rule, severity, name, say(value, usual), _LEAVE)
+            words = {"value": shown(value), "usual": shown(usual)}
+            found = finding(rule, name, which, **words)
+            fails = value < limit * usual
+            yield found._replace(severity="error") if fails else found
 
 
 def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
@@ -65,33 +64,23 @@ def _slow_nodes(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
     sends = {host: sent for host, (sent, _) in both.items() if sent is not None}
     takes = {host: taken for host, (_, taken) in both.items() if taken is not None}
     only = len(both) == _TWO
-    other = (
-        "; or the other receives slowly: two nodes alone do not tell" if only else ""
-    )
-
-    def sending(value: float, usual: float) -> str:
-        return f"sends {_rate(value)}, the median is {_rate(usual)}{other}"
-
-    def receiving(value: float, usual: float) -> str:
-        return f"receives {_rate(value)}, the median is {_rate(usual)}"
-
     on_gpus = any(each.devices for each in ranks.values())
     limit = _SLOW if on_gpus and not only else _DOUBTFUL
-    yield from _against(sends, sends.values(), sending, "node-slow", limit)
+    which = "two" if only else ""
+    yield from _against("node-slow", which, sends, sends.values(), limit, _rate)
     if not only:
-        yield from _against(takes, takes.values(), receiving, "node-slow", limit)
+        yield from _against(
+            "node-slow", "receives", takes, takes.values(), limit, _rate
+        )
 
 
 def _slow_gpus(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    def multiplying(value: float, usual: float) -> str:
-        return f"a GPU multiplies at {value:.0f} TFLOPS, the median is {usual:.0f}"
-
     known = [(r.host, r.multiply) for r in ranks.values() if r.multiply is not None]
     slowest: dict[str, float] = {}
     for host, value in known:
         slowest[host] = min(value, slowest.get(host, value))
     every = [value for _, value in known]
-    yield from _against(slowest, every, multiplying, "gpu-slow", _SLOW)
+    yield from _against("gpu-slow", "", slowest, every, _SLOW, "{:.0f}".format)
 
 
 def best_sum(ranks: Mapping[int, RankAnswer]) -> float | None:
@@ -101,21 +90,15 @@ def best_sum(ranks: Mapping[int, RankAnswer]) -> float | None:
 
 
 def _bandwidth(wanted: Wanted, ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    best = best_sum(ranks)
-    nodes = len(wanted.hosts)
+    best, wanted_best, nodes = best_sum(ranks), wanted.bandwidth, len(wanted.hosts)
     is_whole = len(ranks) == nodes * (wanted.gpus or 0)
     on_gpus = any(each.devices for each in ranks.values())
-    if best is None or wanted.bandwidth is None or not (on_gpus and is_whole):
+    if best is None or wanted_best is None or not (on_gpus and is_whole):
         return
-    if nodes == 1:  # what is expected is that of a network
-        return
-    if best < _WEAK * wanted.bandwidth:
-        said = (
-            f"all-reduce carries {best:.1f} GB/s, profile {wanted.profile} expects "
-            f"{wanted.bandwidth:g}"
-        )
-        fix = f"envcfg profiles show {wanted.profile} says who measured it"
-        yield Finding("bandwidth-low", "warning", "", said, fix)
+    # What is expected is that of a network.
+    if nodes > 1 and best < _WEAK * wanted_best:
+        words = {"best": best, "wanted": wanted_best, "profile": wanted.profile}
+        yield finding("bandwidth-low", "", **words)
 
 
 def _rate(value: float) -> str:

@@ -7,8 +7,6 @@ Package Power"; a second die has no power of its own); amd-smi's JSON of ROCm 6 
 list, or a list in ``gpu_data``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -48,12 +46,9 @@ Answer = tuple[tuple[Gpu, ...], str | None]
 
 
 def read_gpus(tool: str, lines: Sequence[str], status: int | None) -> Answer:
-    """Return the GPUs that a tool names, and what it says is wrong.
+    """Return the GPUs that *tool* names in *lines*, and what it says is wrong.
 
-    Args:
-        tool: one of ``TOOLS``, or any other, which names no GPU.
-        lines: what it printed.
-        status: its exit code.
+    A tool that is none of ``TOOLS`` names no GPU; *status* is its exit code.
     """
     read = TOOLS.get(tool)
     gpus = read(lines) if read else ()

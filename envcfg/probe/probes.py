@@ -4,8 +4,6 @@ A line is ``TAG HOST ...``, where the tag tells the probe. Lines of several node
 mixed, with those of others between them, as of srun; any of them may be torn.
 """
 
-from __future__ import annotations
-
 import os.path
 from typing import NamedTuple
 

@@ -259,12 +259,8 @@ def run_script(
 ) -> StepEnd:
     """Run bash until it ends, or until *deadline*; nothing of it is left then.
 
-    Args:
-        script: the bash, as ``render_script`` makes it.
-        env: its environment.
-        take: gets each line of its stdout.
-        deadline: as of ``Step.read``; where all has been said, it ends by itself within
-            seconds.
+    *take* gets each line of its stdout. Where all has been said, it ends by itself within
+    seconds.
 
     Raises:
         JobError: there is no bash.
@@ -296,11 +292,10 @@ def _file_of(text: str) -> Iterator[int]:
 
 
 def ended_tasks(errors: Sequence[str], pattern: str) -> dict[str, str]:
-    """Return the hosts whose tasks have ended by themselves, and how, as errors say it.
+    """Return the hosts whose tasks have ended by themselves, and how.
 
-    Args:
-        errors: lines of stderr.
-        pattern: how the starter says that, with groups ``host`` and ``how``; or nothing.
+    *pattern* is how the starter says that in a line of stderr, with groups ``host`` and
+    ``how``; or nothing.
     """
     found: dict[str, str] = {}
     for line in errors if pattern else ():

@@ -4,8 +4,6 @@ What a node does not say, or says in words that are no number, is None: never 0.
 of a node's GPUs come when they come; torn ones, and those of others, are passed over.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from envcfg.characters import whole_number

@@ -1,7 +1,5 @@
 """A running job of Slurm: what its commands say of it, and a step that looks into it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
@@ -206,13 +204,8 @@ def start_step(
 ) -> Step:
     """Start *probe* on each of *hosts*, beside the steps of a job.
 
-    Args:
-        probe: what runs there.
-        job: its number.
-        hosts: where to.
-        words: what the probe gets.
-        is_part: the job has other nodes, so that these must be named.
-        more: further options of srun.
+    *more* are options of srun. *is_part*: the job has other nodes, which must be
+    told from these.
 
     Raises:
         JobError: there is no srun.

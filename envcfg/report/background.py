@@ -145,14 +145,7 @@ def find_behind(
     rules: Mapping[str, Rule],
     known: Mapping[str, Variable],
 ) -> Behind:
-    """Return what stands behind one finding.
-
-    Args:
-        found: its rule, or what it means.
-        topics: all that there are.
-        rules: of logs, by their ids; they say what is the reason of what.
-        known: the known variables.
-    """
+    """Return what stands behind one finding; *rules* say what is the reason of what."""
     topic = find_topic(topics, found.id, _file_topic(found))
     named = dict.fromkeys(_NAME.findall("\n".join(words_of(found))))
     more = topic.variables if topic else ()
@@ -276,9 +269,8 @@ def in_groups(
             name = f"lint: {each.group}"
         else:
             topic = find_topic(topics, each.id, _file_topic(each))
-            name = (
-                topic.name if topic else "variables" if each.id.isupper() else "others"
-            )
+            other = "variables" if each.id.isupper() else "others"
+            name = topic.name if topic else other
         groups.setdefault(name, []).append(each)
     return groups
 

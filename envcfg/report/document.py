@@ -1,7 +1,5 @@
 """JSON for programs: the one place that makes text of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Who holds a job up: for people, and as JSON, which docs/hang.md describes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from envcfg.hang.activity import activity, does, is_in_collective
@@ -27,12 +25,10 @@ def hang_lines(seen: Evidence, judgement: Judgement) -> Iterator[Line]:
         if each.fix:
             yield "", f"  fix: {each.fix}"
     yield from _log(seen)
-    stacks = sum(bool(rank.stack) for rank in seen.ranks)
-    looked = (
-        f"processes of {count_of(len(seen.ranks), 'rank')}, Python stacks of {stacks}, "
-        f"RAS of {count_of(len(seen.ras_read), 'node')}, "
-        f"Flight Recorder of {count_of(len(seen.flights), 'rank')}"
-    )
+    looked = f"processes of {count_of(len(seen.ranks), 'rank')}, "
+    looked += f"Python stacks of {sum(bool(rank.stack) for rank in seen.ranks)}, "
+    looked += f"RAS of {count_of(len(seen.ras_read), 'node')}, "
+    looked += f"Flight Recorder of {count_of(len(seen.flights), 'rank')}"
     yield "dim", f"looked at: {looked}"
 
 

@@ -1,7 +1,5 @@
 """JUnit XML, which CI systems show as test results; the one writer of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -160,12 +160,8 @@ def make_page(
 ) -> Page:
     """Return the page of a moment.
 
-    Args:
-        job: as the user names it.
-        nodes: in order.
-        findings: what stands out.
-        wanted: interfaces that are shown even if they carry nothing.
-        is_detailed: a line for each GPU and interface, instead of one for each node.
+    *wanted* interfaces are shown even if they carry nothing.
+    *is_detailed*: a line for each GPU and interface, instead of one for each node.
     """
     rows = (_row(node, wanted, is_detailed=is_detailed) for node in nodes)
     cells = tuple(tuple(map(_shown, row)) for row in rows)

@@ -1,7 +1,5 @@
 """A plan as a table for people and as JSON for programs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 

@@ -1,11 +1,9 @@
 """What a preflight comes to: for people, and as JSON, which docs/preflight.md describes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from envcfg.findings import Finding
-from envcfg.log.numbers import count_of
+from envcfg.log.numbers import count_of, grouped
 from envcfg.preflight.node_list import fold_nodes
 from envcfg.preflight.nodes import said_of_gpus, wanted_gpus
 from envcfg.preflight.records import NodeAnswer, Report, Wanted
@@ -31,12 +29,10 @@ def preflight_lines(report: Report, wanted: Wanted, seconds: float) -> Iterator[
     yield "", ""
     yield from _table(report, wanted, failed)
     yield "", ""
-    alike: dict[Finding, list[str]] = {}
-    for host, found in report.nodes.items():
-        for each in found:
-            alike.setdefault(each._replace(subject=""), []).append(host)
-    for each, hosts in alike.items():
-        yield from _finding(fold_nodes(hosts), each)
+    every = ((host, each) for host, found in report.nodes.items() for each in found)
+    alike = grouped(every, lambda pair: pair[1]._replace(subject=""))
+    for each, pairs in alike.items():
+        yield from _finding(fold_nodes(host for host, _ in pairs), each)
     for each in report.job:
         yield from _finding("", each)
     yield from _measured(report)
@@ -65,10 +61,8 @@ def _table(report: Report, wanted: Wanted, failed: Sequence[str]) -> Iterator[Li
     styles, cells_of = zip(("bold", _HEAD), *rows, strict=True)
     yield from zip(styles, in_columns(cells_of), strict=True)
     if measured:
-        yield (
-            "dim",
-            "GB/s with its best partner of up to three, over all ranks of the node",
-        )
+        what = "GB/s with its best partner of up to three, over all ranks of the node"
+        yield "dim", what
 
 
 def _finding(host: str, each: Finding) -> Iterator[Line]:
@@ -143,17 +137,11 @@ def _nodes(
 def _collective(report: Report) -> dict[str, object] | None:
     if report.torch is None:
         return None
+    names = ("bytes", "seconds", "gigabytes_per_second")
     return {
         "ranks": len(report.ranks),
         "torch": report.torch[0],
         "build": report.torch[1],
         "backend": report.backend,
-        "sums": [
-            {
-                "bytes": each.size,
-                "seconds": each.seconds,
-                "gigabytes_per_second": each.bandwidth,
-            }
-            for each in report.sums
-        ],
+        "sums": [dict(zip(names, each, strict=True)) for each in report.sums],
     }

@@ -1,7 +1,5 @@
 """Scripts as JSON for programs: a job's with request and cost, one with steps changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from envcfg.conversion.model import Conversion

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Billing
@@ -17,12 +18,8 @@ def charge(profile: Profile, request: Request) -> tuple[Cost | None, list[Findin
     """Return what *request* costs, None where the profile does not say, and the words."""
     used = _used(profile, request)
     if profile.billing is None:
-        nothing = Finding(
-            rule="billing-unknown",
-            severity="note",
-            subject="cost",
-            message=f"profile {profile.name} does not know what its system bills",
-        )
+        words = {"profile": profile.name}
+        nothing = finding_in("request", "billing-unknown", "cost", **words)
         return None, [nothing, *_idle(profile, request)]
     found = cost(profile.billing, used)
     said = [_said(profile.billing, found, used)]
@@ -68,14 +65,9 @@ def _said(billing: Billing, found: Cost, used: Used) -> Finding:
         message += f"; per hour {listed}"
     if billing.is_old:
         message += f"; prices of {billing.reason.date}, which may have changed"
-    return Finding(
-        rule="cost",
-        severity="note",
-        subject="cost",
-        message=message,
-        source=billing.reason.source,
-        why=billing.reason.why,
-    )
+    words = {"message": message, "why": billing.reason.why}
+    found_cost = finding_in("request", "cost", "cost", **words)
+    return found_cost._replace(source=billing.reason.source)
 
 
 def _amount(part: Part) -> str:
@@ -89,28 +81,20 @@ def _wasted(billing: Billing, found: Cost, used: Used) -> Iterator[Finding]:
     """Warn where something else than its GPUs makes a job dearer."""
     decides = found.decides
     gpus = next((part for part in found.parts if part.what == "GPUs"), None)
-    if (
-        not decides
-        or not gpus
-        or decides is gpus
-        or not decides.shares
-        or not gpus.shares
-    ):
+    if not decides or not gpus or decides is gpus:
         return
-    per_share = (
-        billing.cores_per_share if decides.what == "cores" else billing.memory_per_share
-    )
-    free = (per_share or 0) * used.gpus
-    yield Finding(
-        rule="share-wasted",
-        severity="warning",
-        subject="cost",
-        message=f"{_amount(decides)} are billed as {decimal_text(decides.shares)} GPUs, "
-        f"and the job has {used.gpus}",
-        fix=f"ask for {free}{' cores' if decides.what == 'cores' else ' GiB'} at most: "
-        "they cost nothing beyond the GPUs; or use as many GPUs as are billed",
-        source=billing.reason.source,
-    )
+    if not (decides.shares and gpus.shares):
+        return
+    by_cores = decides.what == "cores"
+    share = billing.cores_per_share if by_cores else billing.memory_per_share
+    words = {
+        "amount": _amount(decides),
+        "shares": decimal_text(decides.shares),
+        "gpus": used.gpus,
+        "free": f"{(share or 0) * used.gpus} {'cores' if by_cores else 'GiB'}",
+    }
+    wasted = finding_in("request", "share-wasted", "cost", **words)
+    yield wasted._replace(source=billing.reason.source)
 
 
 def _idle(profile: Profile, request: Request) -> Iterator[Finding]:
@@ -123,15 +107,10 @@ def _idle(profile: Profile, request: Request) -> Iterator[Finding]:
             for name, each in profile.partitions.items()
             if each and not each.exclusive
         ]
-        fix = f"use all {node.gpus}"
+        instead = ""
         if others and "--exclusive" not in {line.option for line in request.lines}:
-            fix += f", or a partition that divides nodes: {', '.join(others)}"
-        yield Finding(
-            rule="gpus-idle",
-            severity="warning",
-            subject="GPUs",
-            message=f"{where} has whole nodes, so {node.gpus - shape.gpus} of "
-            f"{node.gpus} GPUs on each are idle",
-            fix=fix,
-            source=node.reason.source,
-        )
+            instead = f", or a partition that divides nodes: {', '.join(others)}"
+        words = {"where": where, "all": node.gpus, "instead": instead}
+        words["idle"] = node.gpus - shape.gpus
+        idle = finding_in("request", "gpus-idle", "GPUs", **words)
+        yield idle._replace(source=node.reason.source)

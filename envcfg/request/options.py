@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from envcfg import schedulers
-from envcfg.datafile import load_yaml
+from envcfg.datafile import load_kept
 
 
 class Format(NamedTuple):
@@ -69,7 +69,7 @@ class Table(NamedTuple):
 def option_table(scheduler: str) -> Table:
     """Return what *scheduler* takes, by its name in ``SCHEDULERS``."""
     folder = os.path.dirname(schedulers.__file__)
-    data = load_yaml(os.path.join(folder, f"{scheduler}.yaml"))
+    (data,) = load_kept(scheduler, [os.path.join(folder, f"{scheduler}.yaml")])
     newer = set(data.get("newer", "").split())
     options, letters = {}, {}
     entries = [(name, text, False) for name, text in data["options"].items()]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from envcfg.datafile import finding_in
 from envcfg.errors import suggest
-from envcfg.findings import Finding, Severity
+from envcfg.findings import Finding
 from envcfg.profile.model import Profile
 from envcfg.profile.scheduler import Partition, Qos
 from envcfg.request.limits import (
@@ -30,6 +31,8 @@ def chosen_queues(
 
     None where none is named, or the profile does not know it.
     """
+    from difflib import get_close_matches
+
     refusals: list[Finding] = []
     findings: list[Finding] = []
     for option, title in (("--partition", "partition"), ("--qos", "QOS")):
@@ -37,21 +40,23 @@ def chosen_queues(
         seen = profile.seen if option == "--partition" else ()
         if name is None or not known or name in known or name in seen:
             continue
-        message = f"profile {profile.name} knows no {title} {name}"
+        words = {"profile": profile.name, "title": title, "name": name}
+        words["near"] = suggest(name, known)
         if is_closed(profile, option):
-            hint = suggest(name, known) + "; a profile of your project can add one"
-            refusals.append(refused(message, hint))
+            refusals.append(refused("queue", **words))
         else:
-            findings.append(_unknown(option, name, known, message))
+            found = finding_in("request", "queue-unknown", f"{option}={name}", **words)
+            is_near = get_close_matches(name, known, 1, _NEAR)
+            findings.append(found._replace(severity="warning") if is_near else found)
     name = named.get("--partition", "")
     partition = profile.partitions.get(name) or profile.seen.get(name)
     if "--partition" not in named:
         partition = default_partition(profile)
     qos = profile.qos.get(named.get("--qos", ""))
     if qos and not serves(qos, partition):
-        message = f"{qos} is not for {partition}, except {', '.join(qos.partitions)}"
-        fix = f"give --partition {qos.partitions[0]}, or leave out --qos"
-        found = _by_age(qos, refused(message, fix, qos.reason))
+        others, first = ", ".join(qos.partitions), qos.partitions[0]
+        who = {"qos": qos, "partition": partition, "partitions": others, "first": first}
+        found = _by_age(qos, refused("qos-elsewhere", qos.reason, **who))
         (findings if qos.is_old else refusals).append(found)
     return partition, qos, refusals, findings
 
@@ -62,22 +67,6 @@ def _by_age(queue: Queue, found: Finding) -> Finding:
         return found
     message = f"{found.message}, as of {queue.reason.date}: this may have changed"
     return found._replace(rule="limit-old", severity="note", message=message)
-
-
-def _unknown(
-    option: str, name: str, known: Mapping[str, object], message: str
-) -> Finding:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 1, _NEAR)
-    severity: Severity = "warning" if near else "note"
-    return Finding(
-        rule="queue-unknown",
-        severity=severity,
-        subject=f"{option}={name}",
-        message=f"{message}, so that its limits are not checked",
-        fix=suggest(name, known),
-    )
 
 
 def beyond_limits(
@@ -99,7 +88,7 @@ def beyond_limits(
             )
         amount = "more" if each.is_least else "less"
         fix = f"ask for {amount}, {_instead(profile, wanted, partition, qos)}"
-        refusal = refused(message, fix, each.queue.reason)
+        refusal = refused("said", each.queue.reason, message=message, fix=fix)
         yield each.what, _by_age(each.queue, refusal)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg import runtimes
+from envcfg.datafile import finding_in
 from envcfg.errors import UsageError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
@@ -85,15 +86,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     lines = list(request_lines(profile, plan, scheduler, wanted, shape))
     findings += _few_cores(profile, shape, whole=exclusive or whole)
     if asked.seconds is None:
-        findings.append(
-            Finding(
-                rule="time-not-given",
-                severity="note",
-                subject="--time",
-                message="is not given, so the system's default counts",
-                fix="give it, as in --time 4:00:00; a job that asks for less starts sooner",
-            )
-        )
+        findings.append(finding_in("request", "time-not-given", "--time"))
     refusals += check_lines(profile, lines, asked)
     findings += check_extra(profile, asked, refusals)
     names = JobNames(named.get("--job-name") or "", asked.seconds)
@@ -130,9 +123,10 @@ def _admitted(
     given, problems = read_options(table, words)
     for each in [*problems, *check_options(table, given)]:
         if each.severity == "error":
-            refusals.append(refused(each.message, each.fix))
+            refusals.append(refused("said", message=each.message, fix=each.fix))
         else:
-            yield Finding("option-unknown", "warning", "", each.message, each.fix)
+            texts = {"message": each.message, "fix": each.fix}
+            yield finding_in("request", "option-unknown", "", **texts)
 
 
 def _few_cores(profile: Profile, shape: Shape, *, whole: bool) -> Iterator[Finding]:
@@ -140,14 +134,8 @@ def _few_cores(profile: Profile, shape: Shape, *, whole: bool) -> Iterator[Findi
     known = SCHEDULERS[profile.request.scheduler] if profile.request else None
     if shape.cores or whole or not (known and known.asks_amounts and shape.asks_cores):
         return
-    yield Finding(
-        rule="cores-unknown",
-        severity="warning",
-        subject="--cpus-per-gpu",
-        message=f"is not given, and profile {profile.name} does not say how many cores "
-        f"go with a GPU: {known.title} gives each task one core by default",
-        fix="give --cpus-per-gpu N and --mem-per-gpu SIZE; or --exclusive for whole nodes",
-    )
+    words = {"profile": profile.name, "scheduler": known.title}
+    yield finding_in("request", "cores-unknown", "--cpus-per-gpu", **words)
 
 
 def _entering(asked: Asked) -> Iterator[Finding]:
@@ -159,10 +147,7 @@ def _entering(asked: Asked) -> Iterator[Finding]:
     for word in asked.extra:
         option = word.partition("=")[0]
         if option in entered:
-            yield refused(
-                f"{option} puts the job script itself into the container, where no srun is",
-                f"for the ranks alone: --runtime {entered[option]} --container IMAGE",
-            )
+            yield refused("container-of-job", option=option, runtime=entered[option])
 
 
 def _is_told(profile: Profile, scheduler: str, shape: Shape) -> bool:
@@ -186,9 +171,7 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
     }
     for flag in scheduler.lacks:
         if given.get(flag):
-            yield refused(
-                f"{flag} is Slurm's, and this is {scheduler.title}", f"leave out {flag}"
-            )
+            yield refused("of-slurm", flag=flag, scheduler=scheduler.title)
     asking: list[tuple[str, str | None]] = [
         (option, asked.named[option])
         for option in ("--array", "--output")
@@ -200,16 +183,14 @@ def _lacking(scheduler: Scheduler, asked: Asked) -> Iterator[Finding]:
             asking.append((option, text if equals else None))
     for option, value in asking:
         if refusal := scheduler.refuse(option, value):
-            yield refused(refusal.why.format(scheduler.title), refusal.fix)
+            message = refusal.why.format(scheduler.title)
+            yield refused("said", message=message, fix=refusal.fix)
 
 
 def _late(asked: Asked) -> Iterator[Finding]:
     if asked.signal and asked.seconds and asked.signal.seconds >= asked.seconds:
-        yield refused(
-            f"--signal {asked.signal.seconds} s before the end of a job of "
-            f"{asked.seconds} s",
-            "let the job run longer than that",
-        )
+        before = asked.signal.seconds
+        yield refused("signal-late", before=before, seconds=asked.seconds)
 
 
 def _deaf(plan: Plan, asked: Asked) -> Iterator[Finding]:
@@ -217,27 +198,18 @@ def _deaf(plan: Plan, asked: Asked) -> Iterator[Finding]:
     if not (asked.requeue and asked.signal):
         return
     if LAUNCHERS[plan.launcher].is_agent:
-        yield refused(
-            f"--requeue: {plan.launcher} itself ends by the signal, before its ranks save",
-            "start the ranks by srun: --launcher srun",
-        )
+        yield refused("requeue-agent", launcher=plan.launcher)
     if not asked.signal.name.startswith("USR"):
-        yield refused(
-            f"--requeue: srun does not hand {asked.signal.name} on, it ends the step",
-            f"--signal USR1@{asked.signal.seconds}",
-        )
+        words = {"signal": asked.signal.name, "seconds": asked.signal.seconds}
+        yield refused("requeue-signal", **words)
 
 
 def _ended_by(plan: Plan, asked: Asked) -> Iterator[Finding]:
     agent = LAUNCHERS[plan.launcher].is_agent
     if agent and asked.signal and not asked.requeue and asked.signal.name != "TERM":
-        yield Finding(
-            rule="agent-ended-by-signal",
-            severity="warning",
-            subject=f"--signal {asked.signal.name}",
-            message=f"{plan.launcher} itself ends by it, and its ranks with it",
-            fix=f"--signal TERM@{asked.signal.seconds}, or start the ranks by srun",
-        )
+        words = {"launcher": plan.launcher, "seconds": asked.signal.seconds}
+        subject = f"--signal {asked.signal.name}"
+        yield finding_in("request", "agent-ended-by-signal", subject, **words)
 
 
 def _masks(
@@ -247,11 +219,9 @@ def _masks(
     if not (plan.masks and node and shape.gpus == node.gpus and asked.cpus_per_gpu):
         return
     if node.cores_per_gpu and asked.cpus_per_gpu < node.cores_per_gpu:
+        reason = plan.masks.reason
         yield refused(
-            f"--cpus-per-gpu {asked.cpus_per_gpu} leaves cores of a whole node out, but "
-            f"{plan.masks.reason.why}",
-            "leave it out; a program may start fewer threads all the same",
-            plan.masks.reason,
+            "cores-of-masks", reason, cores=asked.cpus_per_gpu, why=reason.why
         )
 
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from shlex import quote
 from typing import NamedTuple
 
+from envcfg.datafile import finding_in
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
 from envcfg.profile.model import Profile
@@ -92,17 +93,11 @@ def taken_from_rules(
         if option in queues:
             others = [*map(quote, rule.others), *known_queues(profile, option)]
             others = [each for each in others if each != value]
-            named = f": {', '.join(others)}" if others else ""
-            findings.append(
-                Finding(
-                    rule="taken-from-profile",
-                    severity="note",
-                    subject=f"{option}={value}",
-                    message=f"is taken, as the system wants one: {rule.reason.why}",
-                    fix=f"choose another with {option}{named}",
-                    source=rule.reason.source,
-                )
-            )
+            words = {"why": rule.reason.why, "option": option}
+            words["others"] = f": {', '.join(others)}" if others else ""
+            subject = f"{option}={value}"
+            found = finding_in("request", "taken-from-profile", subject, **words)
+            findings.append(found._replace(source=rule.reason.source))
     return taken, findings
 
 
@@ -164,25 +159,22 @@ def check_rules(
         if rule is None:
             continue
         value = values.get(option)
-        why, reason = rule.reason.why, rule.reason
+        reason = rule.reason
+        words = {"option": option, "value": value, "why": reason.why}
         if rule.rule == "must" and option not in values:
             flag = ours.get(option)
-            hint = _how_to_give(profile, option, flag, rule)
-            yield option, refused(f"{flag or option} is missing: {why}", hint, reason)
+            words |= {"option": flag or option}
+            fix = _how_to_give(profile, option, flag, rule)
+            yield option, refused("missing", reason, fix=fix, **words)
         elif rule.rule == "must" and rule.value and not _is_value(rule):
             if not fnmatchcase(value or "", rule.value):
-                message = f"{option} {value} is not like {rule.value}: {why}"
-                yield (
-                    option,
-                    refused(message, f"give one that fits {rule.value}", reason),
-                )
+                yield option, refused("unlike", reason, pattern=rule.value, **words)
         elif rule.rule == "must not" and option in values:
             if rule.value is None:
-                message = f"{option} must not be given: {why}"
-                yield option, refused(message, f"leave out {option}", reason)
+                why = f": {reason.why}"
+                yield option, refused("forbidden", reason, option=option, why=why)
             elif value is not None and fnmatchcase(value, rule.value):
-                message = f"{option} must not be {value}: {why}"
-                yield option, refused(message, "choose another value", reason)
+                yield option, refused("forbidden-value", reason, **words)
 
 
 def _how_to_give(
@@ -214,12 +206,11 @@ def _check_asked(profile: Profile, asked: Asked) -> Iterator[Finding]:
             rule = profile.rules["--mem" if what == "memory" else "--cpus-per-task"]
             why = f": {rule.reason.why}" if rule else ""
             reason = rule.reason if rule else None
-            yield refused(f"{flag} must not be given{why}", f"leave out {flag}", reason)
+            yield refused("forbidden", reason, option=flag, why=why)
     is_billed = profile.billing and profile.billing.per_nvme_gib
     can_ask = is_billed or (profile.scratch and profile.scratch.disk_request)
     if asked.nvme and not can_ask:
-        message = f"profile {profile.name} knows no local disk to ask for"
-        yield refused(message, "leave out --nvme")
+        yield refused("no-disk", profile=profile.name)
 
 
 def check_extra(
@@ -236,17 +227,9 @@ def check_extra(
         rule = profile.rules.get(option)
         instead = option if option in _FLAGS else _INSTEAD.get(option)
         if instead and (option, value) not in avoided:
-            message = f"--request-arg={option}: the request has it already"
-            refusals.append(refused(message, f"give {instead}"))
+            refusals.append(refused("given-already", option=option, instead=instead))
         elif rule and rule.rule == "avoid":
-            findings.append(
-                Finding(
-                    rule="option-discouraged",
-                    severity="warning",
-                    subject=option,
-                    message=rule.reason.why,
-                    fix=f"leave out {option}",
-                    source=rule.reason.source,
-                )
-            )
+            said = {"option": option, "why": rule.reason.why}
+            found = finding_in("request", "option-discouraged", option, **said)
+            findings.append(found._replace(source=rule.reason.source))
     return findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from envcfg.datafile import finding_in
 from envcfg.errors import FindingsError
 from envcfg.findings import Finding
 from envcfg.launch.plan import Plan
@@ -87,13 +88,16 @@ class RequestError(FindingsError):
     """A request that the system would refuse; carries all that is wrong with it."""
 
 
-def refused(message: str, fix: str, reason: Reason | None = None) -> Finding:
+def refused(which: str, reason: Reason | None = None, /, **words: object) -> Finding:
     """Return one thing for which the system would refuse the job, and the remedy.
 
     Who says so stands in its source, not in its sentence.
+
+    Args:
+        which: of the texts of ``findings.yaml``, filled with *words*.
     """
-    source = reason.cited if reason else None
-    return Finding("request-refused", "error", "", message, fix, source)
+    found = finding_in("request", "request-refused", "", which, **words)
+    return found._replace(source=reason.cited if reason else None)
 
 
 def tasks_per_node(launcher: str, gpus: int, ranks: int | None) -> int:
@@ -146,44 +150,29 @@ def _nodes_and_gpus(profile: Profile, asked: Asked) -> tuple[int, int]:
         nodes = asked.nodes or -(-total // (has or total))
         each = total // nodes
         if each == 0 or total != nodes * each:
-            raise _undivided(total, nodes)
+            raise RequestError([refused("gpus-undivided", gpus=total, nodes=nodes)])
         return nodes, each
     each = each or total or has
     if each is None:
-        message = f"profile {profile.name} does not say how many GPUs a node has"
-        raise RequestError([refused(message, "give --gpus-per-node N")])
+        raise RequestError([refused("gpus-unknown", profile=profile.name)])
     nodes = asked.nodes or max(1, (total or each) // each)
     if total not in {None, nodes * each}:
-        raise _undivided(total or 0, nodes)
+        raise RequestError([refused("gpus-undivided", gpus=total, nodes=nodes)])
     return nodes, each
-
-
-def _undivided(gpus: int, nodes: int) -> RequestError:
-    message = f"{gpus} GPUs are not the same number on each of {nodes} nodes"
-    return RequestError([refused(message, "give --nodes N --gpus-per-node M")])
 
 
 def _unasked(profile: Profile, gpus: int) -> Iterator[Finding]:
     """Yield that a job cannot have some of a node's GPUs, where they are not asked for."""
     asking, node = profile.request, profile.node
     if asking and asking.gpus == UNASKED and node and gpus < node.gpus:
-        yield refused(
-            f"{gpus} GPUs of a node, but no request names GPUs here, and a job has all "
-            f"{node.gpus}",
-            f"leave out the number, and start fewer ranks: --ranks {gpus}",
-            asking.reason,
-        )
+        yield refused("gpus-unnamed", asking.reason, gpus=gpus, all=node.gpus)
 
 
 def gpus_beyond(node: Node, gpus: int) -> Finding | None:
     """Return that a node does not have so many GPUs, if it does not."""
     if gpus <= node.gpus:
         return None
-    return refused(
-        f"{gpus} GPUs on a node, but a node has {node.gpus}",
-        f"take more nodes: --gpus-per-node is {node.gpus} at most",
-        node.reason,
-    )
+    return refused("gpus-of-node", node.reason, gpus=gpus, most=node.gpus)
 
 
 def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding]:
@@ -194,19 +183,12 @@ def _beyond_node(node: Node | None, asked: Asked, gpus: int) -> Iterator[Finding
         return
     cores = (node.cores_per_gpu or 0) * node.gpus
     if cores and (asked.cpus_per_gpu or 0) * gpus > cores:
-        yield refused(
-            f"{asked.cpus_per_gpu} cores for each of {gpus} GPUs, but a job can have "
-            f"{cores} cores of a node",
-            f"--cpus-per-gpu is {cores // gpus} here at most",
-            node.reason,
-        )
+        words = {"each": asked.cpus_per_gpu, "gpus": gpus, "cores": cores}
+        yield refused("cores-of-node", node.reason, most=cores // gpus, **words)
     if node.memory_per_gpu and asked.memory_per_gpu:
         most = mebibytes(node.memory_per_gpu) * node.gpus
         wanted = mebibytes(asked.memory_per_gpu) * gpus
         if wanted > most:
-            yield refused(
-                f"{size_text(wanted)} of memory on a node, but a job can have "
-                f"{size_text(most)}",
-                f"--mem-per-gpu is {size_text(most // gpus)} here at most",
-                node.reason,
-            )
+            sizes = {"asked": wanted, "most": most, "each": most // gpus}
+            said = {name: size_text(each) for name, each in sizes.items()}
+            yield refused("memory-of-node", node.reason, **said)

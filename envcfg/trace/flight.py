@@ -123,14 +123,10 @@ def rank_of(name: str) -> int | None:
 
 
 def read_flight(data: bytes, rank: int) -> FlightDump:
-    """Return what *rank* recorded.
-
-    Args:
-        data: the whole file, a pickle or JSON.
-        rank: its number, which the file does not hold: :func:`rank_of`.
+    """Return what *rank* recorded in *data*, which does not hold its number.
 
     Raises:
-        TraceError: it is neither, damaged, of an unknown version, or too large.
+        TraceError: it is no dump, damaged, of an unknown version, or too large.
     """
     check_size(len(data))
     dump = mapping(_loaded(data))

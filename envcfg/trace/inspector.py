@@ -92,9 +92,7 @@ def _operation(data: object) -> Operation | None:
     perf = mapping(record.get(f"{kind}_perf"))
     rank = integer(head.get("rank"))
     message = integer(perf.get(f"{kind}_msg_size_bytes"))
-    algbw, busbw = (
-        number(perf.get(f"{kind}_{each}_gbs")) for each in ("algobw", "busbw")
-    )
+    algbw, busbw = (number(perf.get(f"{kind}_{n}_gbs")) for n in ("algobw", "busbw"))
     # Of a line that was cut or spoilt, any of the numbers may lack.
     others = (integer(perf.get(f"{kind}_{each}")) for each in ("sn", "exec_time_us"))
     if None in (rank, message, algbw, busbw, integer(head.get("n_ranks")), *others):
@@ -140,6 +138,5 @@ def _speed(
         for (rank, host), own in sorted(ranks.items())
         if len(own) >= _FEW and median(own) < _SLOW * all_together
     ]
-    return Speed(
-        comm, comm_name, name, size, len(everything), all_together, tuple(slow)
-    )
+    many = len(everything)
+    return Speed(comm, comm_name, name, size, many, all_together, tuple(slow))

@@ -107,10 +107,8 @@ class _Member:
     def first_open(self, last: int) -> int | None:
         """Return the first number up to *last* that has not ended here."""
         waits = [seq for seq, own in self.calls.items() if not _done(own)]
-        return min(
-            [*waits, *([self.enqueued + 1] if self.enqueued < last else [])],
-            default=None,
-        )
+        waits += [self.enqueued + 1] if self.enqueued < last else []
+        return min(waits, default=None)
 
 
 def _done(calls: Iterable[FlightEntry]) -> bool:
@@ -179,14 +177,13 @@ def out_of_step(dumps: Sequence[FlightDump]) -> tuple[OutOfStep, ...]:
 
 
 def _groups(dumps: Sequence[FlightDump]) -> list[_Group]:
-    return list(
-        dict.fromkeys(
-            _Group(*entry.group, dump.ranks.get(entry.group[0], ()))
-            for dump in dumps
-            for entry in dump.entries
-            if not entry.is_p2p
-        )
+    found = (
+        _Group(*entry.group, dump.ranks.get(entry.group[0], ()))
+        for dump in dumps
+        for entry in dump.entries
+        if not entry.is_p2p
     )
+    return list(dict.fromkeys(found))
 
 
 def _members(
@@ -213,12 +210,8 @@ def _lag(dumps: Sequence[FlightDump], group: _Group) -> Iterator[GroupLag]:
     seq = min((each for each in opened if each is not None), default=None)
     if seq is None:
         return
-    absent = {
-        rank: each.enqueued for rank, each in members.items() if each.enqueued < seq
-    }
-    calls = {
-        rank: each.calls[seq] for rank, each in members.items() if seq in each.calls
-    }
+    absent = {r: each.enqueued for r, each in members.items() if each.enqueued < seq}
+    calls = {r: each.calls[seq] for r, each in members.items() if seq in each.calls}
     waiting = {rank: own[-1].state for rank, own in calls.items() if not _done(own)}
     entries = [entry for own in calls.values() for entry in own]
     created = [entry.created for entry in entries if entry.created]
@@ -249,14 +242,9 @@ def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfSt
                 for rank, own in calls.items():
                     said = ", ".join(each.said for each in own[:3])
                     steps.setdefault(said, []).append(rank)
-                ordered = sorted(steps.items(), key=lambda each: -len(each[1]))
-                yield OutOfStep(
-                    group.name,
-                    group.desc,
-                    seq,
-                    differs,
-                    tuple(Step(said, tuple(sorted(ranks))) for said, ranks in ordered),
-                )
+                ordered = [Step(said, tuple(sorted(r))) for said, r in steps.items()]
+                ordered.sort(key=lambda each: -len(each.ranks))
+                yield OutOfStep(*group[:2], seq, differs, tuple(ordered))
                 return
 
 

@@ -9,7 +9,7 @@ JSON tells of each rank. Source: NVIDIA/nccl v2.24.3-1 to v2.31 src/ras/client_s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -135,56 +135,57 @@ def _from_json(text: str) -> RasReport:
     if "communicators" not in data:
         msg = "JSON, but no answer of NCCL's RAS"
         raise TraceError(msg, hint="ncclras -f json prints one")
-    comms = tuple(_comm(each) for each in mappings(data["communicators"]))
-    lost = (rank for comm in comms for rank in comm.ranks if rank.silent)
-    silent = tuple(
-        dict.fromkeys(RasProcess(each.host, each.pid, each.dead) for each in lost)
-    )
+    found = [_comm(each) for each in mappings(data["communicators"])]
+    silent = tuple(dict.fromkeys(each for _, lost in found for each in lost))
     return RasReport(
         time=text_of(data.get("timestamp")),
         missing=sum(not each.dead for each in silent),
         dead=sum(each.dead for each in silent),
         silent=silent,
         groups=(),
-        comms=comms,
+        comms=tuple(comm for comm, _ in found),
         whole="ras" in data,
     )
 
 
-def _comm(data: Mapping[str, Any]) -> RasComm:
-    told = [_rank(each) for each in mappings(data.get("ranks"))]
-    absent = [_missing(each) for each in mappings(data.get("missing_ranks"))]
-    known = [*told, *(each for each in absent if each.status)]
-    counted = [each for each in known if each.counts]
+def _comm(data: Mapping[str, Any]) -> tuple[RasComm, list[RasProcess]]:
+    """Return a communicator, and those of its processes that did not answer."""
+    told = [_told(each) for each in mappings(data.get("ranks"))]
+    absent: list[RasRank] = []
+    lost: list[RasProcess] = []
+    lacking: list[tuple[str, RasRank]] = []
+    for each in mappings(data.get("missing_ranks")):
+        rank, state = _placed(each), mapping(each.get("status"))
+        absent.append(rank)
+        dead, silent = state.get("considered_dead") is True, state.get("unresponsive")
+        if dead or silent is True:
+            lost.append(RasProcess(rank.host, rank.pid, dead))
+        elif silent is False:  # its process knows nothing of this communicator
+            lacking.append(("NOCOMM", rank))
+    counted = [each for _, each in told if each.counts]
     names = dict.fromkeys(name for each in counted for name in each.counts)
-    spreads = (
-        *_spread(STATUS, [(each.status, each) for each in known if each.status]),
-        *(
-            spread
-            for name in islice(names, _COLLECTIVES)
-            for spread in _spread(name, [(e.counts.get(name, 0), e) for e in counted])
-        ),
-    )
-    problems = {
-        "INCOMPLETE": any(each.silent for each in absent),
-        "ERROR": any(each.error for each in told),
-        "MISMATCH": bool(spreads),
-    }
+    states = [(status, each) for status, each in (*told, *lacking) if status]
+    spreads = _spread(STATUS, states)
+    for name in islice(names, _COLLECTIVES):
+        spreads += _spread(name, [(e.counts.get(name, 0), e) for e in counted])
+    ranks = [*(each for _, each in told), *absent]
     number = integer(data.get("hash"), base=16)
-    return RasComm(
+    comm = RasComm(
         hash="" if number is None else f"{number:016x}",
         name="",
         size=integer(data.get("size")),
-        problems=tuple(each for each, is_so in problems.items() if is_so),
-        ranks=tuple(sorted([*told, *absent], key=lambda each: each.rank)),
-        spreads=spreads,
+        failed=any(each.error for each in ranks),
+        ranks=tuple(sorted(ranks, key=lambda each: each.rank)),
+        spreads=tuple(spreads),
     )
+    return comm, lost
 
 
-def _rank(data: Mapping[str, Any]) -> RasRank:
+def _told(data: Mapping[str, Any]) -> tuple[str, RasRank]:
+    """Return how far a rank is, or nothing, and the rank."""
     state = mapping(data.get("status"))
     begun, later = (integer(state.get(each)) for each in ("init_state", "async_error"))
-    status = "INIT"
+    status = "INIT" if state else ""
     # In this order: src/ras/client_support.cc, rasClientRunComms.
     if state.get("abort_flag") is True:
         status = "ABORT"
@@ -200,20 +201,8 @@ def _rank(data: Mapping[str, Any]) -> RasRank:
         for name, given in mapping(data.get("collective_counts")).items()
         if (number := integer(given)) is not None
     }
-    return _placed(data)._replace(
-        status=status if state else "",
-        error=_ERRORS.get(failed[0] or 0, "Unexpected error") if failed else "",
-        counts=counts,
-    )
-
-
-def _missing(data: Mapping[str, Any]) -> RasRank:
-    state = mapping(data.get("status"))
-    silent = state.get("unresponsive") is True
-    dead = state.get("considered_dead") is True
-    # Its process answered, and knows nothing of this communicator.
-    status = "NOCOMM" if state.get("unresponsive") is False and not dead else ""
-    return _placed(data)._replace(status=status, silent=silent or dead, dead=dead)
+    error = _ERRORS.get(failed[0] or 0, "Unexpected error") if failed else ""
+    return status, _placed(data)._replace(error=error, counts=counts)
 
 
 def _placed(data: Mapping[str, Any]) -> RasRank:
@@ -223,17 +212,16 @@ def _placed(data: Mapping[str, Any]) -> RasRank:
         rank=-1 if rank is None else rank,
         host="" if host == "unknown" else host,
         pid=None if pid == -1 else pid,
-        gpu=integer(data.get("cuda_dev")),
     )
 
 
-def _spread(what: str, values: Iterable[tuple[int | str, RasRank]]) -> Iterator[Spread]:
+def _spread(what: str, values: Iterable[tuple[int | str, RasRank]]) -> list[Spread]:
+    """Return in what ranks differ; nothing where they do not."""
     sharers: dict[int | str, list[RasRank]] = {}
     for value, rank in values:
         sharers.setdefault(value, []).append(rank)
-    if len(sharers) > 1:
-        shares = [
-            Share(value, len(own), tuple(sorted(own, key=lambda each: each.rank)))
-            for value, own in sharers.items()
-        ]
-        yield spread_of(what, shares)
+    shares = [
+        Share(value, len(own), tuple(sorted(own, key=lambda each: each.rank)))
+        for value, own in sharers.items()
+    ]
+    return [spread_of(what, shares)] if len(shares) > 1 else []

@@ -30,23 +30,14 @@ class RasRank(NamedTuple):
         rank: its number in the communicator.
         host: address of its node; empty where unknown.
         pid: process id there; None where unknown.
-        gpu: device as CUDA counts it in that process; None where unknown.
-        status: ``NOCOMM``, ``INIT``, ``RUNNING``, ``FINALIZE`` or ``ABORT``: how far it is;
-            empty where nothing is told.
         error: what NCCL reports of it; empty where nothing.
-        silent: its process did not answer.
-        dead: its process is given up.
         counts: operations that it has launched, by collective; empty where not told.
     """
 
     rank: int
     host: str = ""
     pid: int | None = None
-    gpu: int | None = None
-    status: str = ""
     error: str = ""
-    silent: bool = False
-    dead: bool = False
     counts: Mapping[str, int] = {}
 
 
@@ -54,7 +45,8 @@ class Share(NamedTuple):
     """Ranks that agree.
 
     Attributes:
-        value: operations that they have launched, or their status.
+        value: operations that they have launched, or their status: ``NOCOMM``, ``INIT``,
+            ``RUNNING``, ``FINALIZE`` or ``ABORT``.
         count: how many they are.
         ranks: those that are named, rising: all, or none where they are many.
     """
@@ -88,7 +80,7 @@ class RasComm(NamedTuple):
         hash: its number, 16 hex digits, the ``commId`` of NCCL's log.
         name: where it stands in the text's table (``#0-1``); empty in JSON.
         size: its ranks; None where the text does not tell.
-        problems: of ``INCOMPLETE``, ``ERROR``, ``MISMATCH``.
+        failed: NCCL reports an error of it.
         ranks: those that something is told of, rising.
         spreads: in what its ranks differ.
     """
@@ -96,7 +88,7 @@ class RasComm(NamedTuple):
     hash: str
     name: str
     size: int | None
-    problems: tuple[str, ...]
+    failed: bool
     ranks: tuple[RasRank, ...]
     spreads: tuple[Spread, ...]
 

@@ -1,8 +1,7 @@
 """An answer of RAS as text: ``ncclras``, ``ncclras -v``, or what nc shows of port 28028."""
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from envcfg.trace.ras_records import (
     STATUS,
@@ -12,7 +11,6 @@ from envcfg.trace.ras_records import (
     RasRank,
     RasReport,
     Share,
-    Spread,
     spread_of,
 )
 
@@ -35,20 +33,16 @@ _SHARE = re.compile(
 _RANK = re.compile(
     r"  Rank (\d{1,9})(?: has launched up to operation (\d{1,18})"
     r"| has (not) launched any operations| has status ([A-Z]+)| reported (.{1,99}?))? -- "
-    r"(?:GPU (\d{1,9})(?: \(NVML \d{1,9}\))? managed by process (-?\d{1,9}) on node "
+    r"(?:GPU \d{1,9}(?: \(NVML \d{1,9}\))? managed by process (-?\d{1,9}) on node "
     r"(\S{1,64})|\[process information not found\])$"
 )
 
 
-class _Value(NamedTuple):
-    """What the lines below are of: ranks that agree."""
-
-    value: int | str | None
-    count: int  # type: ignore[assignment]
-    error: str
+_Value = int | str | None  # operations, a status, or neither: an error
+_NOTHING: tuple[_Value, str] = (None, "")
 
 
-def _value(launched: str, none: str, status: str) -> int | str | None:
+def _value(launched: str, none: str, status: str) -> _Value:
     return 0 if none else int(launched) if launched else status or None
 
 
@@ -56,48 +50,29 @@ class _Comm:
     """A communicator, while lines are read of it."""
 
     def __init__(self, name: str, number: str) -> None:
-        self.name, self.number = name, number
-        self.problems: list[str] = []
+        self.name, self.number, self.failed = name, number, False
         self.ranks: dict[int, RasRank] = {}
-        self.spreads: dict[str, list[tuple[_Value, list[int]]]] = {}
+        # In what ranks differ: of each value, how many have it, and those that are named.
+        self.spreads: dict[str, list[tuple[int | str, int, list[int]]]] = {}
 
-    def add(self, rank: RasRank) -> None:
-        """Take in what a line says of a rank, beside what others said."""
-        known = self.ranks.get(rank.rank, rank)
-        self.ranks[rank.rank] = rank._replace(
-            status=rank.status or known.status,
-            error=rank.error or known.error,
-            silent=rank.silent or known.silent,
-            counts={**known.counts, **rank.counts},
-        )
-
-    def done(self, size: int | None) -> RasComm:
+    def done(self, groups: Sequence[RasGroup]) -> RasComm:
         """Return the record."""
+        group = int(self.name[1:].partition("-")[0])
         return RasComm(
             hash=self.number.rjust(16, "0"),
             name=self.name,
-            size=size,
-            problems=tuple(self.problems),
-            ranks=tuple(self.ranks[each] for each in sorted(self.ranks)),
+            size=groups[group].size if group < len(groups) else None,
+            failed=self.failed,
+            ranks=self._named(self.ranks),
             spreads=tuple(
-                self._spread(what, shares)
+                spread_of(what, [Share(v, n, self._named(own)) for v, n, own in shares])
                 for what, shares in self.spreads.items()
                 if len(shares) > 1
             ),
         )
 
-    def _spread(self, what: str, shares: Sequence[tuple[_Value, list[int]]]) -> Spread:
-        return spread_of(
-            what,
-            [
-                Share(
-                    head.value if head.value is not None else "",
-                    head.count,
-                    tuple(self.ranks[each] for each in sorted(ranks)),
-                )
-                for head, ranks in shares
-            ],
-        )
+    def _named(self, numbers: Iterable[int]) -> tuple[RasRank, ...]:
+        return tuple(self.ranks[each] for each in sorted(numbers))
 
 
 class _Reader:
@@ -111,7 +86,7 @@ class _Reader:
         self.comm: _Comm | None = None
         self.problem = ""
         self.what = ""  # the ranks differ in
-        self.head: _Value | None = None
+        self.head = _NOTHING  # value and error of the ranks that the lines below name
         self.section = ""
         self.kept = 0
 
@@ -122,9 +97,8 @@ class _Reader:
         elif found := _COMM.match(line):
             name, number, self.problem = found.groups()
             self.comm = self.comms.setdefault(name, _Comm(name, number))
-            if self.problem not in self.comm.problems:
-                self.comm.problems.append(self.problem)
-            self.what, self.head = "", None
+            self.comm.failed |= self.problem == "ERROR"
+            self.what, self.head = "", _NOTHING
         elif line in ("INCOMPLETE", "DEAD", "TIMEOUT"):
             self.comm, self.problem = None, line
         elif self.section in ("Errors", "Warnings"):
@@ -139,11 +113,10 @@ class _Reader:
             self._rank(found)
         elif found := _SHARE.match(line):
             count, launched, none, status, error = found.groups(default="")
-            value = _value(launched, none, status)
-            self.head = _Value(value, int(count), error)
-            self._share(self.head, [])
+            self.head = _value(launched, none, status), error
+            self._share(self.head[0], int(count), [])
         elif found := _DIFFERENT.match(line):
-            self.what, self.head = STATUS if found[1] else found[2], None
+            self.what, self.head = STATUS if found[1] else found[2], _NOTHING
         elif found := _PROCESS.match(line):
             self._keep()
             dead = self.problem == "DEAD"
@@ -154,37 +127,35 @@ class _Reader:
         elif found := _DEAD.match(line):
             self.dead = int(found[1])
         elif " error" in line:  # "Initialization errors on 2 ranks"
-            self.what, self.head = "", None
+            self.what, self.head = "", _NOTHING
 
     def _rank(self, found: re.Match[str]) -> None:
         if self.comm is None or not self._keep():
             return
-        number, launched, none, status, error, gpu, pid, host = found.groups(default="")
-        value = _value(launched, none, status)
-        head = self.head
+        text, launched, none, status, error, pid, host = found.groups(default="")
+        value, number = _value(launched, none, status), int(text)
         if value is not None or error:
-            head = _Value(value, 1, error)
-            self._share(head, [int(number)])
-        elif head and (shares := self.comm.spreads.get(self.what)):
-            shares[-1][1].append(int(number))
-        value = head.value if head else None
+            self._share(value, 1, [number])
+        else:
+            value, error = self.head
+            shares = self.comm.spreads.get(self.what)
+            if shares and self.head != _NOTHING:
+                shares[-1][2].append(number)
         counts = {self.what: value} if isinstance(value, int) and self.what else {}
-        self.comm.add(
-            RasRank(
-                rank=int(number),
-                host=host,
-                pid=int(pid) if pid else None,
-                gpu=int(gpu) if gpu else None,
-                status=value if isinstance(value, str) else "",
-                error=head.error if head else "",
-                silent=self.problem == "INCOMPLETE",
-                counts=counts,
-            )
+        known = self.comm.ranks.get(number)
+        self.comm.ranks[number] = RasRank(
+            rank=number,
+            host=host,
+            pid=int(pid) if pid else None,
+            error=error or (known.error if known else ""),
+            counts={**(known.counts if known else {}), **counts},
         )
 
-    def _share(self, head: _Value, ranks: list[int]) -> None:
-        if self.comm and self.what and head.value is not None:
-            self.comm.spreads.setdefault(self.what, []).append((head, ranks))
+    def _share(self, value: _Value, count: int, ranks: list[int]) -> None:
+        if value is None or (isinstance(value, str) and self.what != STATUS):
+            return  # an error, or a line that stands where it does not belong
+        if self.comm and self.what:
+            self.comm.spreads.setdefault(self.what, []).append((value, count, ranks))
 
     def _keep(self) -> bool:
         self.kept += 1
@@ -196,22 +167,12 @@ def from_text(text: str) -> RasReport:
     reader = _Reader()
     for line in text.splitlines():
         reader.take(line.rstrip())
-    dead = {(each.host, each.pid) for each in reader.silent if each.dead}
-    comms = []
-    for comm in reader.comms.values():
-        group = int(comm.name[1:].partition("-")[0])
-        size = reader.groups[group].size if group < len(reader.groups) else None
-        comm.ranks = {
-            each.rank: each._replace(dead=each.silent and (each.host, each.pid) in dead)
-            for each in comm.ranks.values()
-        }
-        comms.append(comm.done(size))
     return RasReport(
         time="",
         missing=reader.lost,
         dead=reader.dead,
         silent=tuple(reader.silent),
         groups=tuple(reader.groups),
-        comms=tuple(comms),
+        comms=tuple(each.done(reader.groups) for each in reader.comms.values()),
         whole=reader.section == "Warnings",
     )

@@ -66,6 +66,7 @@ OTHERS = {
     "Hydra, clean": f"{MPICH}mpiexec -n 4 singularity exec --cleanenv x.sif {{x}}",
     "Open MPI": f"{OPEN_MPI}mpirun -np 4 --map-by ppr:2:node --bind-to none -x FOO -x A=1 {{x}}",
     "Open MPI, container": f"{OPEN_MPI}mpiexec -n 2 singularity exec x.sif {{x}}",
+    "Slurm, old spelling": "srun -n 2 --cpu_bind=cores {x}",
     "CE": "srun --environment=pytorch {x}",
     "CE, file": 'srun -ul --environment="$PWD/env.toml" {x}',
     "shifter": "srun shifter --image=me/x:1 --volume=/usr:/b {x}",

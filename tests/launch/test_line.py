@@ -22,6 +22,10 @@ LINES = [
         "srun --cpu-bind cores python t.py",
         Line("srun", ("--cpu-bind=cores",), command=T),
     ),
+    (
+        "srun --cpu_bind=cores --mem-bind local python t.py",
+        Line("srun", ("--cpu-bind=cores", "--mem-bind=local"), command=T),
+    ),
     ("srun --kill-on-bad-exit=1 -K --export=ALL python t.py", Line("srun", command=T)),
     ("srun -K0 python t.py", Line("srun", ("--kill-on-bad-exit=0",), command=T)),
     (

@@ -50,9 +50,7 @@ _NATIVE = {
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
     """Return the completion script of *shell* for all that *parser* reads.
 
-    Args:
-        parser: of all commands; it is of no other use afterwards.
-        shell: bash, zsh, fish or tcsh.
+    The parser is of no other use afterwards.
     """
     import shtab
 

@@ -74,7 +74,6 @@ def _list(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _add_show(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
     parser.add_argument("name", metavar="NAME|FILE", help="profile")
     _add_facts(parser)
 
@@ -124,7 +123,6 @@ def _facts_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _add_diff(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
     parser.add_argument("old", metavar="A", help="profile, or file of one")
     parser.add_argument("new", metavar="B", help="the same")
     _add_facts(parser)
@@ -144,7 +142,6 @@ def _diff(options: argparse.Namespace, catalog: Catalog) -> int:
 
 
 def _add_validate(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
     )
@@ -162,9 +159,8 @@ def _validate(options: argparse.Namespace, catalog: Catalog) -> int:
     for path, why in unread:
         sys.stderr.write(f"envcfg: error: {one_line(path)}: {why}\n")
     if unread:
-        sys.stderr.write(
-            "  hint: a profile is a file; envcfg profiles list has names\n"
-        )
+        hint = "a profile is a file; envcfg profiles list has names"
+        sys.stderr.write(f"  hint: {hint}\n")
         return EXIT_CANNOT
     return code
 

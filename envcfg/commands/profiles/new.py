@@ -46,13 +46,11 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     # The layers are in order; the last is the project's, where there is one.
     usual = os.path.join(catalog.folders[-1], f"{name}.yaml")
     path = usual if options.output is None else options.output
-    if name in catalog.names() and not (
-        options.force and catalog.files(name) == [usual]
-    ):
-        msg = f"there is a profile {name}: {', '.join(catalog.files(name))}"
-        raise UsageError(
-            msg, hint="choose another name; a file of this name would be laid over it"
-        )
+    files = catalog.files(name) if name in catalog.names() else []
+    if files and not (options.force and files == [usual]):
+        msg = f"there is a profile {name}: {', '.join(files)}"
+        hint = "choose another name; a file of this name would be laid over it"
+        raise UsageError(msg, hint=hint)
     is_named = os.path.basename(path) == f"{name}.yaml"
     is_stream = descriptor_of(path) is not None or (
         os.path.exists(path) and not os.path.isfile(path)

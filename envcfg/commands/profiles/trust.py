@@ -15,7 +15,6 @@ from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
     from envcfg.profile.guard import Examined
-    from envcfg.profile.look.view import View
 
 _DEFAULTS = ".toml"  # of options: what runs code counts only after a word on the file
 
@@ -99,20 +98,14 @@ def _trust(path: str, found: Examined, records: str) -> list[Finding]:
     sys.stdout.flush()  # what could not be shown is not recorded
     _record(found, records)
     back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
-    put(
-        [
-            ("", ""),
-            ("bold green", f"trusted, as it is now: {found.real}"),
-            ("", f"  to take it back: {back}"),
-            ("", ""),
-        ]
-    )
+    done = ("bold green", f"trusted, as it is now: {found.real}")
+    put([("", ""), done, ("", f"  to take it back: {back}"), ("", "")])
     return []
 
 
 def _show(path: str, found: Examined) -> list[Finding]:
     """Show a profile; return what is wrong in it."""
-    from envcfg.profile.look.view import look_at
+    from envcfg.profile.look.view import State, look_at
     from envcfg.profile.model import Layer
     from envcfg.profile.read.loader import load_profile
     from envcfg.report.profile.view import view_lines
@@ -122,25 +115,16 @@ def _show(path: str, found: Examined) -> list[Finding]:
     stem = os.path.splitext(os.path.basename(path))[0]
     profile = load_profile(found.data, path=path, stem=stem, problems=problems)
     if profile is not None and not problems:
-        put(
-            view_lines(
-                _unjudged(look_at(profile, [Layer(path, found.data, profile)], {}))
-            )
+        view = look_at(profile, [Layer(path, found.data, profile)], {})
+        # Nothing is called out of force: with another launcher it is not.
+        values = (
+            each._replace(state=State.IN_JOB if each.when else State.HOLDS)
+            if each.state is State.NOT
+            else each
+            for each in view.values
         )
+        put(view_lines(view._replace(values=tuple(values))))
     return problems
-
-
-def _unjudged(view: View) -> View:
-    """Return *view* with nothing called out of force: with another launcher it is not."""
-    from envcfg.profile.look.view import State
-
-    values = (
-        each._replace(state=State.IN_JOB if each.when else State.HOLDS)
-        if each.state is State.NOT
-        else each
-        for each in view.values
-    )
-    return view._replace(values=tuple(values))
 
 
 def _record(found: Examined, records: str) -> None:

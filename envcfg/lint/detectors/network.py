@@ -25,7 +25,10 @@ _LEVEL = "NCCL_NET_GDR_LEVEL"
 
 
 def _has_slingshot(profile: Profile) -> bool:
-    return any(name.startswith("FI_CXI_") for name in profile.env)
+    nics = profile.node.nics if profile.node else ()
+    return any(name.startswith("hsn") for name in nics) or any(
+        name.startswith("FI_CXI_") for name in profile.env
+    )
 
 
 def _uses_collectives(job: Job) -> bool:

@@ -29,8 +29,9 @@ _EPHEMERAL = range(32768, 61000)
 @detects("EC416")
 def address_in_task(job: Job) -> Iterator[Fault]:
     """Every node takes itself for the first, or the address is never seen."""
+    addresses = known_words("EC416", "addresses")
     for each in job.model.assignments:
-        if each.name in known_words("EC416", "addresses") and each.value is not None:
+        if each.name in addresses and each.value is not None:
             yield from _set_address(each, text_of(each.value), job)
     yield from _unexported(job)
     if (job.shape.nodes or 1) > 1:
@@ -183,8 +184,9 @@ def _brings_slurm(container: Command) -> bool:
 @detects("EC418")
 def address_source(job: Job) -> Iterator[Fault]:
     """The address of the n-th interface, whichever that is."""
+    addresses = known_words("EC416", "addresses")
     for each in job.model.assignments:
-        is_address = each.name in known_words("EC416", "addresses")
+        is_address = each.name in addresses
         for hole in holes(text_of(each.value)):
             is_nth = hole.kind == "command" and _NTH.search(hole.text)
             if is_nth and (is_address or "HOST_IP" in each.name):

@@ -82,7 +82,8 @@ def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
     step, may be meant so. Where no use is known, a test around it decides.
     """
     found: list[Severity] = []
-    told = {option.name for option in where.options.get(each.at, ())}
+    given = where.options.get(each.at, ())
+    told = {option.name for option in given if option.command.name not in _SAYS}
     if told & known_words("EC101", "roles"):
         found.append("error")
     found += [

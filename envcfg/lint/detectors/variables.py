@@ -17,6 +17,7 @@ _PREFIX = re.compile(r"(?:SINGULARITYENV|APPTAINERENV)_")
 _BLANK_BEFORE = re.compile(r"[ \t]+=[ \t]*([^\s=;&|#]*)")
 _BLANK_AFTER = re.compile(r"=[ \t]+([^\s=;&|#]+)(?:[;&#\s]|$)(?!.*=)")
 _UNQUOTED = re.compile(r",$")
+_TEMPLATE = re.compile(r"\{.*\}|<.*>", re.DOTALL)  # filled in before it is a script
 _NO_DIGIT = re.compile(r"\D+")
 _SHORTEST = 5  # letters of a name of which another is a slip
 
@@ -168,7 +169,7 @@ def blank_around_equals(job: Job) -> Iterator[Fault]:
 
 def _unfit(name: str, each: Assignment, value: str) -> Iterator[Fault]:
     """Yield why the reader of *name* cannot take *value*, written as profiles do."""
-    if "\n" in value:
+    if "\n" in value or _TEMPLATE.fullmatch(value):
         return
     if name != each.name and ("$$" in value or "`" in value):
         return  # the start of the container expands it

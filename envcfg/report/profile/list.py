@@ -1,7 +1,5 @@
 """The list of profiles, and which of them fit a machine, as text, table and JSON."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 
