@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from envcfg.core.job import Job
     from envcfg.core.option import Given
     from envcfg.core.profiles import Compared
+    from envcfg.core.submission import Submitted
     from envcfg.hang.judge import Judgement
     from envcfg.hang.records import Evidence
     from envcfg.launch.plan import Plan
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         | LogReport
         | Plan
         | Result
+        | Submitted
         | View
     )
 
@@ -61,6 +63,7 @@ __all__ = [
     "make_plan",
     "profile_names",
     "render",
+    "submit",
     "validate_profiles",
 ]
 
@@ -76,6 +79,7 @@ _WRITERS = {
     "LogReport": "log.findings.log_json",
     "Plan": "plan.plan_json",
     "Result": "findings.findings_json",
+    "Submitted": "document.record_json",
     "View": "profile.view.view_json",
 }
 
@@ -240,6 +244,31 @@ def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
     from envcfg.bash.host import render_script
 
     return render_script(plan, made_by)
+
+
+def submit(
+    script: Path, *, profile: Path | None = None, dry_run: bool = False
+) -> Submitted:
+    """Check a job script and give it to its scheduler, as ``envcfg submit job.sh``.
+
+    Args:
+        script: its path; what the scheduler says of it is in the record, also a refusal.
+        profile: the system; None: the one that is known here, or shown by the script.
+        dry_run: nothing is submitted; the scheduler is asked when the job would start.
+
+    Raises:
+        FindingsError: lint refuses the script; ``JobError``: there is no scheduler here;
+            ``UsageError``: it does not tell the start of a job; ``OutputError``: the
+            script cannot be read; also ``ProfileError``.
+    """
+    from envcfg.core import submission
+    from envcfg.core.lint import Linter
+    from envcfg.lint.source import read_files
+
+    path = os.fspath(script)
+    system = submission.system_here() if profile is None else os.fspath(profile)
+    data = read_files([path])[path]
+    return submission.submit(path, data, Linter(profile=system), dry_run=dry_run)
 
 
 def check_log(

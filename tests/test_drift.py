@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.profile.validate import lacks_coordinates
 from scripts.drifting.__main__ import all_entries, worst
 from scripts.drifting.checkouts import compare, find_checkouts
 from scripts.drifting.sources import Entry, Spot, read_entries, spots
@@ -123,3 +124,12 @@ def test_our_data_have_coordinates() -> None:
     assert len(found) > 700
     assert sum(bool(each.spots) for each in found) > 450
     assert worst(["same", "gone", "unreadable"]) == "gone"
+
+
+def test_all_our_sources_in_repositories_have_their_place() -> None:
+    entries = all_entries(ROOT)
+    assert [
+        f"{each.where}: {each.source}"
+        for each in entries
+        if lacks_coordinates(each.source)
+    ] == []

@@ -38,6 +38,18 @@ ALLOWED = {
     "runtimes/charliecloud.sh": {
         'mkdir -m 700 -- "$folder"': "owner and kind are looked at behind it",
     },
+    "stage.sh": {
+        'mkdir -m 700 -- "$ENVCFG_STAGED"': "where it is not there; its owner is looked at",
+        'tar -C "$ENVCFG_STAGES_ENV" -cvf "$1" .': "in that folder",
+        '>"$1.count"': "in that folder",
+        'mkdir -m 700 -- "$1"': "without -p: what is there is refused",
+        'mkdir -- "$1/env"': "in the folder made so, as all below",
+        'cp -- "$3" "$1/$name"': "in that folder",
+        'cp -a -- "$source/." "$1/env"': "in that folder",
+        'tar -xf "$source" -C "$1/env"': "in that folder",
+        '>"$1/script"': "in that folder",
+        '>"$file"': "in that folder, and no link",
+    },
     "signals.sh": {
         '>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}': "a pipe of this shell, no file",
     },

@@ -83,6 +83,8 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "share"
     if plan.preflight:
         yield "preflight"
+    if asked.stage:
+        yield "stage"
     if asked.nccl_log is not None:
         yield "nccl_log"
     if asked.watched:

@@ -91,13 +91,16 @@ def render_data(plan: Plan, functions: str, names: Sequence[str]) -> str:
         lines.append(reason_lines(plan.scratch.reason, ""))
         lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
+        if plan.diagnostics.stage:
+            lines += _stage(plan.diagnostics.stage, plan.scratch)
     return "".join(lines)
 
 
 def _watcher(plan: Plan) -> Iterator[str]:
     """Yield the words of what watches the step, except what only the job knows."""
     asked, expect = plan.diagnostics, plan.expect
-    yield from ("envcfg", "check-log", "--watch-step", asked.verify or "off")
+    yield from ("envcfg", "check-log", "--no-default", "all")
+    yield from ("--watch-step", asked.verify or "off")
     if asked.silence:
         yield f"--on-silence={asked.silence[0]}s={asked.silence[1]}"
     if asked.verify and expect:
@@ -116,6 +119,21 @@ def _disk(scratch: Scratch) -> str:
     tests = [f"-n ${{{name}-}}" for name in needed_names(scratch.disk)]
     tests += [f"-d {disk}", f"-w {disk}"]
     return f"if [[ {' && '.join(tests)} ]]; then ENVCFG_SCRATCH={disk}; fi\n"
+
+
+def _stage(asked: Sequence[str], scratch: Scratch) -> Iterator[str]:
+    """Yield what is copied to the nodes, and what a job must ask for to have a disk."""
+    env = next((each for each in asked if each != "image"), "")
+    wanted = [f"{name}={value}" for name, value in scratch.disk_request.items()]
+    memory = quote_word(with_defaults(scratch.root), "scratch.root")
+    path = env.removeprefix("env=")
+    if path != env and not path.startswith("/"):
+        path = f"./{path}"  # also where its name is env
+    hint = " ".join(wanted) or "see the pages of the system"
+    yield f"ENVCFG_STAGES_IMAGE={'yes' if 'image' in asked else ''}\n"
+    yield f"ENVCFG_STAGES_ENV={quote(path) if path else ''}\n"
+    yield f"ENVCFG_DISK_ASKED={quote(hint) if scratch.in_memory else ''}\n"
+    yield f"ENVCFG_MEMORY={memory}\n"
 
 
 def _data(plan: Plan) -> Mapping[str, str]:

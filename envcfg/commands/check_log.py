@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from envcfg.characters import one_line
+from envcfg.commands.options import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
@@ -122,6 +123,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=read_silence,
         help="with --watch-step: ask envcfg hang where nothing was written for this long",
     )
+    add_defaults(parser, "profile")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -132,6 +134,7 @@ def run(options: argparse.Namespace) -> int:
         from envcfg.commands.watch_step import run_watch
 
         return run_watch(options, names, _expectations(options))
+    use_defaults(options)
     outputs = check_reports(options, names)
     expect = _expectations(options)
     files, proof = names, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from envcfg.commands.options import add_defaults, use_defaults
 from envcfg.commands.printing import say
 from envcfg.errors import UsageError
 
@@ -23,6 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what this profile sets a variable to (default: all profiles)",
     )
     parser.add_argument("--json", action="store_true", help="as JSON")
+    add_defaults(parser, "profile")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
+    use_defaults(options)
     from envcfg.core.explanation import NOTHING_LIKE_IT, explain, group, search
     from envcfg.report import background
     from envcfg.report.styled import put

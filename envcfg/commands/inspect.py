@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_option
+from envcfg.commands.options import add_defaults, add_option, use_defaults
 from envcfg.core.option import Option
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
@@ -33,10 +32,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_option(parser, Option("--host", host, kind="switch"))
     add_option(parser, Option("--output", output, "FILE", short="-o"))
     add_option(parser, Option("--force", force, kind="switch"))
+    add_defaults(parser, "profile", "container")
 
 
 def run(options: argparse.Namespace) -> int:
     """Look into the image, or at this machine, and print what was found."""
+    if not options.host:
+        use_defaults(options, *(["container"] if options.image else []))
+        default = getattr(options, "container", "none")
+        options.image = options.image or (None if default == "none" else default)
     _check(options)
     if options.host:
         from envcfg.image.host import read_host
@@ -51,8 +55,7 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.core.inspection import inspect, read_host_file
 
     host = read_host_file(options.host_file) if options.host_file is not None else None
-    profile = options.profile or os.environ.get("ENVCFG_PROFILE")
-    inspected = inspect(options.image, profile=profile, host=host)
+    inspected = inspect(options.image, profile=options.profile, host=host)
     findings = inspected.found.findings
     if options.format:
         from envcfg.report.findings import Result

@@ -90,6 +90,7 @@ def run(options: argparse.Namespace) -> int:
         )
     except RequestError as err:
         if options.format is None:
+            say(step.findings)  # which may say what was read, or saved
             raise
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:

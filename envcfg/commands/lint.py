@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.characters import one_line
 from envcfg.commands.formats import add_format, put_result
+from envcfg.commands.options import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.core.values import read_pair
 from envcfg.errors import UsageError
@@ -60,6 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
     add_format(parser)
+    add_defaults(parser, "profile")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,8 +72,12 @@ def run(options: argparse.Namespace) -> int:
     _check(options)
     from envcfg.lint.source import read_files
 
+    use_defaults(options)
+    given = getattr(options, "given", {}).get("profile")
     more = {"select": options.select, "ignore": options.ignore}
-    linter = make_linter(options, options.profile, dict(options.fact), **more)
+    linter = make_linter(
+        options, given, dict(options.fact), otherwise=options.profile, **more
+    )
     texts: Texts = read_files(options.files)
     if options.diff:
         mended = linter.mend(texts)
@@ -94,6 +100,7 @@ def make_linter(
     options: argparse.Namespace,
     profile: str | None,
     facts: Mapping[str, str],
+    otherwise: str | None = None,
     **rules: Sequence[str],
 ) -> Linter:
     """Return what judges scripts here, as a command with these *options* does.
@@ -101,6 +108,7 @@ def make_linter(
     Args:
         profile: the system; None: as each script shows it.
         facts: what the user knows of it; else this machine is asked.
+        otherwise: the system of scripts that do not show theirs.
         rules: those that count, as ``Linter`` takes them.
     """
     from envcfg.core.lint import Linter
@@ -108,6 +116,7 @@ def make_linter(
 
     return Linter(
         profile=profile,
+        otherwise=otherwise,
         facts=facts if "slurm" in facts else {**slurm_version(), **facts},
         tell=tell,
         read_line=partial(_read_line, options.build_parser),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from envcfg.characters import one_line
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
-from envcfg.commands.options import add_option
+from envcfg.commands.options import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say
 from envcfg.core.option import Option, within
 from envcfg.errors import JobError, UsageError
@@ -50,6 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     has = "which GPUs and interfaces a node has (default: of the system detected here)"
     add_option(parser, Option("--profile", has, "NAME|FILE"))
+    add_defaults(parser, "profile")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -59,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
     name = job_name(options.job, "monitor")
+    use_defaults(options)
     wanted = _wanted(options.profile)
     from envcfg.monitor.board import PATIENCE, Board, rounds
     from envcfg.monitor.marks import by_host, find_marks
@@ -104,8 +105,7 @@ def _wanted(given: str | None) -> Wanted:
     from envcfg.profile.detect import detect
 
     catalog = open_catalog()
-    name = given or os.environ.get("ENVCFG_PROFILE")
-    if name is None:
+    if (name := given) is None:
         found = detect(catalog, this_machine()).found
         if len(found) != 1:  # two of them are no reason not to look at a job
             return Wanted()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from envcfg.core.option import NO_DEFAULT, Option, Table
+from envcfg.core.option import NO_DEFAULT, Option, Table, no_default
 from envcfg.parser import Parser
 
 if TYPE_CHECKING:
@@ -20,8 +20,35 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
         group = parser.add_argument_group(title)
         for option in options:
             add_option(group, option)
-            if option.flag == NO_DEFAULT and isinstance(parser, Parser):
-                parser.preset = _read_defaults
+    if isinstance(parser, Parser) and NO_DEFAULT in parser.known_options:
+        parser.preset = _read_defaults
+
+
+def add_defaults(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Let files give the options *names* of ``wrap`` to a command that is no step."""
+    rows = [Option(f"--{name}", "") for name in names]
+    add_table(parser, {"defaults": [no_default({"": rows})]})
+
+
+def use_defaults(options: argparse.Namespace, *given: str) -> None:
+    """Say which defaults a command that is no step takes; the environment has one, too.
+
+    Args:
+        options: as they were read.
+        given: names of options that the command line has in another way.
+
+    Raises:
+        FindingsError: one must not count before its file is trusted.
+    """
+    options.profile = options.profile or os.environ.get("ENVCFG_PROFILE")
+    if found := getattr(options, "defaults", ()):
+        from envcfg.commands.printing import tell
+        from envcfg.core.defaults import taken
+
+        for each in taken(found, {*getattr(options, "given", ()), *given}):
+            name = each.option.flag[2:]
+            tell(f"by default: {each.placed}", f"{NO_DEFAULT} {name} leaves it out")
+        options.defaults = ()  # no error needs to name them again
 
 
 def add_same(parser: argparse.ArgumentParser) -> None:
@@ -95,11 +122,12 @@ def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
     for each in strangers:
         tell(f"{each} is ignored, because it belongs to another user")
     read = read_files(user, project, os.environ)
-    own = (each for each in read if each.option.flag in known)
+    taking = known[NO_DEFAULT].choices or ()
+    own = (each for each in read if each.option.flag[2:] in taking)
     left = (each for each in own if each.option.flag[2:] not in left_out)
     found = settle(left, os.environ)
-    for default in found:
-        known[default.option.flag].required = False
+    for flag in {default.option.flag for default in found} & {*known}:
+        known[flag].required = False
     return {**values_of(found), "defaults": found}
 
 

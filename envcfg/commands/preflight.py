@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.options import add_same, add_table, read_step
 from envcfg.commands.printing import say, write
-from envcfg.core.option import Option, Table, switch, within
+from envcfg.core.option import Option, Table, no_default, switch, within
 from envcfg.core.step import REQUIRE, SAME, Step
 from envcfg.errors import UsageError
 from envcfg.findings import exit_code
@@ -51,6 +51,7 @@ _OWN: Table = {
 OPTIONS: Table = {
     **SAME,
     **_OWN,
+    "defaults": (no_default(SAME),),
     "what to write": (
         switch("--json", "the whole answer as JSON"),
         format_option("what was found, by node"),

@@ -77,9 +77,9 @@ def _send(
     elif not (done.job or done.dry_run):
         tell(f"{done.scheduler} took {path}, and did not print the number of the job")
     if options.json:
-        from envcfg.report.document import json_text
+        from envcfg.report.document import record_json
 
-        write(json_text({"schema_version": 1, **done._asdict()}))
+        write(record_json(done))
     elif done.dry_run and not done.exit_code:
         write(f"would start: {done.starts or 'unknown'} (nothing is submitted)\n")
     elif not done.exit_code:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from envcfg.core.holding import CONFIRMED, CONTRADICTED, NOT_SEEN, Held, Seen, hold
+from envcfg.core.holding import CONFIRMED, CONTRADICTED, NOT_SEEN, Held, hold
+from envcfg.core.seen import Seen
 from envcfg.errors import FindingsError, UsageError
 from envcfg.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -24,10 +25,8 @@ def confirm(catalog: Catalog, path: str, name: str, report: bytes) -> str:
     it contradicts may have been corrected since, and nothing else may have changed.
 
     Args:
-        catalog: where the profile's families are.
-        path: of the profile.
-        name: of the report, for messages.
-        report: what is in it.
+        catalog: where the profile's families are; *path*: its own.
+        name: of the report, for messages; *report*: what is in it.
 
     Raises:
         UsageError: it is no report, that of another profile, or of another state of it.
@@ -102,13 +101,8 @@ def _check_same(document: Any, held: list[Held], what: str, name: str) -> None: 
 
 def _block(document: Any, seen: Seen, held: list[Held]) -> str:  # noqa: ANN401
     """Return the section ``run`` of a profile."""
-    counts = {
-        each: sum(e.verdict == each for e in held) for each in (CONFIRMED, NOT_SEEN)
-    }
-    by, best = (
-        seen.first("collective"),
-        max(seen.job.get("sum", ()), key=lambda row: float(row[2]), default=None),
-    )
+    verdicts = [each.verdict for each in held]
+    by, best = seen.first("collective"), seen.best
     entries = {
         "envcfg": document["envcfg"],
         "nodes": str(len(seen.nodes)),
@@ -116,7 +110,9 @@ def _block(document: Any, seen: Seen, held: list[Held]) -> str:  # noqa: ANN401
         "runtime": next((row[1] for row in seen.rows("runtime")), None),
         "driver": next((" ".join(row) for row in seen.rows("driver")), None),
         "bandwidth": best and f"{best[2]} GB/s ({by[0]}, {int(best[0]) >> 20} MiB)",
-        "why": ", ".join(f"{counts[each]} values {each}" for each in counts),
+        "why": ", ".join(
+            f"{verdicts.count(each)} values {each}" for each in (CONFIRMED, NOT_SEEN)
+        ),
         "source": "envcfg profiles probe",
     }
     lines = [f"  {key}: {scalar(text)}\n" for key, text in entries.items() if text]

@@ -1,7 +1,13 @@
-"""The options that make a job tell more of itself, for all commands that make a step."""
+"""The options that make a job tell more of itself, or copy files first: of each step."""
 
 from envcfg.core.option import Option, Table, switch
-from envcfg.core.values import read_ranks, read_silence, read_word, write_ranks
+from envcfg.core.values import (
+    read_ranks,
+    read_silence,
+    read_stage,
+    read_word,
+    write_ranks,
+)
 from envcfg.launch.diagnostics import PROFILERS
 from envcfg.profile.words import format_word, parse_word
 
@@ -100,5 +106,17 @@ DIAGNOSTICS: Table = {
             default="",
             needs_trust=True,
         ),
-    )
+    ),
+    "what is copied to each node first": (
+        Option(
+            "--stage",
+            "copy it to the disk of each node before any rank starts, and remove it at the "
+            "end: image, env (the active environment) or env=PATH (its folder or archive); "
+            "may be repeated",
+            metavar="WHAT",
+            kind="many",
+            read=read_stage,
+            needs_trust=True,
+        ),
+    ),
 }

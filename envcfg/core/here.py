@@ -8,7 +8,6 @@ In a job nothing is asked: the job's variables tell the name.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from envcfg.core.site import cluster_here, job_kind, scheduler_here, this_site
@@ -70,31 +69,18 @@ def here_profile(
 
 
 def fill_in(catalog: Catalog, name: str, site: Site) -> list[Finding]:
-    """Write the profile of this cluster again, from what its nodes have shown.
-
-    The file that was there is kept beside it.
-
-    Args:
-        catalog: the profiles that there are.
-        name: of the profile.
-        site: what login node and scheduler say, with what was measured on nodes.
+    """Write the profile *name* of this cluster again, from what its nodes have shown.
 
     Raises:
         OutputError: it cannot be saved.
     """
-    path = catalog.files(name)[-1]
-    kept = f"{path.removesuffix('.yaml')}.before"
-    with open(path, "rb") as file:
-        before = file.read()
-    _save(catalog, name, site, {kept: before})
-    said = f"filled in by what the nodes showed: {path}; before: {kept}"
+    path = _save(catalog, name, site)
+    said = f"filled in by what the nodes showed: {path}; before: {path[:-5]}.before"
     return [Finding("cluster-measured", "note", f"profile {name}", said)]
 
 
-def _save(
-    catalog: Catalog, name: str, site: Site, others: Mapping[str, bytes] = {}
-) -> str:
-    """Save the profile of a cluster, and *others* by their path; return its own path."""
+def _save(catalog: Catalog, name: str, site: Site) -> str:
+    """Save the profile of a cluster, and keep the one before it; return its path."""
     from envcfg.atomic_write import put_private
     from envcfg.profile.records import record
 
@@ -104,8 +90,10 @@ def _save(
     text = draft(fresh, name, None, site)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        for each, data in {**others, path: text.encode()}.items():
-            put_private(each, data)
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                put_private(f"{path[:-5]}.before", file.read())
+        put_private(path, text.encode())
         if catalog.records:  # where a group may write the folder, this text counts
             record(catalog.records, os.path.realpath(path), text.encode())
     except OSError as err:

@@ -1,7 +1,6 @@
 """The values of a profile, held against what nodes and ranks of its system have seen; pure.
 
-What was seen are rows of words by kind (docs/probe.md). Who says nothing of a value has not
-refuted it: it is not seen.
+Who says nothing of a value has not refuted it: it is not seen.
 """
 
 from __future__ import annotations
@@ -10,60 +9,22 @@ import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from envcfg.core.cores import cpus_of, judge_masks
+from envcfg.core.seen import Seen, cpus_of
 from envcfg.findings import Place
 from envcfg.log.names import network_family, provider_family
 from envcfg.profile.look.view import State, Value, View
 from envcfg.profile.model import Profile
+from envcfg.profile.site.model import IN_MEMORY
 from envcfg.request.amounts import mebibytes, seconds
 from envcfg.runtimes import runtime
 
-Facts = Mapping[str, tuple[tuple[str, ...], ...]]
 CONFIRMED, CONTRADICTED, NOT_SEEN = "confirmed", "contradicted", "not seen"
 # Sections that say something of the profile, or of money.
 _WORDS = frozenset("envcfg summary extends lifecycle verified run billing".split())
 _WEAK = 0.7  # of the expected bandwidth: as preflight warns
-IN_MEMORY = frozenset({"tmpfs", "ramfs"})
 Answer = tuple[bool | None, str]  # whether it is so, None: not seen; and what was seen
 _UNSEEN: Answer = (None, "")
-
-
-class Seen(NamedTuple):
-    """What was seen: of the job and its cluster, and of each of its nodes."""
-
-    job: Facts
-    nodes: tuple[Facts, ...]
-
-    def rows(self, kind: str) -> list[tuple[str, ...]]:
-        """Return the rows of all nodes."""
-        return [row for node in self.nodes for row in node.get(kind, ())]
-
-    def everywhere(self, kind: str) -> set[str]:
-        """Return the first words of the rows that every node has."""
-        found = [{row[0] for row in node.get(kind, ())} for node in self.nodes]
-        return set.intersection(*found) if found else set()
-
-    def first(self, kind: str) -> tuple[str, ...]:
-        """Return the first row of the job; nothing where there is none."""
-        return next(iter(self.job.get(kind, ())), ())
-
-    @property
-    def working(self) -> list[set[str]]:
-        """Interfaces that are up and adapters that are not down, of each node."""
-        return [
-            {row[0] for row in node.get("network", ()) if row[1] == "up"}
-            | {row[0] for row in node.get("adapter", ()) if row[2] in ("ACTIVE", "-")}
-            for node in self.nodes
-        ]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """GPUs, cores and memory (MiB) of a node, as the scheduler has them; 0: unknown."""
-        if row := self.first("shape"):
-            return int(row[1]), int(row[2]), int(row[3])
-        gpus = next((int(row[1]) for row in self.rows("gpus")), 0)
-        cores = next((len(cpus_of(row[0])) for row in self.rows("cpus")), 0)
-        return gpus, cores, next((int(r[0]) >> 10 for r in self.rows("memory")), 0)
+_EVERYWHERE = "on every node"
 
 
 class Held(NamedTuple):
@@ -89,14 +50,12 @@ def hold(view: View, seen: Seen) -> Iterator[Held]:
         if each.section in _WORDS:
             continue
         key = each.section, each.name
-        check = _CHECKS.get(key) or _CHECKS.get((each.section, ""))
-        answer = _UNSEEN
+        check = _CHECKS.get(".".join(key)) or _CHECKS.get(f"{each.section}.")
+        is_so, said = _UNSEEN
         if check and seen.nodes and each.state in (State.HOLDS, State.IN_JOB):
-            answer = check(view.profile, each, seen)
-        verdict = NOT_SEEN
-        if answer[0] is not None:
-            verdict = CONFIRMED if answer[0] else CONTRADICTED
-        yield Held(*key, each.text or "", verdict, answer[1], each.place)
+            is_so, said = check(view.profile, each, seen)
+        verdict = {None: NOT_SEEN, True: CONFIRMED, False: CONTRADICTED}[is_so]
+        yield Held(*key, each.text or "", verdict, said, each.place)
 
 
 def _list(words: Collection[str]) -> str:
@@ -110,23 +69,26 @@ def _items(value: Value) -> list[str]:
 def _node(profile: Profile, value: Value, seen: Seen) -> Answer:
     """Judge the shape of a node; a GPU's share is all, or half where cores are threads."""
     gpus, cores, memory = seen.shape
+    number = profile.node.gpus if profile.node else 0
     if value.name == "gpus":
-        return gpus == int(value.text or 0) if gpus else None, f"{gpus} in a node"
+        return gpus == number if gpus else None, f"{gpus} in a node"
     share, there, unit = mebibytes(value.text or ""), memory, "MiB"
     if value.name == "cores_per_gpu":
         share, there, unit = int(value.text or 0), cores, "cores"
-    if not (there and profile.node):
+    if not there:
         return _UNSEEN
-    number = profile.node.gpus
     said = f"{there} {unit} in a node, {there // number} for each GPU"
     return there >= share * number >= there / 2, said
 
 
 def _interfaces(_: Profile, value: Value, seen: Seen) -> Answer:
-    there = set.intersection(*seen.working)
-    if lacking := set(_items(value)) - there:
-        return False, f"{_list(lacking)} not up on every node; there are {_list(there)}"
-    return True, "up on every node"
+    """Judge names; of those by which a system is detected, globs of what is there."""
+    is_sign = value.section == "detect"
+    there = seen.everywhere("network") if is_sign else seen.up
+    where = _EVERYWHERE if is_sign else f"up {_EVERYWHERE}"
+    if lacking := [each for each in _items(value) if not fnmatch.filter(there, each)]:
+        return False, f"{_list(lacking)} not {where}; there are {_list(there)}"
+    return True, where
 
 
 def _name_list(_: Profile, value: Value, seen: Seen) -> Answer:
@@ -134,7 +96,7 @@ def _name_list(_: Profile, value: Value, seen: Seen) -> Answer:
     text = value.text or ""
     if not text or text.startswith("^") or "$" in text:
         return _UNSEEN
-    there = set.intersection(*seen.working)
+    there = seen.up
     fits = [
         name in there if text[0] == "=" else any(e.startswith(name) for e in there)
         for each in text.removeprefix("=").split(",")
@@ -143,25 +105,22 @@ def _name_list(_: Profile, value: Value, seen: Seen) -> Answer:
     return all(fits) or (None if any(fits) else False), f"there are {_list(there)}"
 
 
-def _clusters(_: Profile, value: Value, seen: Seen) -> Answer:
-    name = "".join(seen.first("cluster"))
+def _called(_: Profile, value: Value, seen: Seen) -> Answer:
+    """Judge the name of the cluster, or of its scheduler."""
+    name = "".join(seen.first(value.name.removesuffix("s"))[:1])
     fits = any(fnmatch.fnmatchcase(name, glob) for glob in _items(value))
     return (fits, name) if name else _UNSEEN
-
-
-def _globs(_: Profile, value: Value, seen: Seen) -> Answer:
-    there = seen.everywhere("network")
-    lacking = [glob for glob in _items(value) if not fnmatch.filter(there, glob)]
-    return not lacking, _list(there)
 
 
 def _devices(_: Profile, value: Value, seen: Seen) -> Answer:
     counts = [row for row in seen.rows("device") if row[1] in _items(value)]
     if len(counts) < len(_items(value)) * len(seen.nodes):
         return _UNSEEN
-    if lacking := {name for count, name in counts if count == "0"}:
-        return False, f"not on every node: {_list(lacking)}"
-    return True, "on every node"
+    lacking = {name for count, name in counts if count == "0"}
+    return (
+        not lacking,
+        f"not on every node: {_list(lacking)}" if lacking else _EVERYWHERE,
+    )
 
 
 def _bind(profile: Profile, value: Value, seen: Seen) -> Answer:
@@ -169,11 +128,6 @@ def _bind(profile: Profile, value: Value, seen: Seen) -> Answer:
     source = mount.bind.source if mount else ""
     there = _devices(profile, value._replace(text=source), seen)
     return (None, there[1]) if mount and mount.if_exists and not there[0] else there
-
-
-def _scheduler(_: Profile, value: Value, seen: Seen) -> Answer:
-    name = "".join(seen.first("scheduler")[:1])
-    return (name == value.text, name) if name else _UNSEEN
 
 
 def _partition(profile: Profile, value: Value, seen: Seen) -> Answer:
@@ -185,21 +139,31 @@ def _partition(profile: Profile, value: Value, seen: Seen) -> Answer:
     if value.name not in rows:
         return False, f"no such partition; there are {_list(rows)}"
     nodes, time, shared = rows[value.name]
-    limits = [(str(each), there) for each, there in ((wanted.nodes, nodes),) if each]
-    if wanted.time:
-        there = "-" if time == "-" else str(seconds(time))
-        limits.append((str(seconds(wanted.time)), there))
-    if wanted.exclusive is not None:
-        limits.append(("exclusive" if wanted.exclusive else "shared", shared))
-    is_so = [None if there == "-" else one == there for one, there in limits]
+    limits = (
+        (wanted.nodes, nodes),
+        (wanted.time and seconds(wanted.time), time if time == "-" else seconds(time)),
+        ({True: "exclusive", False: "shared"}.get(wanted.exclusive), shared),  # type: ignore[arg-type]
+    )
+    pairs = [(str(mine), str(there)) for mine, there in limits if mine]
+    is_so = [None if there == "-" else mine == there for mine, there in pairs]
     said = f"nodes {nodes}, time {time}, {shared}"
     return (False if False in is_so else None if None in is_so else True), said
 
 
 def _masks(_: Profile, value: Value, seen: Seen) -> Answer:
-    online = "".join(row[0] for row in seen.nodes[0].get("cpus", ()))
+    """Judge masks by the CPUs next to GPUs, in the order of addresses, as drivers have."""
+    there = cpus_of("".join(row[0] for row in seen.nodes[0].get("cpus", ())))
     near = [row[3] for row in seen.nodes[0].get("card", ())]
-    return judge_masks(_items(value), online, near)
+    bits = [bin(int(each, 16))[:1:-1] for each in _items(value)]
+    wanted = [{cpu for cpu, bit in enumerate(each) if bit == "1"} for each in bits]
+    if there and (beyond := set().union(*wanted) - there):
+        return False, f"no CPU {min(beyond)}: a node has {len(there)}"
+    if len(near) != len(wanted) or not all(map(cpus_of, near)):
+        return None, f"a node has {len(there)} CPUs, and shows {len(near)} GPUs"
+    for number, (mask, text) in enumerate(zip(wanted, near, strict=True)):
+        if not mask <= cpus_of(text):
+            return False, f"next to GPU {number} are the CPUs {text}"
+    return True, "each is next to its GPU"
 
 
 def _visibility(_: Profile, value: Value, seen: Seen) -> Answer:
@@ -208,8 +172,8 @@ def _visibility(_: Profile, value: Value, seen: Seen) -> Answer:
 
 
 def _rendezvous(_: Profile, value: Value, seen: Seen) -> Answer:
-    rows = [row for row in seen.rows("network") if row[0] == value.text]
-    good = [row for row in rows if row[1] == "up" and row[2] != "-"]
+    rows = [row for row in seen.rows("network") if row[:2] == (value.text, "up")]
+    good = [row for row in rows if row[2] != "-"]
     if len(good) < len(seen.nodes):
         return False, "has no address on every node"
     return True, f"up, with an address in {good[0][2]}"
@@ -249,43 +213,39 @@ def _log(_: Profile, value: Value, seen: Seen) -> Answer:
 
 
 def _bandwidth(_: Profile, value: Value, seen: Seen) -> Answer:
-    by, gpus = seen.first("collective"), seen.shape[0]
-    best = max((float(row[2]) for row in seen.job.get("sum", ())), default=0.0)
-    ranks = gpus * len(seen.nodes)  # else it is not that of whole nodes
-    if not best or len(seen.nodes) == 1 or (by[0], by[3]) != ("nccl", str(ranks)):
+    by, several = seen.first("collective"), len(seen.nodes) > 1
+    ranks = str(seen.shape[0] * len(seen.nodes))  # else it is not that of whole nodes
+    if not (seen.best and several) or (by[0], by[3]) != ("nccl", ranks):
         return _UNSEEN
+    best = float(seen.best[2])
     return best >= _WEAK * int(value.text or 0), f"{best:.1f} GB/s"
 
 
 def _nics(profile: Profile, value: Value, seen: Seen) -> Answer:
     names = set(profile.node.nics if profile.node else ())
-    found = {len(node & names) for node in seen.working} - {0}
-    found = found or {len(node.get("adapter", ())) for node in seen.nodes} - {0}
-    is_so = found == {int(value.text or 0)}
-    return (is_so, _list(set(map(str, found)))) if found else _UNSEEN
+    found = {str(len(node & names)) for node in seen.working} - {"0"}
+    found = found or {str(len(node.get("adapter", ()))) for node in seen.nodes} - {"0"}
+    return (found == {value.text}, _list(found)) if found else _UNSEEN
 
 
-_LISTS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NCCL_IB_HCA")
 _Check = Callable[[Profile, Value, Seen], Answer]
 # By section and name; a section without a name is for all its values.
-_CHECKS: Mapping[tuple[str, str], _Check] = {
-    **{("node", name): _node for name in ("gpus", "cores_per_gpu", "memory_per_gpu")},
-    ("detect", "clusters"): _clusters,
-    ("detect", "interfaces"): _globs,
-    ("detect", "devices"): _devices,
-    **{("expect", name): _log for name in ("networks", "provider", "gdr")},
-    **{("scratch", name): _scratch for name in ("root", "in_memory")},
-    **{("env", name): _name_list for name in _LISTS},
-    ("node", "nics"): _interfaces,
-    ("request", "scheduler"): _scheduler,
-    ("partitions", ""): _partition,
-    ("cpu_masks", "masks"): _masks,
-    ("visibility", "variable"): _visibility,
-    ("rendezvous", "interface"): _rendezvous,
-    ("runtimes", ""): _runtimes,
-    ("binds", ""): _bind,
-    ("expect", "interfaces"): _interfaces,
-    ("expect", "devices"): _devices,
-    ("expect", "nics"): _nics,
-    ("expect", "bandwidth"): _bandwidth,
+_KEYS: Mapping[_Check, str] = {
+    _node: "node.gpus node.cores_per_gpu node.memory_per_gpu",
+    _called: "detect.clusters request.scheduler",
+    _interfaces: "detect.interfaces expect.interfaces node.nics",
+    _devices: "detect.devices expect.devices",
+    _log: "expect.networks expect.provider expect.gdr",
+    _scratch: "scratch.root scratch.in_memory",
+    _name_list: "env.NCCL_SOCKET_IFNAME env.GLOO_SOCKET_IFNAME env.TP_SOCKET_IFNAME "
+    "env.NCCL_IB_HCA",
+    _partition: "partitions.",
+    _masks: "cpu_masks.masks",
+    _visibility: "visibility.variable",
+    _rendezvous: "rendezvous.interface",
+    _runtimes: "runtimes.",
+    _bind: "binds.",
+    _nics: "expect.nics",
+    _bandwidth: "expect.bandwidth",
 }
+_CHECKS = {key: check for check, keys in _KEYS.items() for key in keys.split()}

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, TypeVar
 
 from envcfg.cache import keep, kept_folder, recall
@@ -20,11 +19,11 @@ from envcfg.core.site import ask, job_kind, scheduler_here
 from envcfg.findings import NOWHERE
 from envcfg.profile.facts import Reason
 from envcfg.profile.model import Profile
-from envcfg.profile.scheduler import Billing, Partition, Qos
+from envcfg.profile.scheduler import Billing, Own, Partition, Qos
 from envcfg.profile.site.model import SeenPartition
-from envcfg.profile.site.queues import READERS, read_qos
+from envcfg.profile.site.queues import READERS, read_associations, read_qos
 from envcfg.request.amounts import seconds
-from envcfg.schedulers.model import Scheduler
+from envcfg.schedulers.model import Scheduler, words
 
 _OLD = 183  # days
 _DAY = 86_400  # seconds
@@ -84,7 +83,7 @@ def _laid_over(profile: Profile, said: Mapping[str, Any]) -> Profile:
         for kind in ("partitions", "qos")
     }
     day, cluster = day_of(said["at"]).isoformat(), said["cluster"]
-    by, by_qos = (
+    by, by_qos, by_own = (
         Reason("", f"{each} on {cluster}", day, NOWHERE) for each in said["by"]
     )
     partitions = {
@@ -107,7 +106,11 @@ def _laid_over(profile: Profile, said: Mapping[str, Any]) -> Profile:
     }
     closed = {*(profile.closed or ()), "partitions"}  # all that there are
     return profile._replace(
-        partitions=partitions, qos=qos, seen=others, closed=tuple(sorted(closed))
+        partitions=partitions,
+        qos=qos,
+        seen=others,
+        closed=tuple(sorted(closed)),
+        own=Own(by_own, said["own"]) if said["own"] else None,
     )
 
 
@@ -138,11 +141,11 @@ def _limited(known: _Queue, seen: SeenPartition, by: Reason) -> _Queue:
 def _answer(scheduler: Scheduler) -> dict[str, Any] | None:
     """Return what the scheduler here says, of today or kept; None: it does not answer."""
     folder, key = kept_folder(os.environ), [scheduler.name, os.uname().nodename]
-    said: dict[str, Any] | None = recall(folder, "queues", key) if folder else None
+    said: dict[str, Any] | None = recall(folder, "limits", key) if folder else None
     if said is None or not 0 <= now() - said["at"] < _DAY:
         said = _ask(scheduler)
         if said and folder:
-            keep(folder, "queues", key, said)
+            keep(folder, "limits", key, said)
     return said
 
 
@@ -150,27 +153,26 @@ def _ask(scheduler: Scheduler) -> dict[str, Any] | None:
     """Ask all at once; None where the cluster does not say its name or no queue."""
     from concurrent.futures import ThreadPoolExecutor
 
-    commands = (scheduler.cluster_command, scheduler.queues, scheduler.qos)
+    user = os.environ.get("LOGNAME") or os.environ.get("USER") or ""
+    own = tuple(word.format(user) for word in scheduler.own if user)
+    commands = (scheduler.cluster_command, scheduler.queues, scheduler.qos, own)
     with ThreadPoolExecutor(len(commands)) as pool:
-        told = pool.map(partial(ask, seconds=_WAIT), filter(None, commands))
-        cluster, queues, *more = told
+        told = pool.map(lambda each: each and ask(each, _WAIT), commands)
+        cluster, queues, text, mine = told
     named = re.search(scheduler.cluster_pattern, cluster, re.MULTILINE)
     seen = list(READERS[scheduler.name](queues))
     if not named or not seen:
         return None
-    qos = {each.name: each for text in more for each in read_qos(text)}
+    qos = {each.name: each for each in read_qos(text or "")}
     seen = [_tightest(each, qos.get(each.qos)) for each in seen]
     found = {"partitions": seen, "qos": qos.values()}
     return {
         "cluster": named[1],
         "at": now(),
-        "by": [_words(scheduler.queues), _words(scheduler.qos)],
+        "by": [words(each) for each in commands[1:]],
+        "own": read_associations(mine or "", cluster, named[1]),
         **{kind: [each._asdict() for each in rows] for kind, rows in found.items()},
     }
-
-
-def _words(command: tuple[str, ...]) -> str:
-    return " ".join(word for word in command if not re.search("^-|=", word))
 
 
 def _tightest(partition: SeenPartition, qos: SeenPartition | None) -> SeenPartition:

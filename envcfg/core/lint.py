@@ -34,6 +34,7 @@ class Linter:
         self,
         *,
         profile: str | None = None,
+        otherwise: str | None = None,
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
         facts: Mapping[str, str] | None = None,
@@ -44,6 +45,7 @@ class Linter:
 
         Args:
             profile: the system; None: the one of which a script shows two signs, if any.
+            otherwise: the system of a script that does not show its own.
             select: beginnings of the rules that count, with commas between; empty: all.
             ignore: beginnings of those that do not.
             facts: what is known of the system, such as its Slurm.
@@ -54,7 +56,7 @@ class Linter:
             UsageError: there is no such rule; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
-        self._profile_of = _profiles(profile, tell)
+        self._profile_of = _profiles(profile, otherwise, tell)
         self._read_line = read_line
         self._facts = facts or {}
         check_facts(self._facts)
@@ -122,11 +124,12 @@ def _rules(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _profiles(name: str | None, tell: Tell) -> ProfileOf:
+def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
     """Return what says for which system a script is: the one given, or by its signs.
 
     Args:
         name: of the one given.
+        otherwise: the one for scripts without signs.
         tell: takes a note that says by which signs a system was recognised.
     """
     catalog = open_catalog(enforce=False)
@@ -139,13 +142,14 @@ def _profiles(name: str | None, tell: Tell) -> ProfileOf:
     if name is not None:
         given = load(name)
         return lambda _: lambda _: given
+    last = load(otherwise) if otherwise else None
     known: dict[str, Profile] = {}
     said: set[str] = set()
 
     def find(sources: Sources, model: Model) -> Profile | None:
         found = recognise([each for each in sources.all if each.base in model.read])
         if found is None or found.profile not in catalog.names():
-            return None
+            return last
         model.is_recognised = True
         if found.profile not in known:
             known[found.profile] = load(found.profile)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envcfg import __version__
-from envcfg.core.cores import masks_near
-from envcfg.core.holding import Held, Seen
+from envcfg.core.holding import Held
+from envcfg.core.seen import Seen, cpus_of
 from envcfg.core.site import DEVICES
 from envcfg.profile.model import Profile
 from envcfg.profile.site.model import Site
@@ -17,35 +17,26 @@ from envcfg.report.document import now_text
 from envcfg.runtimes import NAMES, runtime
 
 
-def asked_paths(profile: Profile) -> tuple[str, ...]:
-    """Return the paths that each node is asked for: of devices, and of binds."""
+def asked_of(profile: Profile) -> tuple[tuple[str, ...], list[str]]:
+    """Return the paths that each node is asked for, and in which words for the others."""
     found = [*DEVICES, *(profile.expect.devices if profile.expect else ())]
     found += profile.detect.devices if profile.detect else ()
     mounts = (each.bind for each in profile.binds.values() if each)
     found += (each.source for each in mounts if not each.refers)
-    return tuple(dict.fromkeys(found))
-
-
-def asked_words() -> list[str]:
-    """Return what each node is asked for, whatever its profile."""
     programs = {name: runtime(name).program for name in NAMES}
-    return [
-        "system",
-        *(f"runtime={name}={each}" for name, each in programs.items() if each),
-    ]
+    words = [f"runtime={name}={each}" for name, each in programs.items() if each]
+    return tuple(dict.fromkeys(found)), ["system", *words]
 
 
 def measured(site: Site, seen: Seen) -> Site:
     """Return *site* with what its nodes have shown in place of what its login node has."""
     if not seen.nodes:
         return site
-    node, there = seen.nodes[0], set.intersection(*seen.working)
+    node, there = seen.nodes[0], seen.up
     folders = [each for each in seen.rows("folder") if each[0] == "TMPDIR"]
     is_written = folders and all(each[2] == "yes" for each in folders)
     near = [row[3] for row in node.get("card", ())]
-    bandwidth = None
-    if seen.first("collective")[:1] == ("nccl",) and len(seen.nodes) > 1:
-        bandwidth = int(max((float(row[2]) for row in seen.job["sum"]), default=0))
+    is_nccl = seen.first("collective")[:1] == ("nccl",) and len(seen.nodes) > 1
     return site._replace(
         is_measured=True,
         host="its nodes",
@@ -54,9 +45,23 @@ def measured(site: Site, seen: Seen) -> Site:
         devices=tuple(row[1] for row in node.get("device", ()) if row[0] != "0"),
         runtimes=tuple(each for each in NAMES if each in seen.everywhere("runtime")),
         scratch=(folders[0][4], folders[0][5]) if is_written else None,
-        masks=masks_near(near) if len(near) == seen.shape[0] else (),
-        bandwidth=bandwidth,
+        masks=_masks_near(near) if len(near) == seen.shape[0] else (),
+        bandwidth=int(float(seen.best[2])) if is_nccl and seen.best else None,
     )
+
+
+def _masks_near(near: Sequence[str]) -> tuple[str, ...]:
+    """Return a mask for each GPU: its share of the CPUs next to it; none: not known.
+
+    Args:
+        near: the CPUs next to each, in order; GPUs with the same CPUs share them out.
+    """
+    masks = []
+    for number, text in enumerate(near):
+        cpus, users = sorted(cpus_of(text)), near.count(text)
+        size, at = len(cpus) // users, near[:number].count(text)
+        masks.append(f"0x{sum(1 << each for each in cpus[at * size :][:size]):x}")
+    return () if "0x0" in masks else tuple(masks)
 
 
 def probe_document(
@@ -71,8 +76,7 @@ def probe_document(
     Args:
         profile: its name and SHA-256.
         facts: by which its conditions were decided.
-        seen: by the nodes and ranks.
-        held: its values.
+        seen: by the nodes and ranks; *held*: its values.
         private: what stands for each name that the document must not have.
     """
     parts = (

@@ -128,39 +128,29 @@ def cluster_here() -> str | None:
 
 def this_site() -> Site:
     """Return what can be told here; what does not answer is left out."""
-    from envcfg.profile.site.model import Site
-    from envcfg.profile.site.slurm import (
-        read_accounts,
-        read_config,
-        read_partitions,
-        read_shapes,
-    )
+    from envcfg.profile.site.model import SeenPartition, Site
+    from envcfg.profile.site.queues import read_site
+    from envcfg.profile.site.slurm import read_config
     from envcfg.runtimes import NAMES, runtime
 
     config = read_config(ask(["scontrol", "show", "config"], _SECONDS)[:_MOST])
-    cluster = config.get("ClusterName")
-    shapes, partitions, accounts = "", "", ""
-    if config:
-        show = ["scontrol", "--all", "--oneliner", "show"]
-        shapes = ask([*show, "node"], _SECONDS)[:_MOST]
-        partitions = ask([*show, "partition"], _SECONDS)[:_MOST]
-        sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show", "user"]
-        what = ["withassoc", "format=DefaultAccount,Account,Cluster"]
-        if user := os.environ.get("LOGNAME") or os.environ.get("USER"):
-            accounts = ask([*sacctmgr, user, *what], _SECONDS)[:_MOST]
-    known = scheduler_here()
-    gpus = known.gpus_by if known else None
+    cluster = config.get("ClusterName") or cluster_here()
+    partitions: tuple[SeenPartition, ...] = ()
+    if known := SCHEDULERS["slurm"] if config else scheduler_here():
+        asked = (known.cluster_command, known.queues, known.nodes)
+        partitions = read_site(known, *(ask(each, _SECONDS)[:_MOST] for each in asked))
+    gpus = known and known.gpus_by
     if way := config.get("SelectType"):
         # Only one of Slurm's ways to select takes the newer option for GPUs.
         gpus = "--gpus-per-node" if "cons_tres" in way else "--gres"
     programs = {name: runtime(name).program for name in NAMES}
     return Site(
         host=os.uname().nodename,
-        cluster=cluster or cluster_here(),
-        scheduler="slurm" if config else known and known.name,
+        cluster=cluster,
+        scheduler=known and known.name,
         gpus=gpus,
         takes_most="MAX_TRES" in config.get("PriorityFlags", ""),
-        partitions=tuple(read_partitions(partitions, read_shapes(shapes))),
+        partitions=partitions,
         interfaces=tuple(interfaces()),
         adapters=dict(_adapters()),
         devices=tuple(each for each in DEVICES if os.path.exists(each)),
@@ -168,8 +158,18 @@ def this_site() -> Site:
             name for name, program in programs.items() if program and on_path(program)
         ),
         modules=tuple(_modules(os.environ)),
-        accounts=read_accounts(accounts, cluster or ""),
+        accounts=_accounts(cluster) if cluster and config else (),
     )
+
+
+def _accounts(cluster: str) -> tuple[str, ...]:
+    from envcfg.profile.site.slurm import read_accounts
+
+    user = os.environ.get("LOGNAME") or os.environ.get("USER") or ""
+    sacctmgr = ["sacctmgr", "--noheader", "--parsable2", "show", "user", user]
+    what = ["withassoc", "format=DefaultAccount,Account,Cluster"]
+    said = ask([*sacctmgr, *what], _SECONDS)[:_MOST] if user else ""
+    return read_accounts(said, cluster)
 
 
 def _adapters() -> Iterator[tuple[str, str]]:
@@ -212,7 +212,7 @@ def job_site(
     site: Site, hosts: Sequence[str]
 ) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return what the scheduler says of this job's nodes, as rows of words by kind."""
-    from envcfg.profile.site.slurm import read_shapes
+    from envcfg.profile.site.queues import read_nodes
 
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
     if site.cluster:
@@ -221,12 +221,9 @@ def job_site(
         program = known.submit.split()[0]
         version = ask([program, "--version"], _SECONDS).strip().partition("\n")[0]
         found["scheduler"] = ((site.scheduler, version),)
-    show = ["scontrol", "--all", "--oneliner", "show", "node", ",".join(hosts)]
-    shapes = {
-        shape: None
-        for each in read_shapes(ask(show, _SECONDS)[:_MOST]).values()
-        for shape in each
-    }
+    show = [*SCHEDULERS["slurm"].nodes, ",".join(hosts)]
+    nodes = read_nodes("slurm", ask(show, _SECONDS)[:_MOST])
+    shapes = dict.fromkeys(shape for each in nodes.values() for shape in each)
     found["shape"] = tuple(
         tuple(map(str, (e.number, e.gpus, e.cores, e.memory, "+".join(e.kinds) or "-")))
         for e in shapes
@@ -234,6 +231,6 @@ def job_site(
     found["partition"] = tuple(
         (each.name, str(each.nodes or "-"), each.time or "-",
          "exclusive" if each.is_exclusive else "shared")
-        for each in site.partitions
+        for each in site.partitions if each.name
     )  # fmt: skip
     return {kind: rows for kind, rows in found.items() if rows}

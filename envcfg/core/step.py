@@ -287,4 +287,4 @@ def _with_preflight(plan: Plan, step: Step) -> Plan:
         msg = "--preflight goes with a command: several steps need it once"
         hint = "call it before them, with the same options: envcfg preflight"
         raise UsageError(msg, hint=hint)
-    return plan._replace(preflight=("envcfg", "preflight", *words))
+    return plan._replace(preflight=("envcfg", "preflight", NO_DEFAULT, "all", *words))

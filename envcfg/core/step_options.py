@@ -191,6 +191,7 @@ class StepOptions(NamedTuple):
     profiler: str | None
     profiler_arg: Sequence[str]
     setup: str
+    stage: Sequence[str]
 
 
 def step_options(values: Mapping[str, Any]) -> StepOptions:
@@ -236,6 +237,7 @@ def read_diagnostics(options: StepOptions) -> Diagnostics:
         else (),
         reported=options.report_environment,
         setup=options.setup,
+        stage=tuple(dict.fromkeys(options.stage)),
     )
 
 

@@ -36,6 +36,16 @@ def read_pair(text: str) -> tuple[str, str]:
     return name, value
 
 
+def read_stage(text: str) -> str:
+    """Read what is copied to the nodes: ``image``, ``env`` or ``env=PATH``."""
+    if text in {"image", "env"} or (
+        text.startswith("env=") and len(text) > len("env=")
+    ):
+        return text
+    msg = f"{text!r} cannot be staged: image, env or env=PATH"
+    raise ValueError(msg)
+
+
 def read_setting(text: str) -> Change:
     """Read NAME=VALUE, the value in the grammar of profiles."""
     name, value = read_pair(text)

@@ -5,6 +5,8 @@ later srun gives up the whole step and names the node. Where another had not sai
 then, a second step asks those that are left.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import time

@@ -11,6 +11,7 @@ from envcfg.datafile import load_kept, names_in, record
 
 FOLDER = os.path.join(os.path.dirname(__file__), "variables")
 READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
+HISTORY = os.path.join(os.path.dirname(__file__), "history.yaml")
 MISSPELT = "none"  # the type of a name that no program reads
 
 
@@ -39,9 +40,9 @@ def load_readers() -> Mapping[str, Habits]:
 
 @cache
 def load_files() -> list[Any]:
-    """Return what the files say: that of the readers, then those of the variables."""
+    """Return what the files say: of the readers, of releases, then of the variables."""
     names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
-    paths = [READERS, *(os.path.join(FOLDER, name) for name in names)]
+    paths = [READERS, HISTORY, *(os.path.join(FOLDER, name) for name in names)]
     return load_kept("variables", paths)
 
 
@@ -55,6 +56,7 @@ class Variable(NamedTuple):
         also: values that its reader takes besides, such as -1 for automatic.
         default: what holds where it is unset, as text.
         since, deprecated, removed: versions of the first of its readers.
+        history: which releases read it with which default, a text for each library.
         renamed: the new name; the old one may still be read.
         instead: the right name, where this one is a slip.
         read_by: names in ``readers.yaml``.
@@ -79,6 +81,7 @@ class Variable(NamedTuple):
     since: str | None = None
     deprecated: str | None = None
     removed: str | None = None
+    history: tuple[str, ...] = ()
     renamed: str | None = None
     instead: str | None = None
     read_by: tuple[str, ...] = ()

@@ -56,7 +56,8 @@ def load_variables() -> Mapping[str, Variable]:
 def _entries() -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of all files; one without source has its file's first."""
     found = {}
-    for data in load_files()[1:]:
+    releases = load_files()[1]["names"]
+    for data in load_files()[2:]:
         sources = data["sources"]
         common = {"read_by": data.get("read_by", []), "source": next(iter(sources))}
         hidden = data.get("undocumented", {"names": ()})
@@ -70,6 +71,8 @@ def _entries() -> Mapping[str, Mapping[str, Any]]:
             fields = entry | entry.pop("versions", {}) | sources[entry["source"]]
             if "default" in fields:
                 fields["default"] = str(fields["default"])
+            told = releases.get(fields["name"], [])
+            fields["history"] = [*fields.get("history", []), *told]
             found[fields["name"]] = fields
     return found
 
@@ -77,7 +80,7 @@ def _entries() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def _families() -> Mapping[str, bool]:
     """Return the beginnings of names, and whether all names of each are known."""
-    states = (each for data in load_files()[1:] for each in data["families"].items())
+    states = (each for data in load_files()[2:] for each in data["families"].items())
     return {beginning: state == "closed" for beginning, state in states}
 
 

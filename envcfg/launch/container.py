@@ -139,6 +139,35 @@ def checked(argument: Argument, runtime: Runtime) -> Argument:
     return argument
 
 
+def check_stage(profile: Profile, options: Options, named: Sequence[Runtime]) -> None:
+    """Refuse copies on the nodes that the system or the runtime cannot have.
+
+    Raises:
+        UsageError: nodes have no disk, the image is no file, or two environments are named.
+    """
+    scratch, image = profile.scratch, options.container
+    asked = options.diagnostics.stage
+    if scratch is None or (scratch.in_memory and scratch.disk is None):
+        why = scratch.reason.why if scratch else "its profile does not name one"
+        msg = f"--stage: {profile.name} has no disk in its nodes: {why}"
+        raise UsageError(msg, hint="leave out --stage")
+    if len([each for each in asked if each != "image"]) > 1:
+        msg = f"--stage names several environments: {', '.join(asked)}"
+        raise UsageError(msg, hint="name one, as in --stage image --stage env=PATH")
+    if "image" not in asked:
+        return
+    if image is None:
+        msg = "--stage image needs a container, and --container is none"
+        raise UsageError(
+            msg, hint="name the image file with --container, or --stage env"
+        )
+    if named[0].is_reference(image) or not named[0].opens_file:
+        msg = (
+            f"--stage image: {image} is no file that {named[0].name} opens by its path"
+        )
+        raise UsageError(msg, hint=named[0].pull or "leave out --stage image")
+
+
 def _binds(
     mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
 ) -> Iterable[PlannedMount]:

@@ -30,6 +30,7 @@ class Diagnostics(NamedTuple):
         profiled: ranks that run under *profiler*, whose words come before the program.
         reported: ranks that write down their environment.
         setup: shell code that runs before the program, in bash; a path is sourced.
+        stage: what is copied to each node first: ``image``, ``env`` or ``env=PATH``.
     """
 
     affinity: bool = False
@@ -45,6 +46,7 @@ class Diagnostics(NamedTuple):
     profiler: tuple[Word, ...] = ()
     reported: tuple[int, ...] = ()
     setup: str = ""
+    stage: tuple[str, ...] = ()
 
     @property
     def watched(self) -> bool:

@@ -13,7 +13,12 @@ from envcfg.launch.choose import (
     choose_cases,
     choose_modules,
 )
-from envcfg.launch.container import checked, choose_container, chosen_runtimes
+from envcfg.launch.container import (
+    check_stage,
+    checked,
+    choose_container,
+    chosen_runtimes,
+)
 from envcfg.launch.diagnostics import check_log_folder, flight_settings, log_settings
 from envcfg.launch.facts import gather_facts
 from envcfg.launch.nested import look_inside
@@ -102,6 +107,8 @@ def resolve(
         started = tuple(checked(each, named[0]) for each in started)
     _check(profile, {launcher, starter}, planned, bundles)
     settings, handed_on = _ordered(planned)
+    if options.diagnostics.stage:
+        check_stage(profile, options, named)
     needs_cache = any("ENVCFG_CACHE" in _refs(each) for each in settings)
     return Plan(
         profile=profile.name,
@@ -129,7 +136,7 @@ def resolve(
         rendezvous=profile.rendezvous,
         modules=modules,
         known_modules=known_modules,
-        scratch=profile.scratch if needs_cache else None,
+        scratch=profile.scratch if needs_cache or options.diagnostics.stage else None,
         expect=profile.expect,
         as_said=options.as_said,
         place=Place(

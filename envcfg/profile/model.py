@@ -14,6 +14,7 @@ from envcfg.profile.scheduler import (
     Asking,
     Billing,
     Module,
+    Own,
     Partition,
     Qos,
     RequestRule,
@@ -37,6 +38,19 @@ class Node(NamedTuple):
     cores_per_gpu: int | None = None
     memory_per_gpu: str | None = None
     nics: tuple[str, ...] = ()
+
+
+class Domain(NamedTuple):
+    """How many *nodes* NVLink joins (an MNNVL domain).
+
+    Attributes:
+        segment: whether Slurm keeps nodes of one domain together (topology/block), so that
+            jobs ask for it by ``--segment``.
+    """
+
+    reason: Reason
+    nodes: int
+    segment: bool = False
 
 
 class Masks(NamedTuple):
@@ -195,6 +209,7 @@ class Profile(NamedTuple):
         closed: of ``partitions`` and ``qos`` those that name all that there are.
         run: of this file as it is: neither a family's nor a lower layer's.
         seen: partitions that the scheduler here shows, and the profile does not know.
+        own: the accounts and QOS of this user, where the scheduler here says them.
         dropped: the blocks that it takes back by null. *expect* stays among them where a
             higher layer gives it again, as it must not be laid over the family's then.
     """
@@ -209,6 +224,7 @@ class Profile(NamedTuple):
     run: Run | None = None
     detect: Detect | None = None
     node: Node | None = None
+    nvlink: Domain | None = None
     launchers: tuple[str, ...] | None = None
     cpu_masks: Masks | None = None
     visibility: Visibility | None = None
@@ -234,6 +250,7 @@ class Profile(NamedTuple):
     qos: Mapping[str, Qos | None] = {}
     closed: tuple[str, ...] | None = None
     seen: Mapping[str, Partition] = {}
+    own: Own | None = None
     modules: Mapping[str, Module | None] = {}
     billing: Billing | None = None
 

@@ -1,5 +1,6 @@
 """What the scheduler of a system wants and bills: the model; frozen data."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.profile.conditions import ALWAYS, Condition
@@ -111,6 +112,17 @@ class Module(NamedTuple):
     action: str
     reason: Reason
     when: Condition = ALWAYS
+
+
+class Own(NamedTuple):
+    """What the user may name, as the scheduler here says.
+
+    Attributes:
+        qos: the QOS of each account; none where any goes.
+    """
+
+    reason: Reason
+    qos: Mapping[str, Sequence[str]]
 
 
 class Billing(NamedTuple):

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from envcfg.characters import without_surrogates
 
@@ -15,6 +16,11 @@ def json_text(document: object, indent: int | None = 2) -> str:
     import json
 
     return json.dumps(_plain(document), indent=indent) + "\n"
+
+
+def record_json(record: Any) -> str:  # noqa: ANN401  # a named tuple
+    """Return the fields of *record* as the document of a command."""
+    return json_text({"schema_version": 1, **record._asdict()})
 
 
 def now_text() -> str:

@@ -69,6 +69,8 @@ def variable_lines(found: Explained) -> Iterator[Line]:
         times = (variable.since, variable.deprecated, variable.removed)
         versions = zip(("since", "deprecated", "removed"), times, strict=True)
         yield from titled("versions", ", ".join(f"{w} {t}" for w, t in versions if t))
+        for text in variable.history:
+            yield from titled("releases", text)
         yield from titled("renamed", variable.renamed)
         yield from titled("read by", ", ".join(variable.read_by))
     if variable:

@@ -7,6 +7,7 @@ from envcfg.characters import one_line
 from envcfg.launch.plan import Plan, Planned, PlannedMount
 from envcfg.profile.conditions import Condition
 from envcfg.profile.entries import Argument, Case
+from envcfg.profile.evidence import cited
 from envcfg.profile.facts import Reason
 from envcfg.profile.model import Rendezvous, Visibility
 from envcfg.profile.words import format_word
@@ -176,9 +177,8 @@ def _tests(tests: Condition) -> str:
 
 
 def _reason_lines(reason: Reason) -> list[str]:
-    date = f", {reason.date}" if reason.date else ""
     place = f" [{reason.place.path}:{reason.place.line}]" if reason.date else ""
-    return [f"{reason.why}{place}", f"{reason.source}{date}"]
+    return [f"{reason.why}{place}", cited(reason)]
 
 
 def _container(plan: Plan) -> dict[str, object] | None:

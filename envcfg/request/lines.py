@@ -40,6 +40,7 @@ def request_lines(
     yield from _image(plan, scheduler)
     size = f"{shape.gpus} GPU{'s' * (shape.gpus != 1)} on each node"
     yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
+    yield from _segment(profile, scheduler, asked, shape)
     if asked.exclusive:
         why = "given for this job"
         if plan.masks:
@@ -109,6 +110,24 @@ def _image(plan: Plan, scheduler: Asking) -> Iterator[Line]:
         if option := known.directives.get(scheduler.scheduler):
             why = f"{known.name} mounts it once on each node, not for each task"
             yield Line(option, plan.container.image, why)
+
+
+def _segment(
+    profile: Profile, scheduler: Asking, asked: Asked, shape: Shape
+) -> Iterator[Line]:
+    """Yield the parts of the job that must each lie in one NVLink domain.
+
+    Slurm wants a number that divides the nodes; the largest leaves most ranks NVLink.
+    """
+    domain = profile.nvlink
+    if domain is None or not domain.segment or scheduler.scheduler != "slurm":
+        return
+    if any(word.partition("=")[0] == "--segment" for word in asked.extra):
+        return
+    most = min(shape.nodes, domain.nodes)
+    part = next(size for size in range(most, 0, -1) if shape.nodes % size == 0)
+    if part > 1:
+        yield _said("--segment", str(part), domain.reason)
 
 
 def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterator[Line]:

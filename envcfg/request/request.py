@@ -84,6 +84,7 @@ def make_request(profile: Profile, plan: Plan, asked: Asked) -> Request:
     exclusive = _is_exclusive(profile, plan, asked, shape, whole)
     wanted = asked._replace(named=named, exclusive=exclusive)
     lines = list(request_lines(profile, plan, scheduler, wanted, shape))
+    findings += _apart(profile, lines)
     findings += _few_cores(profile, shape, whole=exclusive or whole)
     if asked.seconds is None:
         findings.append(finding_in("request", "time-not-given", "--time"))
@@ -127,6 +128,22 @@ def _admitted(
         else:
             texts = {"message": each.message, "fix": each.fix}
             yield finding_in("request", "option-unknown", "", **texts)
+
+
+def _apart(profile: Profile, lines: Sequence[Line]) -> Iterator[Finding]:
+    """Yield that nothing keeps the nodes of a job in few NVLink domains."""
+    domain, said = profile.nvlink, {line.option: line.value for line in lines}
+    nodes = int(said.get("--nodes") or 1)
+    if domain is None or nodes == 1 or "--segment" in said:
+        return
+    if domain.segment:
+        message = f"{nodes} nodes have no part of 2 to {domain.nodes} that divides them"
+        fix = f"take {domain.nodes} nodes, a multiple of them, or an even number"
+    else:
+        message = f"the nodes may lie in several NVLink domains of {domain.nodes} nodes"
+        size = min(nodes, domain.nodes)
+        fix = f"--request-arg=--segment={size}, if Slurm here knows the domains"
+    yield Finding("segment-unknown", "note", "--segment", message, fix)
 
 
 def _few_cores(profile: Profile, shape: Shape, *, whole: bool) -> Iterator[Finding]:

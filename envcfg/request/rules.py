@@ -154,6 +154,7 @@ def check_rules(
     Args:
         values: by the names that the rules have.
     """
+    yield from _check_own(profile, values)
     ours = {option_in(profile, flag): flag for flag in _FLAGS}
     for option, rule in profile.rules.items():
         if rule is None:
@@ -175,6 +176,24 @@ def check_rules(
                 yield option, refused("forbidden", reason, option=option, why=why)
             elif value is not None and fnmatchcase(value, rule.value):
                 yield option, refused("forbidden-value", reason, **words)
+
+
+def _check_own(
+    profile: Profile, values: Mapping[str, str | None]
+) -> Iterator[tuple[str, Finding]]:
+    """Yield the account or QOS that this user may not name, where the scheduler says."""
+    if profile.own is None:
+        return
+    qos, reason = profile.own.qos, profile.own.reason
+    account = (values.get("--account") or "").lower()
+    if account and account not in qos:
+        words = {"account": account, "own": ", ".join(qos)}
+        yield "--account", refused("foreign-account", reason, **words)
+    name = values.get("--qos")
+    mine = qos.get(account) or [each for several in qos.values() for each in several]
+    if name and mine and name not in mine:
+        words = {"qos": name, "own": ", ".join(dict.fromkeys(mine))}
+        yield "--qos", refused("foreign-qos", reason, **words)
 
 
 def _how_to_give(

@@ -50,6 +50,7 @@ RUNTIME = Runtime(
     name="apptainer",
     sign="apptainer",
     example="/images/pytorch.sif",
+    opens_file=True,
     is_reference=is_reference,
     is_pulled=is_pulled,
     misspelt=misspelt,

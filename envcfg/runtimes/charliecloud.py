@@ -51,6 +51,7 @@ RUNTIME = Runtime(
     name="charliecloud",
     sign="ch-run",
     example="/images/pytorch",
+    opens_file=True,
     is_reference=never,  # it opens every image as a path
     refuse=refuse,
     doubt=doubt,

@@ -58,6 +58,7 @@ class Runtime(NamedTuple):
         pull: what to do before the job instead.
         unpacked: names of which an image that is a folder has one at least.
         described: how names end of files that describe an image, and are none.
+        opens_file: whether each task opens the image by its path, a copy as well.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Runtime(NamedTuple):
     pull: str = ""
     unpacked: tuple[str, ...] = ("bin", "usr")
     described: tuple[str, ...] = ()
+    opens_file: bool = False
 
     @property
     def kind(self) -> str:

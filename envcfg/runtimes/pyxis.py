@@ -61,6 +61,7 @@ RUNTIME = Runtime(
     name="pyxis",
     sign="--container-image",
     example="/images/pytorch.sqsh",
+    opens_file=True,
     is_reference=is_reference,
     is_pulled=is_reference,
     refuse=refuse,

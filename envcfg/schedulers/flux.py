@@ -37,7 +37,11 @@ SCHEDULER = Scheduler(
     cluster_pattern=r"^([A-Za-z][A-Za-z-]*)",
     queues=(
         *("flux", "queue", "list", "--no-header"),
-        "--format={queue}|{limits.timelimit}|{limits.max.nnodes}",
+        "--format={queuem}|{limits.timelimit}|{limits.max.nnodes}",
+    ),
+    nodes=(
+        *("flux", "resource", "list", "--states=all", "--no-header"),
+        "--format={queue}|{propertiesx}|{nnodes}|{ncores}|{ngpus}",
     ),
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),

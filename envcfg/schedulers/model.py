@@ -45,6 +45,11 @@ def only_long(option: str, value: str | None) -> Refusal | None:
     )
 
 
+def words(command: Sequence[str]) -> str:
+    """Return a command that asks, for people: without its options."""
+    return " ".join(each for each in command if each[0] != "-" and "=" not in each)
+
+
 class Scheduler(NamedTuple):
     """What is particular to a scheduler.
 
@@ -58,7 +63,11 @@ class Scheduler(NamedTuple):
         cluster_variable: says how the cluster is named.
         cluster_command: says it where there is no job; *cluster_pattern* finds the name in
             its output. *cluster_of_job* finds it in what *job_variable* says.
-        queues: the command that says the limits of its queues; *qos*: those of each QOS.
+        queues: the command that says the limits of its queues; *qos*: those of each QOS;
+            *nodes*: what its nodes have; *own*: the accounts and QOS of a user, whose name
+            goes where ``{}`` stands.
+        default_queue: finds the queue that is taken where none is named in the output of
+            *cluster_command*; empty: *queues* says it.
         output: how the job's output is called where nobody says, and that of the jobs of
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
@@ -90,7 +99,10 @@ class Scheduler(NamedTuple):
     cluster_of_job: str | None = None
     cluster_variable: str | None = None
     queues: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    default_queue: str = ""
     qos: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
     gpus_by: str | None = None

@@ -86,6 +86,8 @@ SCHEDULER = Scheduler(
     cluster_pattern=r"^Server: ([^\s.]+)",
     cluster_of_job=r"[^.]+\.([^.]+)",
     queues=("qstat", "-Q", "-f"),
+    nodes=("pbsnodes", "-a", "-v"),
+    default_queue=r"^[ \t]+default_queue = (\S+)",
     output=None,
     gpus=None,
     gpus_by="--ngpus",

@@ -24,9 +24,14 @@ SCHEDULER = Scheduler(
     cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
     queues=("scontrol", "--all", "--oneliner", "show", "partition"),
+    nodes=("scontrol", "--all", "--oneliner", "show", "node"),
     qos=(
         *("sacctmgr", "--noheader", "--parsable2", "show", "qos"),
         "format=Name,MaxTRES,MaxWall",
+    ),
+    own=(
+        *("sacctmgr", "--noheader", "--parsable2", "show", "assoc"),
+        *("where", "user={}", "format=Cluster,Account,QOS"),
     ),
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins

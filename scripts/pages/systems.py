@@ -99,6 +99,9 @@ def _node(profile: Profile) -> Iterator[str]:
         memory = f", {node.memory_per_gpu} each" if node.memory_per_gpu else ""
         nics = f"; {', '.join(node.nics)}" if node.nics else ""
         yield f"- {node.gpus} GPUs{cores}{memory}{nics}: {_said(node.reason)}"
+    if domain := profile.nvlink:
+        asked = f", asked for by {code('--segment')}" if domain.segment else ""
+        yield f"- NVLink joins {domain.nodes} nodes{asked}: {_said(domain.reason)}"
     if profile.launchers:
         yield f"- launchers: {', '.join(profile.launchers)}"
     yield from _arguments("srun", profile.srun)

@@ -28,7 +28,7 @@ def test_a_module_is_clean_bash_around_a_clean_part_for_ranks(path: Path) -> Non
     )
     for name, part in parts:
         in_bash = (
-            name in {b"ENVCFG_SMOKE"}
+            name in {b"ENVCFG_SMOKE", b"ENVCFG_STAGER"}
             or b"module setup_file" in text
             or b"ENVCFG_TASK=" in text
         )

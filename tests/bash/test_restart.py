@@ -38,8 +38,8 @@ def run(
     notes.write_text("")
     if says is not None:
         (folder / "envcfg").write_text(
-            '#!/bin/bash\n[[ "$*" == "check-log --next /proc/"*/fd/1 ]] || exit 9\n'
-            'grep -q "the step fails" "$3" || exit 9\n'
+            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next /proc/"*/fd/1 ]] || exit 9\n'
+            'grep -q "the step fails" "$5" || exit 9\n'
             f"cat <<'END'\n{says}\nEND\nexit 1\n"
         )
         (folder / "envcfg").chmod(0o755)

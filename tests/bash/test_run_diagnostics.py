@@ -53,6 +53,12 @@ def test_each_rank_says_which_cpus_it_may_use(wrap: Wrap) -> None:
 
 
 @pytest.mark.usefixtures("fakes")
+def test_the_affinity_report_names_the_tiles_of_intel_gpus(wrap: Wrap) -> None:
+    done = run(wrap, "--report-affinity", "--", "true", ZE_AFFINITY_MASK="0.1,1.0")
+    assert b", ZE_AFFINITY_MASK=0.1,1.0\n" in done.stderr
+
+
+@pytest.mark.usefixtures("fakes")
 def test_check_log_reads_the_report(wrap: Wrap) -> None:
     done = run(wrap, "--report-affinity", "--", "true", ROCR_VISIBLE_DEVICES="0,1")
     line = done.stderr.decode().splitlines()[-1]

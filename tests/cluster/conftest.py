@@ -12,6 +12,15 @@ from cluster import Cluster
 from tool import install_tool
 
 HERE = Path(__file__).resolve().parent
+# Slurm's own answers, under another name, as far as it has Mahti's nodes.
+SCONTROL = """\
+#!/bin/sh
+/usr/bin/scontrol "$@" | sed -n '
+  s/^\\(ClusterName *= *\\).*/\\1nowhere/
+  /^NodeName=/ { /^NodeName=g110[12] /!d; s/gpu:a100:/gpu:h100:/ }
+  /^PartitionName=/ { /^PartitionName=gpu\\(small\\|medium\\|test\\) /!d }
+  p'
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +54,22 @@ def workdir(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Path]:
     cluster.workdir = cluster.new_folder(request.node.name)
     yield cluster.workdir
     cluster.cancel_jobs()
+
+
+@pytest.fixture
+def nowhere(workdir: Path, tool: Path) -> dict[str, str]:
+    """Return the environment of a user there to whom Slurm names another cluster."""
+    programs = workdir / "bin"
+    programs.mkdir(mode=0o755)
+    (programs / "scontrol").write_text(SCONTROL)
+    (programs / "scontrol").chmod(0o755)
+    (workdir / "named.sh").write_text("export SLURM_CLUSTER_NAME=nowhere\n")
+    return {
+        "PATH": f"{programs}:{tool}:/usr/bin:/bin",
+        "XDG_CONFIG_HOME": str(workdir / "config"),
+        # bash of the job reads it: its name for the cluster is Slurm's own else.
+        "BASH_ENV": str(workdir / "named.sh"),
+    }
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

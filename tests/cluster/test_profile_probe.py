@@ -13,9 +13,7 @@ from pathlib import Path
 from cluster import Cluster
 from job import Job
 from support import ROOT
-from test_here import path
 
-__all__ = ["path"]  # a fixture
 LUMI = (
     *("--profile", "lumi-g", "--account", "project_465000001"),
     *("--partition", "standard-g", "--fact", "rocm=6.2.4"),
@@ -42,17 +40,12 @@ def read(cluster: Cluster, name: str) -> dict[str, dict[str, str]]:
 
 
 def test_a_cluster_that_no_profile_knows_is_filled_in(
-    cluster: Cluster, workdir: Path, path: str
+    cluster: Cluster, workdir: Path, nowhere: dict[str, str]
 ) -> None:
-    env = {
-        "PATH": path,
-        "XDG_CONFIG_HOME": str(workdir / "config"),
-        "BASH_ENV": str(workdir / "named.sh"),
-    }
     asked = (
         "--partition gputest --gpus-per-node 4 --request-arg=--nodelist=g[1101-1102]"
     )
-    job = run(cluster, *asked.split(), **env)
+    job = run(cluster, *asked.split(), **nowhere)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     found = read(cluster, "probe-here-nowhere.json")
     assert found["job"]["shape"] == [["2", "4", "128", "501760", "h100"]]
@@ -70,7 +63,7 @@ def test_a_cluster_that_no_profile_knows_is_filled_in(
     ):
         assert said in text, said
     assert saved.with_suffix(".before").exists()
-    shown = cluster.run(["envcfg", "profiles", "validate", str(saved)], env=env)
+    shown = cluster.run(["envcfg", "profiles", "validate", str(saved)], env=nowhere)
     assert shown.returncode == 0, shown.stdout
 
 

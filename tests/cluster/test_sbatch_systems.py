@@ -14,6 +14,7 @@ from test_sbatch import job_script, started
 from test_systems import NO_PARTITION, RIGHT
 
 STEP = ("--container", "none", "--", "true")
+DOMAINS = ("aws-p6e-gb200", "coreweave-gb200", "google-a4x")
 OTHER_PARTITION = {
     "crusher": "batch",  # its partitions had Frontier's names
     "kestrel": "gpu-h100",  # a plugin of the site's finds the one that fits
@@ -28,10 +29,11 @@ def test_slurm_takes_the_script_of_every_system(
 ) -> None:
     done = envcfg("sbatch", *asking(system, nodes), *inline, *STEP)
     assert done.code == 0, done.err
+    text, newer = re.subn(r"^#SBATCH --segment=2$", "", done.text, flags=re.M)
+    # Slurm here is 22.05, and this option of 24.05.
+    assert newer == (nodes == 2 and system in DOMAINS)
     partition = system if system.startswith(NO_PARTITION) else None
-    answer = cluster.test_only(
-        done.text, partition=OTHER_PARTITION.get(system, partition)
-    )
+    answer = cluster.test_only(text, partition=OTHER_PARTITION.get(system, partition))
     assert answer.returncode == 0, answer.stderr
     assert re.search(r"to start at \S+ using \d+ processors", answer.stderr)
 

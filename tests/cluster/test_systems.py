@@ -27,6 +27,7 @@ RIGHT = {
     "aws-p6e-gb200": ("--exclusive --gpus-per-node=4", "awsgb[1-2]"),
     "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
     "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
+    "capella": ("--partition=capella --gres=gpu:4 -c14", "capella[1-2]"),
     "coreweave": ("--exclusive --gpus-per-node=8 -c8", "coreweave[1-2]"),
     "coreweave-gb200": ("--exclusive --gpus-per-node=4 -c8", "coreweavegb[1-2]"),
     "crusher": (
@@ -45,6 +46,7 @@ RIGHT = {
     "google-a3-ultra": ("--gpus-per-node=8 -c28", "googleu[1-2]"),
     "google-a4": ("--gpus-per-node=8 -c28", "googleb[1-2]"),
     "google-a4x": ("--exclusive --gpus-per-node=4 -c35", "googlegb[1-2]"),
+    "horeka": ("--partition=accelerated --gres=gpu:4 -c38", "horeka[1-2]"),
     "horizon": ("--partition=gb --ntasks-per-node=2 -c36", "horizon[1-2]"),
     "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
     "isambard-ai": (
@@ -81,6 +83,7 @@ RIGHT = {
         "meluxina[1-2]",
     ),
     "nibi": ("--gpus-per-node=h100:8 -c14 --mem=2000G", "nibi[1-2]"),
+    "nebius": ("--gpus-per-node=8 -c14", "nebius[1-2]"),
     "oci-b200": ("--exclusive --gpus-per-node=8", "ocib[1-2]"),
     "olivia": ("--partition=accel --gpus-per-node=4 -c70 --mem=440G", "olivia[1-2]"),
     "oci-h100": ("--exclusive --gpus-per-node=8", "ocih[1-2]"),
@@ -104,7 +107,7 @@ RIGHT = {
 NO_PARTITION = (
     *("adastra-", "aws-", "azure-", "coreweave", "google-", "ibm-", "oci-"),
     *("fir", "jean-zay", "marenostrum5-acc", "nibi", "perlmutter", "rorqual"),
-    "trillium",
+    *("nebius", "trillium"),
 )
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"

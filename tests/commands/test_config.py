@@ -37,7 +37,7 @@ SAMPLES = {
     "mem-per-gpu": "60G", "nvme": "10", "time": "1:30:00", "account": "project_462000001",
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
-    "request-arg": "--reservation=me", "on-silence": "15m=stop",
+    "request-arg": "--reservation=me", "on-silence": "15m=stop", "stage": "env=/v e",
 }  # fmt: skip
 
 
@@ -272,7 +272,7 @@ NEEDING = [name for name, each in ROWS.items() if each.needs_trust]
 def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> None:
     assert [
         *("log", "request-arg", "container", "runtime-arg", "bind", "srun-arg"),
-        *("mpiexec-arg", "flux-arg", "module", "set", "profiler-arg", "setup"),
+        *("mpiexec-arg", "flux-arg", "module", "set", "profiler-arg", "setup", "stage"),
     ] == NEEDING
 
 
@@ -534,3 +534,68 @@ def test_the_page_and_the_manual_name_every_variable_of_the_environment() -> Non
     read = {name for text in sources for name in re.findall(reads, text)}
     assert len(read) > 4
     assert read <= named
+
+
+def test_every_command_that_has_an_option_takes_its_default(files: Files) -> None:
+    files.user.write_text('profile = "lumi-g"\ncontainer = "x.sif"\nnodes = 3\n')
+    said = f"by default: --profile lumi-g ({files.user}:1)"
+    (files.folder / "job.sh").write_text("#!/bin/bash\n#SBATCH -N 2\nsrun true\n")
+    (files.folder / "log").write_text("nothing\n")
+    for words in (
+        ["lint", "job.sh"],
+        ["check-log", "log"],
+        ["explain", "NCCL_SOCKET_IFNAME"],
+    ):
+        done = envcfg(*words)
+        assert said in done.err, done.err
+        assert said not in envcfg(*words, "--profile", "mahti").err
+        assert "by default" not in envcfg(*words, "--no-default", "all").err
+    assert "profiles: lumi-g\n" in envcfg("explain", "NCCL_SOCKET_IFNAME").text
+    done = envcfg("inspect")
+    assert f"--container x.sif ({files.user}:2)" in done.err
+    assert "x.sif" in done.err.splitlines()[-2] + done.text
+    assert "--container" not in envcfg("inspect", "y.sif").err
+    assert "no image is named" in envcfg("inspect", "--no-default", "container").err
+
+
+def test_a_script_that_shows_its_system_is_judged_for_that(files: Files) -> None:
+    files.user.write_text('profile = "lumi-g"\n')
+    signs = "#SBATCH -A m1234_g\n#SBATCH -C gpu\n#SBATCH -q regular\n"
+    path = files.folder / "job.sh"
+    path.write_text(f"#!/bin/bash\n#SBATCH -N 1\n{signs}srun shifter true\n")
+    assert "is for perlmutter" in envcfg("lint", "job.sh").err
+    assert "is for" not in envcfg("lint", "job.sh", "--profile", "lumi-g").err
+    path.write_text(
+        "#!/bin/bash\n#SBATCH -N 1\n#SBATCH --gpus-per-node=16\nsrun true\n"
+    )
+    assert "16" in envcfg("lint", "job.sh").text
+    assert "16" not in envcfg("lint", "job.sh", "--no-default", "all").text
+
+
+def test_an_image_of_a_projects_file_is_not_read_before_it_is_trusted(
+    files: Files,
+) -> None:
+    files.project.write_text('container = "x.sif"\n')
+    assert "counts only when you trust this file" in envcfg("inspect").err
+    assert "trust this file" not in envcfg("inspect", "y.sif").err
+    files.trust()
+    assert "--container x.sif" in envcfg("inspect").err
+
+
+def test_the_environments_profile_goes_before_a_file_for_every_command(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.user.write_text('profile = "lumi-g"\n')
+    monkeypatch.setenv("ENVCFG_PROFILE", "mahti")
+    assert "profiles: " not in envcfg("explain", "NCCL_SOCKET_IFNAME").text
+
+
+def test_preflight_takes_defaults_and_that_of_a_script_takes_none(
+    files: Files,
+) -> None:
+    files.user.write_text("ranks = 0\n")
+    assert f"{files.user}:1" in envcfg("preflight").err
+    files.user.write_text('profile = "lumi-g"\ncontainer = "none"\n')
+    done = envcfg("wrap", "--preflight", "--verify", "--", "true")
+    assert "ENVCFG_PREFLIGHT=(envcfg preflight --no-default all " in done.text
+    assert "--no-default all --watch-step " in done.text

@@ -84,6 +84,27 @@ def test_it_counts_where_a_group_may_write_the_folder(profiles: Path) -> None:
     assert (again.code, "read from Slurm" in again.err) == (0, False), again.err
 
 
+PARTITIONS = """\
+PartitionName=small MaxNodes=1 State=UP
+PartitionName=many MaxNodes=6 State=UP
+PartitionName=few MaxNodes=2 State=UP
+"""
+
+
+def test_where_none_is_the_default_the_one_for_most_nodes_is_taken(
+    bin_folder: Path, profiles: Path
+) -> None:
+    (bin_folder / "partition.txt").write_text(PARTITIONS)
+    nodes = (bin_folder / "node.txt").read_text()
+    (bin_folder / "node.txt").write_text(
+        nodes.replace("Partitions=gpu", "Partitions=small,many,few")
+    )
+    done = envcfg("job", "--container", "none", "--gpus-per-node", "16", *COMMAND)
+    assert done.code == 2
+    assert f"saved in {profiles}/here-mine.yaml" in done.err
+    assert "#SBATCH --partition=many" in envcfg(*JOB, *COMMAND).text
+
+
 @pytest.mark.parametrize("with_file", [False, True])
 def test_in_a_job_nothing_is_asked(
     bin_folder: Path,
@@ -197,6 +218,121 @@ def test_other_schedulers_name_their_clusters(
     assert line in made.text, made.text
     plan = json.loads(envcfg("wrap", "--container", "none", "--json", *COMMAND).text)
     assert (plan["profile"]["name"], plan["launcher"]) == (name, launcher)
+
+
+# In the forms of openpbs (src/cmds/pbsnodes.c, qstat.c) and flux-core (flux-resource.py).
+VNODE = """\
+%s
+     Mom = gpu1.example.org
+     ntype = PBS
+     state = free
+     comment = resources_available.ngpus = 9
+     resources_available.arch = linux
+     resources_available.gpu_model = %s
+     resources_available.host = %s
+     resources_available.mem = 263900000kb
+     resources_available.ncpus = 32
+     resources_available.ngpus = 2
+     resources_assigned.ncpus = 5
+     queue = gpuq
+     last_state_change_time = Mon Nov 23 10:00:00 2026
+
+"""
+CPU_NODE = "cpu1\n     resources_available.host = cpu1\n     resources_available.mem = 128gb\n     resources_available.ncpus = 64\n\n"
+QUEUES = """\
+Queue: gpuq
+    queue_type = Execution
+    resources_max.walltime = 24:00:00
+    resources_max.nodect = 10
+    hasnodes = True
+    enabled = True
+    started = True
+
+Queue: routed
+    queue_type = Execution
+    from_route_only = True
+    enabled = True
+    started = True
+
+Queue: workq
+    queue_type = Execution
+    enabled = True
+    started = True
+
+"""
+SERVER = "Server: pbs1\n    server_state = Active\n    default_queue = workq\n"
+RESOURCES = """\
+pbatch,long|mi300a|30|2880|120
+pdebug|mi300a|2|192|8
+odd||3|100|4
+torn
+down||0|0|0
+"""
+LIMITS = "pbatch*|86400.0|inf\npdebug|3600.0|2.0\nlong|inf|inf\n"
+
+
+def answering(folder: Path, name: str, answers: dict[str, str]) -> None:
+    """Put a program there that answers where its words hold a text, and fails else."""
+    cases = ""
+    for number, (key, text) in enumerate(answers.items()):
+        file = folder / f"{name}.{number}"
+        file.write_text(text)
+        cases += f"*'{key}'*) cat {file};; "
+    program(folder, name, f'case "$*" in {cases}*) exit 1;; esac')
+
+
+def saved(cluster: str) -> str:
+    return Path(f"config/envcfg/profiles/here-{cluster}.yaml").read_text()
+
+
+def test_nodes_of_pbs_are_read(bin_folder: Path) -> None:
+    nodes = "".join(
+        VNODE % (f"gpu{n}[{part}]", "A100", f"gpu{n}")
+        for n in (1, 2)
+        for part in (0, 1)
+    )
+    program(bin_folder, "qsub", "exit 1")
+    answering(bin_folder, "qstat", {"-B": SERVER, "-Q": QUEUES})
+    answering(bin_folder, "pbsnodes", {"-a -v": nodes + CPU_NODE})
+    made = envcfg(*JOB, *COMMAND)
+    assert made.code == 0, made.err
+    text = saved("pbs1")
+    for said in (
+        "gpus: 4\n  cores_per_gpu: 16\n  memory_per_gpu: 128857M\n",
+        "    --queue:\n      rule: must\n      default: gpuq\n",
+        'why: "the default has no such nodes; this one has the most"',
+        "2 nodes, the first ones with 4 GPUs (A100)",
+        'source: "pbsnodes, on ',
+    ):
+        assert said in text, text
+    assert "scontrol" not in text
+    assert "routed" not in text
+    for line in ("#PBS -q gpuq", "#PBS -l select=2:ngpus=4:ncpus=64:mem=515428mb"):
+        assert line in made.text, made.text
+
+
+def test_nodes_of_flux_are_read(bin_folder: Path) -> None:
+    answers = {"getattr": "tuolumne[1-32]\n", "resource": RESOURCES, "queue": LIMITS}
+    answering(bin_folder, "flux", answers)
+    made = envcfg(*JOB, *COMMAND)
+    assert made.code == 0, made.err
+    text = saved("tuolumne")
+    assert "gpus: 4\n  cores_per_gpu: 24\n" in text
+    assert "memory_per_gpu" not in text
+    assert "odd" not in text
+    assert "    pdebug:\n      nodes: 2\n      time: " in text
+    assert "rule: must" not in text  # there is a default
+    assert "could not read the GPUs" not in made.err
+
+
+def test_flux_without_queues_has_nodes(bin_folder: Path) -> None:
+    answers = {"getattr": "corona[1-8]\n", "resource": "||8|384|64\n", "queue": ""}
+    answering(bin_folder, "flux", answers)
+    made = envcfg(*JOB, *COMMAND)
+    assert made.code == 0, made.err
+    text = saved("corona")
+    assert "gpus: 8\n  cores_per_gpu: 6\n" in text
+    assert "Left out" not in text
 
 
 def test_a_job_of_pbs_tells_its_server_by_its_number(

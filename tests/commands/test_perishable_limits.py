@@ -9,7 +9,7 @@ import pytest
 
 from envcfg.core.limits import as_of_today
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.site.queues import READERS, read_qos
+from envcfg.profile.site.queues import READERS, read_associations, read_qos
 from support import Wrapped, envcfg
 
 DAY = 86_400
@@ -50,7 +50,13 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "scontrol",
         f'case "$*" in *partition*) cat <<E\n{PARTITIONS}E\n;; *) cat {programs}/config ;; esac',
     )
-    says(programs, "sacctmgr", f"cat <<E\n{QOS}E")
+    says(
+        programs,
+        "sacctmgr",
+        f'case "$*" in *assoc*) cat {programs}/own ;; *) cat <<E\n{QOS}E\n;; esac',
+    )
+    (programs / "own").write_text("")
+    monkeypatch.setenv("LOGNAME", "ada")
     says(programs, "sbatch", "exit 1")
     (programs / "config").write_text(CONFIG.format("lumi"))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -116,7 +122,7 @@ def test_what_the_scheduler_says_wins(asked: Path) -> None:
     assert job("--partition", "night-g", "--nodes", "3", "--time", "10").code == 0
     shown = envcfg("profiles", "show", "lumi-g").text
     assert "scontrol show partition on lumi" in shown
-    assert sorted(asked.read_text().split()) == ["sacctmgr", "scontrol", "scontrol"]
+    assert sorted(asked.read_text().split()) == [*["sacctmgr"] * 2, *["scontrol"] * 2]
 
 
 def test_the_answer_is_gone_after_a_day(
@@ -128,7 +134,7 @@ def test_the_answer_is_gone_after_a_day(
     assert job(*asking).code == 2
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(TODAY + DAY))
     assert job(*asking).code == 0
-    assert asked.read_text().count("sacctmgr") == 2
+    assert asked.read_text().count("sacctmgr") == 4
 
 
 @pytest.mark.parametrize("command", ["wrap", "in a job", "another cluster", "no Slurm"])
@@ -167,3 +173,41 @@ def test_readers_of_queues() -> None:
         ("normal", None, None, None),
         ("big", 8, 64, "1-00:00:00"),
     ]
+
+
+OWN = "lumi|project_465000001|normal,big\nlumi|Project_2|debug\nother|elsewhere|big\n"
+
+
+@pytest.mark.parametrize(
+    ("enforced", "words", "says"),
+    [
+        ("associations", "--account project_465000009", "account project_465000009"),
+        ("associations,qos", "--qos debug", "QOS debug"),
+        ("associations", "--qos debug", None),
+        ("none", "--account project_465000009", None),
+        ("associations,limits,qos", "--qos big", None),
+    ],
+)
+def test_an_account_or_qos_of_others_is_refused(
+    asked: Path, enforced: str, words: str, says: str | None
+) -> None:
+    programs = asked.parent / "programs"
+    (programs / "own").write_text(OWN)
+    config = f"{CONFIG.format('lumi')}AccountingStorageEnforce = {enforced}\n"
+    (programs / "config").write_text(config)
+    done = job("--partition", "night-g", "--nodes", "1", "--time", "10", *words.split())
+    assert done.code == (2 if says else 0), done.err
+    if says:
+        assert f"you may not use {says}" in done.err
+        assert "give one of yours: " in done.err
+
+
+def test_associations_are_those_of_the_cluster() -> None:
+    config = "AccountingStorageEnforce = associations,qos\n"
+    found = read_associations(f"{OWN}broken\nlumi|project_2|extra\n", config, "lumi")
+    assert found == {
+        "project_465000001": ["normal", "big"],
+        "project_2": ["debug", "extra"],
+    }
+    assert read_associations(OWN, "AccountingStorageEnforce = none\n", "lumi") == {}
+    assert read_associations("", config, "lumi") == {}

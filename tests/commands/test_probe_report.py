@@ -11,9 +11,10 @@ import pytest
 from test_new import bin_folder, program, slurm
 
 from envcfg.core.here import draft
-from envcfg.core.holding import Held, Seen, hold
+from envcfg.core.holding import Held, hold
 from envcfg.core.measured import measured, probe_document
 from envcfg.core.profiles import show
+from envcfg.core.seen import Seen
 from envcfg.core.selection import open_catalog
 from envcfg.preflight.facts import node_facts
 from envcfg.preflight.lines import NodeReader

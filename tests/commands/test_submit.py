@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from asking import asking
+from envcfg import api
 from schemas import errors
 from support import Wrapped, envcfg, zero_separated
 
@@ -73,6 +74,22 @@ def slurm(site: Site) -> Site:
     site.has("sbatch")
     site.answers("Submitted batch job 123\n")
     return site
+
+
+def test_a_program_submits_a_script_as_the_command_does(slurm: Site) -> None:
+    Path("job.sh").write_text(SCRIPT)
+    sent = api.submit(Path("job.sh"))
+    assert slurm.words == ["sbatch", "./job.sh"]
+    assert (sent.job, sent.exit_code, sent.log) == ("123", 0, "slurm-123.out")
+    done = envcfg("submit", "job.sh", "--json")
+    assert api.as_json(sent) == json.loads(done.text)
+    slurm.answers(err="sbatch: error: no\n", code=3)
+    refused = api.submit("job.sh", profile="lumi-g", dry_run=True)
+    assert (refused.job, refused.exit_code) == (None, 3)
+    assert "--test-only" in slurm.words
+    Path("job.sh").write_text(TOO_MUCH)
+    with pytest.raises(api.EnvcfgError):
+        api.submit("job.sh", profile="lumi-g")
 
 
 LUMI = (*asking("lumi-g"), "--container", "none")

@@ -24,7 +24,7 @@ ENVCFG_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000
 ENVCFG_MASKS_UNION=fefefefe,fefefefe
 ENVCFG_RUNTIMES=(singularity) # the first that is on PATH
 ENVCFG_TAKEN=(A AITER_JIT_DIR GLOO_SOCKET_IFNAME MASTER_ADDR MASTER_PORT MIOPEN_CUSTOM_CACHE_DIR MIOPEN_USER_DB_PATH NCCL_NET_GDR_LEVEL NCCL_SOCKET_IFNAME ROCFFT_RTC_CACHE_PATH TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR TRITON_CACHE_DIR)
-ENVCFG_PREFLIGHT=(envcfg preflight --profile lumi-g --container /images/pytorch.sif --launcher srun '--set=A=it'"'"'s $$5 ${RANK}' --fact=rocm=6.2.4 --require fast)
+ENVCFG_PREFLIGHT=(envcfg preflight --no-default all --profile lumi-g --container /images/pytorch.sif --launcher srun '--set=A=it'"'"'s $$5 ${RANK}' --fact=rocm=6.2.4 --require fast)
 # node-local, but in memory and counted against the job, so it must be cleaned
 # [profiles/lumi-g.yaml:100]
 ENVCFG_SCRATCH=/tmp # for node-local caches

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 ec0a79e77c24fb88)
+# envcfg 0.1.0, profile tuolumne (sha256 fd0c8f1f30cff043)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -73,7 +73,7 @@ envcfg_settings() {
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
   # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # the provider's own size serves here, which the family doubles
+  # the provider's default serves here, which the family doubles
   # [profiles/tuolumne.yaml:185]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out

@@ -29,6 +29,7 @@ SBATCH = """\
 for script; do :; done
 name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
 said=$(sed -n 's/^#SBATCH --output=//p' "$script")
+echo "Submitted batch job 1234567"
 cp "$LOG" "$(printf '%s' "${said:-slurm-%j.out}" | sed "s/%x/$name/; s/%j/1234567/")"
 """
 # What a cluster answers that no profile knows.

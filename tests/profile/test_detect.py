@@ -259,6 +259,7 @@ LOGIN_NODES: dict[str, tuple[str, dict[str, str]]] = {
     "perlmutter, by its file": ("login23", {"/etc/clustername": "perlmutter"}),
     "aurora": ("aurora-uan-0009", {}),
     "polaris": ("polaris-login-02", {}),
+    "capella": ("login2.capella.hpc.tu-dresden.de", {}),
     "fir": ("login1.fir.alliancecan.ca", {}),
     "trillium": ("trig-login01", {}),
     "puhti": ("puhti-login14", {}),

@@ -14,12 +14,13 @@ from envcfg.profile.model import Profile
 from envcfg.profile.read.loader import load_profile
 from envcfg.profile.site.entries import Draft, scalar
 from envcfg.profile.site.model import SeenPartition, Shape, Site, family_of, main_shape
+from envcfg.profile.site.queues import read_nodes, read_site
 from envcfg.profile.site.slurm import (
     read_accounts,
     read_config,
     read_partitions,
-    read_shapes,
 )
+from envcfg.schedulers import SCHEDULERS
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED OverSubscribe=NO State=UP
@@ -59,7 +60,7 @@ SelectType              = select/cons_tres
 
 
 def site(**changed: object) -> Site:
-    partitions = read_partitions(PARTITIONS, read_shapes(SHOWN))
+    partitions = read_site(SCHEDULERS["slurm"], "", PARTITIONS, SHOWN)
     known = Site(
         host="login1",
         cluster=read_config(CONFIG)["ClusterName"],
@@ -161,7 +162,14 @@ def test_weights_become_a_bill_where_the_format_can_say_it(
     built_in: Catalog, weights: str, most: bool, expected: tuple[object, ...] | None
 ) -> None:
     line = f"PartitionName=gpu Default=YES State=UP TRESBillingWeights={weights}"
-    seen = tuple(read_partitions(line, {"gpu": (Shape(1, 4, (), 64, 1000),)}))
+    seen = tuple(
+        read_site(
+            SCHEDULERS["slurm"],
+            "",
+            line,
+            "CPUTot=64 RealMemory=1000 Gres=gpu:4 Partitions=gpu",
+        )
+    )
     _, profile = drafted(site(partitions=seen, takes_most=most), built_in)
     bill = profile.billing
     found = bill and (
@@ -220,7 +228,7 @@ def test_a_cluster_that_another_profile_takes_is_only_a_comment(
 
 
 def test_without_gpus_all_partitions_are_told(built_in: Catalog) -> None:
-    seen = site(partitions=tuple(read_partitions(PARTITIONS, {})))
+    seen = site(partitions=tuple(read_partitions(PARTITIONS)))
     assert main_shape(seen) is None
     _, profile = drafted(seen, built_in)
     assert profile.node is None
@@ -252,7 +260,7 @@ def test_the_partition_with_gpus_is_taken_where_the_default_has_none(
 
 
 def test_nodes_are_counted_by_partition_and_what_a_job_can_have() -> None:
-    shapes = read_shapes(SHOWN)
+    shapes = read_nodes("slurm", SHOWN)
     assert shapes["gpu"] == (
         Shape(3, 4, ("a100",), 128, 515000),
         Shape(2, 4, ("a100",), 128, 515000, sockets=2),
@@ -325,5 +333,7 @@ def test_a_scalar_is_one_text_on_one_line(text: str) -> None:
 @given(st.text())
 def test_whatever_slurm_says_can_be_read(text: str) -> None:
     read_config(text)
-    read_partitions(f"PartitionName=a {text}", read_shapes(f"CPUTot=1 {text}"))
+    read_site(SCHEDULERS["slurm"], "", f"PartitionName=a {text}", f"CPUTot=1 {text}")
+    for name in ("pbs", "flux"):
+        read_site(SCHEDULERS[name], text, f"Queue: a\n{text}", f"a\n     {text}")
     read_accounts(text, text)

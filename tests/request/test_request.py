@@ -304,6 +304,24 @@ def test_without_a_scheduler_wrap_is_the_remedy(built_in: Catalog) -> None:
     assert "envcfg wrap" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "segment"),
+    [(1, None), (2, "2"), (16, "16"), (18, "18"), (20, "10"), (32, "16"), (36, "18"), (19, None)],
+)  # fmt: skip
+def test_parts_of_a_job_lie_in_one_nvlink_domain(
+    built_in: Catalog, nodes: int, segment: str | None
+) -> None:
+    made = request_of(built_in, "coreweave-gb200", nodes=nodes)
+    assert {line.option: line.value for line in made.lines}.get("--segment") == segment
+
+
+def test_a_segment_that_is_given_stays_the_only_one(built_in: Catalog) -> None:
+    given = {"nodes": 16, "extra": ("--segment=8",)}
+    made = request_of(built_in, "coreweave-gb200", **given)
+    found = [line.value for line in made.lines if line.option == "--segment"]
+    assert found == ["8"]
+
+
 # profile, what is asked for, the rules of what is said (cost aside)
 SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "nothing": ("lumi-g", {"named": {**LUMI, "--partition": "standard-g"}}, []),
@@ -326,6 +344,9 @@ SAID: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "an array": ("lumi-g", {"gpus": 1, "named": {**SMALL, "--array": "0-9"}}, []),
     "two nodes": ("lumi-g", {"nodes": 2, "named": {**LUMI, "--partition": "standard-g"}}, []),
     "no billing": ("leonardo", {"named": LUMI}, ["taken-from-profile", "billing-unknown"]),
+    "two nodes of a domain": ("coreweave-gb200", {"nodes": 2, "named": {"--job-name": "j"}}, ["billing-unknown"]),
+    "19 nodes of domains of 18": ("coreweave-gb200", {"nodes": 19, "named": {"--job-name": "j"}}, ["segment-unknown", "billing-unknown"]),
+    "domains that nobody asks for": ("azure-ndgb200", {"nodes": 2, "named": {"--job-name": "j"}}, ["segment-unknown", "billing-unknown"]),
     "no cores": ("infiniband-cuda", {"gpus_per_node": 8, "nodes": 2}, ["cores-unknown", "billing-unknown"]),
     "no cores for an agent": ("roce-cuda", {"gpus_per_node": 8, "launcher": "torchrun"}, ["cores-unknown", "billing-unknown"]),
     "no cores, whole nodes": ("infiniband-cuda", {"gpus_per_node": 8, "exclusive": True}, ["billing-unknown"]),

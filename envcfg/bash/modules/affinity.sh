@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module affinity 1
+# envcfg module affinity 2
 # Each rank says which CPUs and GPUs it has, by --report-affinity.
 
 IFS= builtin read -r -d '' ENVCFG_PART <<'ENVCFG_TEXT' || builtin :
@@ -15,6 +15,7 @@ read -r envcfg_host </proc/sys/kernel/hostname || :
 envcfg_seen=${ROCR_VISIBLE_DEVICES+, ROCR_VISIBLE_DEVICES=$ROCR_VISIBLE_DEVICES}
 envcfg_seen=$envcfg_seen${HIP_VISIBLE_DEVICES+, HIP_VISIBLE_DEVICES=$HIP_VISIBLE_DEVICES}
 envcfg_seen=$envcfg_seen${CUDA_VISIBLE_DEVICES+, CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES}
+envcfg_seen=$envcfg_seen${ZE_AFFINITY_MASK+, ZE_AFFINITY_MASK=$ZE_AFFINITY_MASK}
 printf 'envcfg: rank %s on %s: cpus %s, local rank %s%s\n' \
   "$RANK" "$envcfg_host" "$envcfg_mask" "$LOCAL_RANK" "$envcfg_seen" >&2
 ENVCFG_TEXT

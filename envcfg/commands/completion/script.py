@@ -33,7 +33,7 @@ MEANT: Mapping[str, str | None] = {
     "DIR": _FOLDER,
     **dict.fromkeys(
         "ARG COMMAND GIB JOBID LIST N NAME NAME=VALUE N[,N...] OPTION PATTERN "
-        "PERCENT SECONDS SIZE TEXT TIME TIME[=stop] [NAME@]SECONDS".split()
+        "PERCENT SECONDS SIZE TEXT TIME TIME[=stop] WHAT [NAME@]SECONDS".split()
     ),
 }
 _BOTH = {"profiles"}  # a file may stand there as well

@@ -14,14 +14,14 @@ from envcfg.core.option import NO_DEFAULT, Option, Table, no_default, write_opti
 from envcfg.core.request_options import REQUEST
 from envcfg.core.site import job_kind, scheduler_here
 from envcfg.core.step import SAME, Step, step_values
-from envcfg.errors import LibraryError, UsageError
+from envcfg.errors import LibraryError
 from envcfg.interrupts import raise_signals
 from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import READ
 
 if TYPE_CHECKING:
-    from envcfg.core.holding import Seen
+    from envcfg.core.seen import Seen
     from envcfg.parser import Parser
     from envcfg.profile.site.model import Site
     from envcfg.report.probe import Document
@@ -122,11 +122,12 @@ def _look(
 def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Site]:
     """Run the steps on the nodes of this job; return the report, and what it is made of."""
     from envcfg.commands.preflight_steps import Steps, wanted_of
-    from envcfg.core.holding import Seen, hold
-    from envcfg.core.measured import asked_paths, asked_words, probe_document
-    from envcfg.core.profiles import show
+    from envcfg.core.holding import hold
+    from envcfg.core.measured import asked_of, probe_document
+    from envcfg.core.seen import Seen
     from envcfg.core.selection import open_catalog
     from envcfg.core.site import job_site, this_site
+    from envcfg.launch.resolve import resolve
     from envcfg.launch.tasks import choose_launcher
     from envcfg.preflight.facts import VISIBLE, job_facts, node_facts
     from envcfg.preflight.judge import Seen as Answered
@@ -135,19 +136,16 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     from envcfg.probe.probes import SITE
     from envcfg.profile.look.view import look_at
 
-    wanted = wanted_of(step)
+    wanted, limits = wanted_of(step), Limits()
     bare = step.options._replace(container=None, image_file=None, runtime=None)
-    on_nodes = Steps(
-        step._replace(options=bare),
-        wanted._replace(devices=asked_paths(step.profile)),
-        Limits(),
-        options.argv,
-    )
+    paths, words = asked_of(step.profile)
+    asked = wanted._replace(devices=paths)
+    on_nodes = Steps(step._replace(options=bare), asked, limits, options.argv)
     raise_signals()  # steps must be ended
-    answers, ended = on_nodes.look_at_nodes(SITE, asked_words())
+    answers, ended = on_nodes.look_at_nodes(SITE, words)
     answered = Answered(answers, ended)
     if step.options.container is not None:
-        in_image = Steps(step, wanted, Limits(), options.argv)
+        in_image = Steps(step, wanted, limits, options.argv)
         answered = in_image.add(answered, diagnostics=False)
     raise_signals(False)
     report = judge_all(wanted, answered, needs_fast=False)
@@ -169,17 +167,12 @@ def _probe(options: argparse.Namespace, step: Step) -> tuple[Document, Seen, Sit
     )
     # As the files say it: what is old, or the scheduler says otherwise, is held, too.
     catalog, name = open_catalog(), step.profile_name
-    profile, layers = catalog.load(name), catalog.layers(name)
-    given, image = step.options.facts, step.options.container
-    view = look_at(profile, layers, show(catalog, name, facts=given, image=image).facts)
-    document = probe_document(
-        (step.profile.name, step.profile_hash),
-        view.facts,
-        seen,
-        list(hold(view, seen)),
-        _names(site, wanted.hosts),
-    )
-    return document, seen, site
+    known = resolve(step.profile, step.profile_hash, step.options).facts
+    facts = {each: fact.value for each, fact in known.items()}
+    view = look_at(catalog.load(name), catalog.layers(name), facts)
+    held, names = list(hold(view, seen)), _names(site, wanted.hosts)
+    named = step.profile.name, step.profile_hash
+    return probe_document(named, facts, seen, held, names), seen, site
 
 
 def _names(site: Site, hosts: Sequence[str]) -> Mapping[str, str]:
@@ -206,12 +199,6 @@ def confirm(options: argparse.Namespace, catalog: Catalog) -> int:
     from envcfg.safe_output import Output, check_outputs, write_outputs
 
     path, report = options.profile, options.report
-    for name in (path, report):
-        if not os.path.isfile(name):
-            msg = f"{name} is no file"
-            raise UsageError(
-                msg, hint="envcfg profiles confirm PROFILE.yaml REPORT.json"
-            )
     output = Output(path, "PROFILE.yaml", path, [report], force=True)
     check_outputs([output])
     with open(report, "rb") as file:

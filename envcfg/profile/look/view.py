@@ -21,7 +21,7 @@ from envcfg.starters import STARTERS
 SECTIONS: Mapping[str, Keys] = {
     path.rpartition(".")[2]: tuple(path.split("."))
     for path in (
-        *"envcfg summary extends lifecycle verified run detect node request".split(),
+        *"envcfg summary extends lifecycle verified run detect node nvlink request".split(),
         *"request.rules request.partitions request.qos request.closed".split(),
         *"modules billing launch.launchers launch.cpu_masks".split(),
         *(f"launch.{name}" for name in HAVE_OPTIONS),

@@ -14,6 +14,7 @@ from envcfg.profile.conditions import IN_JOB, parse_comparisons
 from envcfg.profile.entries import Prefix, Setting
 from envcfg.profile.model import (
     Detect,
+    Domain,
     Expect,
     Masks,
     Node,
@@ -266,6 +267,7 @@ _SECTIONS: Mapping[str, Callable[[Field], object]] = {
         },
         ["gpus"],
     ),
+    "nvlink": block(Domain, {"nodes": Field.integer, "segment": Field.flag}, ["nodes"]),
     "launch": _read_keys(
         {
             "launchers": all_of(one_of(*ALLOWABLE)),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envcfg.profile.site.model import (
+    IN_MEMORY,
     SeenPartition,
     Shape,
     Site,
@@ -18,6 +19,8 @@ from envcfg.profile.site.model import (
 )
 from envcfg.profile.site.slurm import amounts, largest_shares, sums
 from envcfg.profile.words import quote_comment
+from envcfg.schedulers import SCHEDULERS
+from envcfg.schedulers.model import words
 from envcfg.starters import STARTERS
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")  # as a profile takes a partition's
@@ -82,9 +85,9 @@ class Draft:
             yield f"  launchers: [{name}, {agents}local]"
         if masks:
             yield "  cpu_masks:"
-            yield f"    masks: [{', '.join(masks)}]"
             why = "the CPUs next to each GPU, shared out where GPUs have the same"
-            yield from self._reason("    ", why, "/sys/bus/pci/devices")
+            listed = f"[{', '.join(masks)}]"
+            yield from self._entry(4, why, "/sys/bus/pci/devices", masks=listed)
 
     def _node(self) -> Entries:
         shape = self.shape
@@ -97,18 +100,22 @@ class Draft:
         yield "# Check: what is kept for the system, and which cores are near a GPU."
         yield from self._other_shapes(shape)
         yield "node:"
-        yield f"  gpus: {shape.gpus}"
-        if cores := shape.cores // shape.gpus:
-            yield f"  cores_per_gpu: {cores}"
-        if memory := shape.memory // shape.gpus:
-            yield f"  memory_per_gpu: {memory}M"
-        if nics := self._fast():
-            yield f"  nics: [{_list(nics)}]"
+        memory, nics = shape.memory // shape.gpus, self._fast()
         kinds = f" of kind {'+'.join(shape.kinds)}" if shape.kinds else ""
-        sockets = f", {shape.sockets} sockets" if shape.sockets else ""
-        why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}, {shape.memory} MiB"
+        plural = "" if shape.sockets == 1 else "s"
+        sockets = f", {shape.sockets} socket{plural}" if shape.sockets else ""
+        why = f"{shape.gpus} GPUs{kinds}, {shape.cores} cores{sockets}"
+        why += f", {shape.memory} MiB" if shape.memory else ""
         why = f"{_one_word(why)} in a node, shared out by GPU"
-        yield from self._reason("  ", why, "scontrol show node")
+        yield from self._entry(
+            2,
+            why,
+            self._asked("nodes"),
+            gpus=shape.gpus,
+            cores_per_gpu=shape.cores // shape.gpus,
+            memory_per_gpu=memory and f"{memory}M",
+            nics=nics and f"[{_list(nics)}]",
+        )
 
     def _other_shapes(self, shape: Shape) -> Entries:
         others = {
@@ -132,62 +139,53 @@ class Draft:
         if site.scheduler is None:
             return
         yield "# How nodes are asked for. Check: what must be named (account, QOS ...),"
-        yield "# and limits that are of a QOS (sacctmgr show qos)."
+        yield "# and limits that are not of a queue, but of a QOS or a group."
         if site.accounts:
             yield _comment(
                 "Your accounts, the default first: " + ", ".join(site.accounts)
             )
         yield "request:"
-        yield f"  scheduler: {site.scheduler}"
-        source = f"what is on PATH of {site.host}"
-        if site.gpus:
-            yield f"  gpus: {site.gpus}"
-            source = "scontrol show config: SelectType"
-        yield from self._reason("  ", "how this cluster asks for GPUs", source)
+        path = f"what is on PATH of {site.host}"
+        source = self._asked("cluster_command") if site.gpus else path
+        known, why = {"scheduler": site.scheduler}, "how this cluster asks for GPUs"
+        yield from self._entry(2, why, source, **known, gpus=site.gpus)
         taken = self._partitions()
         if taken and not any(each.is_default for each in taken):
-            best = max(taken, key=lambda each: sum(s.number for s in each.shapes))
+            best = max(taken, key=lambda e: (_number(e), e.nodes or _number(e)))
             yield "  rules:"
-            yield "    --partition:"
-            yield "      rule: must"
-            yield f"      default: {scalar(best.name)}"
+            names = SCHEDULERS[site.scheduler].rule_names
+            yield f"    {names.get('--partition', '--partition')}:"
             has_default = any(each.is_default for each in site.partitions)
             why = "the default has no such nodes" if has_default else "none is default"
             why = f"{why}; this one has the most"
-            yield from self._reason("      ", why, "scontrol show partition")
+            said, default = self._asked("queues"), scalar(best.name)
+            yield from self._entry(6, why, said, rule="must", default=default)
         if taken:
             yield "  partitions:"
         for each in taken:
             yield f"    {scalar(each.name)}:"
-            if each.nodes:
-                yield f"      nodes: {each.nodes}"
-            if each.time:
-                yield f"      time: {scalar(each.time)}"
-            if each.is_exclusive:
-                yield "      exclusive: true"
-            yield from self._reason(
-                "      ", _nodes_of(each), "scontrol show partition"
+            yield from self._entry(
+                6,
+                _nodes_of(each),
+                self._asked("queues"),
+                nodes=each.nodes,
+                time=each.time and scalar(each.time),
+                exclusive=each.is_exclusive and "true",
             )
         for each in site.partitions:
-            if not _NAME.fullmatch(each.name):
+            if each.name and not _NAME.fullmatch(each.name):
                 yield _comment(f"Left out, for its name: {each.name}", "  ")
 
     def _partitions(self) -> list[SeenPartition]:
         """Return those that are for the nodes of this profile, by names that it takes."""
-        usable = [
+        alike = self.shape and self.shape._replace(number=0)
+        found = [
             each
             for each in self.site.partitions
             if each.is_up and _NAME.fullmatch(each.name)
+            if not alike or alike in (e._replace(number=0) for e in each.shapes)
         ]
-        if not self.shape:
-            return usable[:_MOST]
-        alike = self.shape._replace(number=0)
-        with_them = [
-            each
-            for each in usable
-            if any(shape._replace(number=0) == alike for shape in each.shapes)
-        ]
-        return with_them[:_MOST]
+        return found[:_MOST]
 
     def _billing(self) -> Entries:
         weights = {
@@ -209,13 +207,11 @@ class Draft:
             return
         yield "# Check: the unit's name; what the centre charges may be something else."
         yield "billing:"
-        yield "  unit: billing hours"
-        yield f"  charge: {'largest share' if self.site.takes_most else 'sum'}"
-        yield from (f"  {key}: {value}" for key, value in keys)
+        charge = "largest share" if self.site.takes_most else "sum"
+        bill = {"unit": "billing hours", "charge": charge, **dict(keys)}
         why = "Slurm's weights of what is reserved, for each hour"
-        yield from self._reason(
-            "  ", why, "scontrol show partition: TRESBillingWeights"
-        )
+        source = f"{self._asked('queues')}: TRESBillingWeights"
+        yield from self._entry(2, why, source, **bill)
 
     def _modules(self) -> Entries:
         found = [each for each in self.site.modules if _MODULE.fullmatch(each)]
@@ -230,20 +226,18 @@ class Draft:
             yield "# Check: the version; without a runtime on PATH no container starts."
             yield "modules:"
             yield f"  {scalar(needed[0])}:"
-            yield "    action: load"
-            yield from self._reason(
-                "    ", "it has the container runtime", "MODULEPATH"
-            )
+            why = "it has the container runtime"
+            yield from self._entry(4, why, "MODULEPATH", action="load")
 
     def _scratch(self) -> Entries:
         if self.site.scratch is None:
             return
         kind, speed = self.site.scratch
         yield "scratch:"
-        yield '  root: "${TMPDIR:-/tmp}"'
-        yield f"  in_memory: {str(kind in ('tmpfs', 'ramfs')).lower()}"
+        known = {"root": '"${TMPDIR:-/tmp}"'}
         why = f"256 MiB were written at {speed} MB/s; the file system is {kind}"
-        yield from self._reason("  ", why, "stat -f")
+        in_memory = str(kind in IN_MEMORY).lower()
+        yield from self._entry(2, why, "stat -f", **known, in_memory=in_memory)
 
     def _container(self) -> Entries:
         if not self.site.runtimes:
@@ -263,31 +257,34 @@ class Draft:
             return
         yield "# What a job's log must show. Check: that nodes have what was seen here."
         yield "expect:"
-        if fast[0] in self.site.interfaces:
-            yield f"  interfaces: [{_list(fast)}]"
-        yield f"  nics: {len(fast)}"
-        if self.site.bandwidth:
-            yield f"  bandwidth: {self.site.bandwidth}"
-        why = f"the fast network of {_one_word(self.site.host)}"
-        yield from self._reason("  ", why, "/sys/class/net and /sys/class/infiniband")
+        is_seen = fast[0] in self.site.interfaces
+        yield from self._entry(
+            2,
+            f"the fast network of {_one_word(self.site.host)}",
+            "/sys/class/net and /sys/class/infiniband",
+            interfaces=is_seen and f"[{_list(fast)}]",
+            nics=len(fast),
+            bandwidth=self.site.bandwidth,
+        )
 
     def _fast(self) -> list[str]:
         """Return the adapters of the network between nodes, as far as they are here."""
-        if hsn := [
-            each for each in self.site.interfaces if re.fullmatch("hsn[0-9]+", each)
-        ]:
-            return hsn
-        links = self.site.adapters
-        for link in ("EFA", "InfiniBand"):
-            if found := [name for name in links if links[name] == link]:
-                return found
-        return []
+        links, names = self.site.adapters, self.site.interfaces
+        hsn = [each for each in names if re.fullmatch("hsn[0-9]+", each)]
+        efa, ib = ([n for n in links if links[n] == e] for e in ("EFA", "InfiniBand"))
+        return hsn or efa or ib
 
-    def _reason(self, indent: str, why: str, source: str) -> Entries:
-        yield f"{indent}why: {scalar(why)}"
+    def _asked(self, what: str) -> str:
+        """Return the command that said *what*, a field of the scheduler's record."""
+        return words(getattr(SCHEDULERS.get(self.site.scheduler or ""), what, ()))
+
+    def _entry(self, indent: int, why: str, source: str, **known: object) -> Entries:
+        """Yield what is known, and who says so; the values are YAML already."""
         where = "measured here" if self.site.is_measured else f"on {self.site.host}"
-        yield f"{indent}source: {scalar(f'{source}, {where}')}"
-        yield f"{indent}date: {self.today}"
+        reason = {"why": scalar(why), "source": scalar(f"{source}, {where}")}
+        for name, value in {**known, **reason, "date": self.today}.items():
+            if value:
+                yield f"{' ' * indent}{name}: {value}"
 
 
 _RUNTIME_MODULES = frozenset(
@@ -299,13 +296,18 @@ def _list(names: Iterable[str]) -> str:
     return ", ".join(map(scalar, names))
 
 
+def _number(partition: SeenPartition) -> int:
+    return sum(each.number for each in partition.shapes)
+
+
 def _nodes_of(partition: SeenPartition) -> str:
-    count = sum(each.number for each in partition.shapes)
     first = partition.shapes[0] if partition.shapes else None
     if not first:
-        return "as Slurm shows it"
+        return "as it is shown"
     kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
-    return _one_word(f"{count} nodes, the first ones with {first.gpus} GPUs{kinds}")
+    return _one_word(
+        f"{_number(partition)} nodes, the first ones with {first.gpus} GPUs{kinds}"
+    )
 
 
 def scalar(text: str) -> str:

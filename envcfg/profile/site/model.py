@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
+
 
 class Shape(NamedTuple):
     """Nodes that are alike.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
@@ -25,15 +24,8 @@ def read_config(text: str) -> dict[str, str]:
     return dict(_CONFIG.findall(text))
 
 
-def read_partitions(
-    text: str, shapes: Mapping[str, tuple[Shape, ...]]
-) -> list[SeenPartition]:
-    """Return what ``scontrol show partition --oneliner`` says, in its order.
-
-    Args:
-        text: its output.
-        shapes: the nodes of each partition, as ``read_shapes`` has them.
-    """
+def read_partitions(text: str) -> list[SeenPartition]:
+    """Return what ``scontrol show partition --oneliner`` says, in its order."""
     found = []
     for line in text.splitlines():
         said = dict(_PAIR.findall(line))
@@ -48,16 +40,14 @@ def read_partitions(
                     is_default=said.get("Default") == "YES",
                     is_up=said.get("State", "UP") == "UP",
                     weights=dict(_weights(said.get("TRESBillingWeights", ""))),
-                    shapes=shapes.get(name, ()),
                     qos=said.get("QoS", ""),
                 )
             )
     return found
 
 
-def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
-    """Return the nodes of each partition, by ``scontrol show node --oneliner``."""
-    counted: Counter[tuple[str, Shape]] = Counter()
+def read_shapes(text: str) -> Iterator[tuple[str, Shape]]:
+    """Yield each node of each partition, by ``scontrol show node --oneliner``."""
     for line in text.splitlines():
         said = dict(_PAIR.findall(_NODE.sub("", line)))
         cpus, usable, memory, kept, sockets = (
@@ -78,11 +68,8 @@ def read_shapes(text: str) -> dict[str, tuple[Shape, ...]]:
             memory=max(memory - kept, 1),
             sockets=sockets,
         )
-        counted.update((name, shape) for name in said.get("Partitions", "").split(","))
-    shapes: dict[str, tuple[Shape, ...]] = {}
-    for (name, shape), number in counted.items():
-        shapes[name] = (*shapes.get(name, ()), shape._replace(number=number))
-    return shapes
+        for name in filter(None, said.get("Partitions", "").split(",")):
+            yield name, shape
 
 
 def read_accounts(text: str, cluster: str) -> tuple[str, ...]:

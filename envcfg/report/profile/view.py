@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from envcfg.profile.conditions import condition_text
+from envcfg.profile.evidence import DEFAULT, cited, evidence_of
 from envcfg.profile.facts import Reason
 from envcfg.profile.look.difference import Difference, Side
 from envcfg.profile.look.view import State, Value, View
@@ -35,7 +36,8 @@ def view_lines(view: View) -> Iterator[Line]:
         last: Reason | None = None
         for reason, same in groupby(values, lambda each: each.reason):
             for each in same:
-                yield _STYLES[each.state], f"  {_value(each)}"
+                anyway = f"  ({DEFAULT})" if _evidence(each) == DEFAULT else ""
+                yield _STYLES[each.state], f"  {_value(each)}{anyway}"
                 if reason is None:
                     yield "dim", f"      [{each.place.path}:{each.place.line}]"
             if reason is not None and reason is not last:
@@ -70,6 +72,7 @@ def view_json(view: View) -> str:
                 "why": each.reason and each.reason.why,
                 "source": each.reason and each.reason.source,
                 "date": each.reason and each.reason.date,
+                "evidence": _evidence(each),
             }
             for each in view.values
         ],
@@ -89,8 +92,13 @@ def view_json(view: View) -> str:
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
     """Yield why, and who says so, since when and where."""
     place = f"[{reason.place.path}:{reason.place.line}]"
-    for text in (f"{reason.why} {place}", reason.cited):
+    for text in (f"{reason.why} {place}", cited(reason)):
         yield from wrapped(text, indent)
+
+
+def _evidence(each: Value) -> str | None:
+    source = each.reason and each.reason.source
+    return evidence_of(each.section, each.name, each.text, source) if source else None
 
 
 def _value(each: Value) -> str:

@@ -14,6 +14,10 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# an UltraServer; ParallelCluster and PCS tell Slurm by topology/block which nodes are
+# of one
+#SBATCH --segment=2
+
 # Slurm does not divide the adapters of an instance between jobs
 #SBATCH --exclusive
 

@@ -14,6 +14,9 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# a rack has 72 GPUs; CoreWeave's script asks for its 16 nodes by --segment=16
+#SBATCH --segment=2
+
 # in all of CoreWeave's scripts; Slurm does not divide the adapters of a node between
 # jobs
 #SBATCH --exclusive

@@ -14,6 +14,10 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
+# a rack, which the toolkit makes one block of Slurm's topology where the nodes are
+# reserved
+#SBATCH --segment=2
+
 # in Google's test; Slurm does not divide the adapters of a node between jobs
 #SBATCH --exclusive
 

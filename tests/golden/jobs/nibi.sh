@@ -23,7 +23,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=8
 
-# what the Alliance recommends for each GPU
+# 8 GPUs in a node, and what the Alliance recommends for each
 #SBATCH --cpus-per-task=14
 
 # 250G for each GPU

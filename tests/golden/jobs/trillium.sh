@@ -23,7 +23,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# what the Alliance recommends for each GPU
+# 4 GPUs in a node, and what the Alliance recommends for each
 #SBATCH --cpus-per-task=24
 
 # the Alliance's rules want a limit for each job

@@ -14,7 +14,7 @@ envcfg_restart() { # MOST START...: run START; where it fails there are MOST mor
   fi
   # The job's own output, whatever its name; the exit code is that of the verdict.
   if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
-    envcfg_said=$(envcfg check-log --next "/proc/$$/fd/1" 2>/dev/null) || :
+    envcfg_said=$(envcfg check-log --no-default all --next "/proc/$$/fd/1" 2>/dev/null) || :
   fi
   if [[ $envcfg_said == 'stop: '* ]]; then
     printf 'envcfg: error: no other start: %s\n' "${envcfg_said#stop: }" >&2

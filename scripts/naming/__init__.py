@@ -1,0 +1,1 @@
+"""What ``scripts/variables`` does: which release reads which variable, with its default."""
