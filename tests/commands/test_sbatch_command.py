@@ -91,7 +91,10 @@ def test_a_job_watches_itself_unless_it_is_told_not_to() -> None:
     assert " --verify --on-silence 900s=report -- python" in step_of("--on-silence=15m")
     assert "verify" not in step_of("--no-verify")
     inline = envcfg("sbatch", *LUMI, "--inline", *COMMAND).text
-    assert "\nENVCFG_WATCHER=(envcfg check-log --watch-step warn " in inline
+    assert (
+        "\nENVCFG_WATCHER=(envcfg check-log --no-default all --watch-step warn "
+        in inline
+    )
     left = envcfg("sbatch", *LUMI, "--inline", "--no-verify", *COMMAND).text
     assert "ENVCFG_WATCHER" not in left
 
