@@ -54,6 +54,9 @@ ALLOWED = {
         '>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}': "a pipe of this shell, no file",
     },
     "probe/hang.sh": {
+        'mktemp -d "$envcfg_folder/envcfg-hang.XXXXXX"': "a new folder, mode 700",
+        '>"$envcfg_folder/new"': "in that folder",
+        'cp /bin/true "$envcfg_folder/py-spy"': "in that folder",
         '<>"$envcfg_pipe"': "a pipe of ours, which is looked at before",
         '>"/dev/tcp/$envcfg_to/$envcfg_port"': "no file",
     },

@@ -120,14 +120,15 @@ def _segment(
     Slurm wants a number that divides the nodes; the largest leaves most ranks NVLink.
     """
     domain = profile.nvlink
-    if domain is None or not domain.segment or scheduler.scheduler != "slurm":
+    option = SCHEDULERS[scheduler.scheduler].segment
+    if domain is None or not domain.segment or option is None:
         return
-    if any(word.partition("=")[0] == "--segment" for word in asked.extra):
+    if any(word.partition("=")[0] == option for word in asked.extra):
         return
     most = min(shape.nodes, domain.nodes)
     part = next(size for size in range(most, 0, -1) if shape.nodes % size == 0)
     if part > 1:
-        yield _said("--segment", str(part), domain.reason)
+        yield _said(option, str(part), domain.reason)
 
 
 def _named(profile: Profile, named: Mapping[str, str], *options: str) -> Iterator[Line]:

@@ -72,6 +72,7 @@ class Scheduler(NamedTuple):
             an array; None: as the scheduler calls it by itself.
         gpus: the option that asks for GPUs where a profile names none; None: nothing does.
         gpus_by: the one for a cluster of which only its scheduler is known.
+        segment: the option for parts of the job that lie in one NVLink domain each, if any.
         resources: options of its own whose value is taken from a profile that has one.
         lacks: options of ``envcfg job`` of which no source says how it takes them.
         refuse: why it does not take an option with its value, if it does not; ``{}`` is
@@ -106,6 +107,7 @@ class Scheduler(NamedTuple):
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
     gpus: str | None = "--gpus-per-node"
     gpus_by: str | None = None
+    segment: str | None = None
     resources: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
     refuse: Callable[[str, str | None], Refusal | None] = only_long

@@ -33,6 +33,7 @@ SCHEDULER = Scheduler(
         *("sacctmgr", "--noheader", "--parsable2", "show", "assoc"),
         *("where", "user={}", "format=Cluster,Account,QOS"),
     ),
+    segment="--segment",
     resources=("--network", "--hint"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; what sbatch itself was told wins
     told_by={

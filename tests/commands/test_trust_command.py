@@ -476,4 +476,4 @@ def test_who_has_built_in_profiles_only_pays_nothing(tmp_path: Path) -> None:
 def test_nothing_that_a_profile_can_say_is_left_out_of_what_is_shown() -> None:
     # ``trust`` shows what ``show`` does, and that goes by these sections.
     # What the scheduler here shows is not said by a profile.
-    assert set(Profile._fields) - {"name", "dropped", "seen"} == set(SECTIONS)
+    assert set(Profile._fields) - {"name", "dropped", "seen", "own"} == set(SECTIONS)

@@ -159,7 +159,8 @@ class Draft:
             why = "the default has no such nodes" if has_default else "none is default"
             why = f"{why}; this one has the most"
             said, default = self._asked("queues"), scalar(best.name)
-            yield from self._entry(6, why, said, rule="must", default=default)
+            yield "      rule: must"
+            yield from self._entry(6, why, said, default=default)
         if taken:
             yield "  partitions:"
         for each in taken:
