@@ -387,14 +387,14 @@ def as_json(record: Record) -> Any:  # noqa: ANN401  # JSON
     """Return a record as the ``--json`` of its command has it; docs/ has the schemas.
 
     Raises:
-        TypeError: it is no record of this module.
+        TypeError: it is not a record of this module.
     """
     import json
 
     kind = type(record)
     writer = _WRITERS.get(kind.__name__)
     if writer is None or not kind.__module__.startswith("envcfg."):
-        msg = f"{kind.__name__} is no record of envcfg.api"
+        msg = f"{kind.__name__} is not a record of envcfg.api"
         raise TypeError(msg)
     module, _, name = writer.lstrip("*").rpartition(".")
     write = getattr(import_module(f"envcfg.report.{module}"), name)

@@ -44,7 +44,7 @@ def is_read_only(bind: Bind) -> bool:
     """
     for option in bind.options:
         if option not in {"ro", "rw"}:
-            msg = f"envcfg has no words for its option {option!r}"
+            msg = f"envcfg cannot write its option {option!r}"
             raise ValueError(msg)
     return "ro" in bind.options
 
@@ -60,7 +60,7 @@ def parse_bind(text: str, *, refers: bool = False) -> Bind:
     """
     fields = list(_split(text, ":", refers=refers))
     if len(fields) > 3 or not fields[0]:
-        msg = f"{text!r} is no bind: SOURCE[:TARGET[:OPTIONS]]"
+        msg = f"{text!r} is not a bind: SOURCE[:TARGET[:OPTIONS]]"
         raise ValueError(msg)
     source, target, options = (*fields, "", "")[:3]
     return Bind(

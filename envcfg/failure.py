@@ -118,7 +118,7 @@ def put_stream(number: int, data: bytes) -> None:
 
 
 def stream_descriptor(number: int) -> int | None:
-    """Return the open file of stdout or stderr; None of what is no file, as a StringIO."""
+    """Return the open file of stdout or stderr; None of a StringIO and its like."""
     stream = sys.stdout if number == STDOUT else sys.stderr
     if stream is None:  # it is closed
         return number

@@ -27,7 +27,7 @@ def marked(kind: str, body: str, *, first: str = "") -> str:
     """Return *body* behind the first line of its kind, or its own, and the mark."""
     usual, mark = _KINDS[kind]
     first = first or usual
-    # Arguments that are no UTF-8 are hashed byte for byte.
+    # Arguments that are not UTF-8 are hashed byte for byte.
     digest = sha256_of(body.encode("utf-8", "surrogateescape"))
     return f"{first}\n{mark.format(digest)}\n{body}"
 

@@ -166,7 +166,7 @@ def _look(output: Output) -> _Place:
             if place.status and not output.force:
                 _check_ours(output, place.path, place.status)
         elif not (place.status and stat.S_IFMT(place.status.st_mode) in _OPEN):
-            msg = f"{output.name} is no plain file"
+            msg = f"{output.name} is not a regular file"
             raise OutputError(msg, hint=f"name a file, as in {output.example}")
     return place
 

@@ -41,7 +41,7 @@ def explain(parser: Parser, message: str) -> UsageError:
         return _unknown_option(parser, *stray)
     if message.startswith("unrecognized arguments: "):
         words = message.partition(": ")[2]
-        hint = f"a command stands behind a --, as in -- {words}"
+        hint = f"write the command after --, as in -- {words}"
         if "-- COMMAND" not in (parser.usage or ""):
             hint = _usage(parser)
         return UsageError(f"unexpected arguments: {words}", hint=hint)
@@ -104,7 +104,7 @@ def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageErr
     msg, everything = f"unknown option {option}", f"{parser.prog} --help shows all"
     if option[0] in _DASHES:
         right = "--" + option.lstrip("-" + _DASHES)
-        return UsageError(msg, hint=f"its dash is no hyphen: write {right}")
+        return UsageError(msg, hint=f"its dash is not a hyphen: write {right}")
     synonym = _synonym(parser, option if option[1] == "-" else option[:2])
     if near := _nearest(parser, option):
         hint = f"did you mean {near}? {everything}"
@@ -113,7 +113,7 @@ def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageErr
     elif before:
         hint = f"if this is the value of {before}, join them: {before}={option}"
     elif parser.has_commands:
-        hint = f"options stand behind what they belong to; {everything}"
+        hint = f"options come after what they belong to; {everything}"
     else:
         hint = everything
     return UsageError(msg, hint=hint)

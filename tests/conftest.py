@@ -87,7 +87,7 @@ def _one_day() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_scheduler(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Nothing that submits jobs is on PATH: where Slurm is installed, that is no cluster."""
+    """Nothing that submits jobs is on PATH: where Slurm is installed, that is not a cluster."""
     path = []
     for folder in os.environ["PATH"].split(os.pathsep):
         names = {"sbatch", "qsub", "flux"}

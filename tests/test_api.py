@@ -229,5 +229,5 @@ def test_what_is_refused_is_an_error_with_a_hint(
 
 
 def test_only_its_records_have_json() -> None:
-    with pytest.raises(TypeError, match="str is no record"):
+    with pytest.raises(TypeError, match="str is not a record"):
         api.as_json("text")  # type: ignore[arg-type]

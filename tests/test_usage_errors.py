@@ -86,10 +86,10 @@ SLIPS: dict[str, Slip] = {
     "wrap: misspelt option with =": (("wrap", *IMAGE, "--rank=4"), 2, "unknown option --rank", "did you mean --ranks?"),
     "wrap: long option with one dash": (("wrap", *IMAGE, "-profile", "x"), 2, "unknown option -profile", "did you mean --profile?"),
     "wrap: nothing like it": (("wrap", *IMAGE, "--zzz"), 2, "unknown option --zzz", "envcfg wrap --help shows all"),
-    "wrap: dash of a word processor": (("wrap", *IMAGE, "\u2014ranks", "2"), 2, "unknown option \u2014ranks", "is no hyphen: write --ranks"),
-    "wrap: separator of a word processor": (("wrap", *IMAGE, "\u2013-", "true"), 2, "unknown option \u2013-", "is no hyphen: write --"),
+    "wrap: dash of a word processor": (("wrap", *IMAGE, "\u2014ranks", "2"), 2, "unknown option \u2014ranks", "is not a hyphen: write --ranks"),
+    "wrap: separator of a word processor": (("wrap", *IMAGE, "\u2013-", "true"), 2, "unknown option \u2013-", "is not a hyphen: write --"),
     "wrap: no --": (("wrap", *IMAGE, "python", "train.py"), 2, "unexpected arguments: python train.py", "behind a --, as in -- python train.py"),
-    "wrap: nothing behind --": (("wrap", *IMAGE, "--"), 2, "no command behind --", "-- python train.py"),
+    "wrap: nothing behind --": (("wrap", *IMAGE, "--"), 2, "no command after --", "-- python train.py"),
     "wrap: value forgotten": (("wrap", "--container", "--", "true"), 2, "--container lacks its value", "as in --container IMAGE"),
     "wrap: value like an option": (("wrap", *IMAGE, "--bind", "-x"), 2, "unknown option -x", "is the value of --bind, join them: --bind=-x"),
     "wrap: value like an option of another": (("wrap", *IMAGE, "--runtime-arg", "--nv"), 2, "unknown option --nv", "--runtime-arg=--nv"),
@@ -97,8 +97,8 @@ SLIPS: dict[str, Slip] = {
     "wrap: misspelt choice": (("wrap", *IMAGE, "--launcher", "sruns"), 2, "--launcher: unknown value 'sruns'", "did you mean 'srun'?"),
     "wrap: misspelt short choice": (("wrap", *IMAGE, "--print", "plam"), 2, "--print: unknown value 'plam'", "did you mean 'plan'?"),
     "wrap: option before a choice": (("wrap", "--containr", "x", "--print", "plam"), 2, "unknown option --containr", "--container?"),
-    "wrap: word for a number": (("wrap", *IMAGE, "--ranks", "two"), 2, "'two' is no number of processes", "wrap --help"),
-    "wrap: number with a unit": (("wrap", *IMAGE, "--ranks", "8G"), 2, "'8G' is no number of processes", "wrap --help"),
+    "wrap: word for a number": (("wrap", *IMAGE, "--ranks", "two"), 2, "'two' is not a number of processes", "wrap --help"),
+    "wrap: number with a unit": (("wrap", *IMAGE, "--ranks", "8G"), 2, "'8G' is not a number of processes", "wrap --help"),
     "wrap: no pair": (("wrap", *IMAGE, "--set", "A"), 2, "--set: 'A' is not NAME=VALUE", "wrap --help"),
     "wrap: -p": (("wrap", *IMAGE, "-p", "small"), 2, "unknown option -p", "write --profile NAME; the job asks for a partition"),
     "wrap: -N": (("wrap", *IMAGE, "-N2"), 2, "unknown option -N2", "#SBATCH -N, or envcfg job"),
@@ -130,10 +130,10 @@ SLIPS: dict[str, Slip] = {
     "sbatch: --gres": (("sbatch", *JOB, "--gres=gpu:8", "--", "true"), 2, "unknown option --gres", "write --gpus-per-node"),
     "sbatch: --mem": (("sbatch", *JOB, "--mem", "60G", "--", "true"), 2, "unknown option --mem", "write --mem-per-gpu"),
     "sbatch: --nodelist": (("sbatch", *JOB, "--nodelist=n1", "--", "true"), 2, "unknown option --nodelist", "write --request-arg=--nodelist=VALUE"),
-    "sbatch: word for a number": (("sbatch", *JOB, "--nodes", "two", "--", "true"), 2, "'two' is no number of nodes", "sbatch --help"),
-    "sbatch: number with a unit": (("sbatch", *JOB, "--nvme", "100G", "--", "true"), 2, "'100G' is no number of GiB", "sbatch --help"),
-    "sbatch: GPUs with a unit": (("sbatch", *JOB, "--gpus", "8x", "--", "true"), 2, "'8x' is no number of GPUs", "sbatch --help"),
-    "sbatch: time with a unit": (("sbatch", *JOB, "--time", "2h", "--", "true"), 2, "'2h' is no time, as in 30 (minutes)", "sbatch --help"),
+    "sbatch: word for a number": (("sbatch", *JOB, "--nodes", "two", "--", "true"), 2, "'two' is not a number of nodes", "sbatch --help"),
+    "sbatch: number with a unit": (("sbatch", *JOB, "--nvme", "100G", "--", "true"), 2, "'100G' is not a number of GiB", "sbatch --help"),
+    "sbatch: GPUs with a unit": (("sbatch", *JOB, "--gpus", "8x", "--", "true"), 2, "'8x' is not a number of GPUs", "sbatch --help"),
+    "sbatch: time with a unit": (("sbatch", *JOB, "--time", "2h", "--", "true"), 2, "'2h' is not a time, as in 30 (minutes)", "sbatch --help"),
     "sbatch: misspelt profile": (("sbatch", *JOB, "--profile", "lumig", "--", "true"), 2, "unknown profile 'lumig'", "did you mean 'lumi-g'?"),
     "sbatch: option given twice": (("sbatch", *JOB, "--time", "60", "--", "true"), 0, "note: --time: is given twice", "the last one counts"),
     # check-log
@@ -145,20 +145,20 @@ SLIPS: dict[str, Slip] = {
     "check-log: file for --json": (("check-log", "--json", "out.json", "a.txt"), 2, "--json takes no file, and out.json", ">out.json"),
     "check-log: -f": (("check-log", "-f", "a.txt"), 2, "unknown option -f", "write --follow"),
     "check-log: misspelt profile": (("check-log", "--profile", "lumi", "a.txt"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
-    "check-log: word for a number": (("check-log", "--expect-nics", "many", "a.txt"), 2, "'many' is no number of NICs", "check-log --help"),
-    "check-log: number with a unit": (("check-log", "--follow", "--timeout", "10m", "a.txt"), 2, "'10m' is no number of seconds", "check-log --help"),
+    "check-log: word for a number": (("check-log", "--expect-nics", "many", "a.txt"), 2, "'many' is not a number of NICs", "check-log --help"),
+    "check-log: number with a unit": (("check-log", "--follow", "--timeout", "10m", "a.txt"), 2, "'10m' is not a number of seconds", "check-log --help"),
     # monitor
     "monitor: no job": (("monitor",), 2, "no job given", "squeue --me lists yours"),
-    "monitor: no number": (("monitor", "train"), 2, "'train' is no job id", "4321"),
+    "monitor: no number": (("monitor", "train"), 2, "'train' is not a job id", "4321"),
     "monitor: two jobs": (("monitor", "12", "13"), 2, "unexpected arguments: 13", "envcfg monitor [options] [JOBID]"),
     "monitor: misspelt option": (("monitor", "--onse", "12"), 2, "unknown option --onse", "did you mean --once? envcfg monitor --help"),
     "monitor: option of squeue": (("monitor", "-j", "12"), 2, "unknown option -j", "envcfg monitor JOBID"),
-    "monitor: number with a unit": (("monitor", "--interval", "2s", "12"), 2, "'2s' is no number of seconds", "monitor --help"),
+    "monitor: number with a unit": (("monitor", "--interval", "2s", "12"), 2, "'2s' is not a number of seconds", "monitor --help"),
     "monitor: misspelt profile": (("monitor", "--profile", "lumi", "12"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
     "monitor: a command": (("monitor", "12", "--", "true"), 2, "takes no command", "envcfg monitor JOBID"),
     # hang
     "hang: no job": (("hang",), 2, "no job given", "envcfg hang JOBID; squeue --me lists yours"),
-    "hang: no number": (("hang", "train"), 2, "'train' is no job id", "4321"),
+    "hang: no number": (("hang", "train"), 2, "'train' is not a job id", "4321"),
     "hang: misspelt option": (("hang", "--jsn", "12"), 2, "unknown option --jsn", "did you mean --json? envcfg hang --help"),
     "hang: a command": (("hang", "12", "--", "true"), 2, "takes no command", "envcfg hang JOBID"),
     # profiles
@@ -206,7 +206,7 @@ def test_values_that_are_negative_or_hold_a_space_are_no_options(said: Said) -> 
         _, err = said(
             "check-log", "--expect-provider", value, "--expect-nics", "x", "a.txt"
         )
-        assert "'x' is no number of NICs" in err
+        assert "'x' is not a number of NICs" in err
 
 
 def test_the_same_value_given_twice_is_no_slip(said: Said) -> None:

@@ -81,7 +81,9 @@ def quote_directive(option: str, value: str) -> str:
 def _reference(ref: Ref, user: str, sure: Collection[str]) -> str:
     if ref.default is not None:
         if not PLAIN_DEFAULT.fullmatch(ref.default):
-            msg = f"{user}: the default {ref.default!r} cannot stand in an expansion"
+            msg = (
+                f"{user}: the default {ref.default!r} cannot be written in an expansion"
+            )
             raise UsageError(msg, hint="letters, digits and _./:@%+=,- can")
         return f'"${{{ref.name}:-{ref.default}}}"'
     if ref.name in sure:

@@ -169,7 +169,7 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         raise UsageError(msg, hint="is the variable set that it comes from?")
     for name in names if options.json and not options.follow else ():
         if name.endswith(".json") and not os.path.exists(name):
-            msg = f"--json takes no file, and {name} is no log"
+            msg = f"--json takes no file, and {name} is not a log"
             raise UsageError(msg, hint=f"it goes to standard output: >{name}")
     if options.follow and "-" in names:
         msg = "--follow reads files, not standard input"
@@ -222,7 +222,7 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
         if proof.verdict not in _BAD:
             why = "no certain line shows it"
             if report.network_verdict not in _BAD:
-                why = "it tells of a hang, and not of the network"
+                why = "it is about a hang, not about the network"
         tell(f"--on-bad: not run: {why}")
         return
     raise_signals()  # it is not left alone

@@ -46,7 +46,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 def check_format(options: argparse.Namespace, *, is_check: bool = False) -> None:
     """See that the options of the answer fit each other.
 
-    Of a command that is no check in itself, ``--strict`` belongs to ``--format``.
+    Of a command that is not a check in itself, ``--strict`` belongs to ``--format``.
 
     Raises:
         UsageError: they do not.

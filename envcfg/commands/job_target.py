@@ -47,14 +47,14 @@ def job_name(given: str | None, command: str) -> str:
     """Return which job ``envcfg COMMAND`` looks at: *given*, or the one that it runs in.
 
     Raises:
-        UsageError: there is none, or it is no job id.
+        UsageError: there is none, or it is not a job id.
     """
     name = given or os.environ.get("SLURM_JOB_ID")
     if not name:
         msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
         raise UsageError(msg, hint=f"envcfg {command} JOBID; squeue --me lists yours")
     if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
-        msg = f"{name!r} is no job id"
+        msg = f"{name!r} is not a job id"
         raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
     return name
 

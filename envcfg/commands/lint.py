@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the system's Slurm, as in slurm=24.05 (default: what scontrol here says)",
     )
     for name, what in (
-        ("fix", "mend what can be mended without a doubt, in the files themselves"),
+        ("fix", "repair what is certain, in the files themselves"),
         ("diff", "show what --fix would change, and change nothing"),
     ):
         parser.add_argument(f"--{name}", action="store_true", help=what)
@@ -145,7 +145,7 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(msg, hint="leave one of them out")
     if options.fix and not options.diff and {"-"} < {*options.files}:
         msg = "--fix writes standard input to stdout, and files in their place"
-        raise UsageError(msg, hint="mend one kind at a time")
+        raise UsageError(msg, hint="repair one kind at a time")
 
 
 def _write(texts: Texts, mended: Mended) -> None:

@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     once = "look twice, for the rates, and end"
     add_option(parser, Option("--once", once, kind="switch"))
     add_option(parser, Option("--json", json, kind="switch"))
-    add_option(parser, format_option("look as --once, and print what stands out alone"))
+    add_option(parser, format_option("look as --once, and print only what is unusual"))
     add_option(parser, STRICT)
     parser.add_argument(
         "--gpus-idle-below",

@@ -27,13 +27,13 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
 
 
 def add_defaults(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Let files give the options *names* of ``wrap`` to a command that is no step."""
+    """Let files give the options *names* of ``wrap`` to a command that is not a step."""
     rows = [Option(f"--{name}", "") for name in names]
     add_table(parser, {"defaults": [no_default({"": rows})]})
 
 
 def use_defaults(options: argparse.Namespace, *given: str) -> None:
-    """Say which defaults a command that is no step takes; the environment has one, too.
+    """Say which defaults a command that is not a step takes; the environment has one, too.
 
     Of the options *given* none counts. ``FindingsError``: a file is not trusted.
     """

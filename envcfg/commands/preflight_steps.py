@@ -81,7 +81,7 @@ class Steps:
         if not reader.answers and end.code:
             _pass_on(end)
             msg = "no node has answered: the step could not start"
-            raise JobError(msg, hint="what it said stands above")
+            raise JobError(msg, hint="its own messages are above")
         ended = ended_tasks(end.errors, starter.looking.ended)
         if ended:
             _pass_on(end)
@@ -194,7 +194,7 @@ def wanted_of(step: Step) -> Wanted:
     """Return what the nodes of this job should have, by the profile of *step*.
 
     Raises:
-        JobError: this is no job.
+        JobError: this is not a job.
     """
     starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
     profile, expect = step.profile, step.profile.expect
@@ -214,7 +214,7 @@ def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
     """Return the nodes of the job, in order.
 
     Raises:
-        JobError: this is no job.
+        JobError: this is not a job.
     """
     fault = "cannot ask for the nodes of this job:"
     hint = "run it in a job: in an sbatch script, or under salloc, "

@@ -40,7 +40,7 @@ def say(findings: Iterable[Finding]) -> None:
 
 
 def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
-    """Write to stderr what is no finding, and what to do about it."""
+    """Write to stderr what is not a finding, and what to do about it."""
     sys.stderr.write(f"envcfg: {severity}: {text}\n")
     if hint:
         sys.stderr.write(f"  hint: {hint}\n")

@@ -36,7 +36,7 @@ def send_file(options: argparse.Namespace) -> int:
         msg = f"{what} is for a script that envcfg makes"
         raise UsageError(msg, hint=f"leave it out, or {path}, which is there")
     if path == "-" or os.path.isdir(path):
-        msg = f"{path} is no file, and one script is submitted"
+        msg = f"{path} is not a file, and one script is submitted"
         raise UsageError(msg, hint="envcfg submit job.sh")
     return _send(
         options, path, read_files([path])[path], options.profile or system_here()

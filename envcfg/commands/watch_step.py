@@ -70,7 +70,7 @@ def _watch(
     outputs = {path: at for path, at in files.items() if os.path.isfile(path)}
     seconds, then = options.on_silence or (0, "")
     if seconds and not outputs:
-        tell("--on-silence does nothing: the output of this step is no file")
+        tell("--on-silence does nothing: the output of this step is not a file")
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)

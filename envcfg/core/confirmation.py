@@ -29,7 +29,7 @@ def confirm(catalog: Catalog, path: str, name: str, report: bytes) -> str:
         name: of the report, for messages; *report*: what is in it.
 
     Raises:
-        UsageError: it is no report, that of another profile, or of another state of it.
+        UsageError: it is not a report, that of another profile, or of another state of it.
         FindingsError: it contradicts values of the profile.
     """
     document = _read(name, report)
@@ -45,7 +45,7 @@ def confirm(catalog: Catalog, path: str, name: str, report: bytes) -> str:
         view = look_at(profile, catalog.layers(path), document["facts"])
         held = list(hold(view, seen))
     except (AttributeError, LookupError, TypeError, ValueError) as err:
-        msg = f"{name} says something that this envcfg cannot read: {err!r}"
+        msg = f"{name} has a line that this envcfg cannot read: {err!r}"
         raise UsageError(msg, hint=again) from err
     if wrong := [each for each in held if each.verdict == CONTRADICTED]:
         raise FindingsError([_finding(each, name) for each in wrong])
@@ -66,7 +66,7 @@ def _read(name: str, data: bytes) -> Any:  # noqa: ANN401  # a document
 
     hint = "envcfg profiles probe writes one: probe-NAME.json"
     if not (has_mark(data) and data.startswith(b"{")):
-        msg = f"{name} is no report of envcfg profiles probe"
+        msg = f"{name} is not a report of envcfg profiles probe"
         raise UsageError(msg, hint=hint)
     if not is_untouched(data):
         msg = f"{name} was changed, or cut, since envcfg wrote it"

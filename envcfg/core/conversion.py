@@ -57,7 +57,7 @@ def convert_file(
         tell: takes a note on the system that it is for, and a hint.
 
     Raises:
-        UsageError: it is no script of bash, or a step cannot be moved.
+        UsageError: it is not a script of bash, or a step cannot be moved.
         OutputError: it cannot be read.
     """
     from envcfg.conversion.lines import find_lines

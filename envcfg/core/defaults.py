@@ -30,7 +30,7 @@ IN_FORCE, OVERRIDDEN, NOT_TRUSTED = "in force", "overridden", "not trusted"
 _PATHS = frozenset({"IMAGE", "NAME|FILE", "FILE|CMD", "SPEC"})
 _LARGEST = 16_000  # bytes: a key of ten thousand parts takes Python minutes
 _MOST = 20  # problems of a file that are said
-_QUOTES = 'a text stands in quotes, as in account = "project_1"'
+_QUOTES = 'put a text in quotes, as in account = "project_1"'
 
 
 class Default(NamedTuple):
@@ -83,7 +83,7 @@ def read_files(user: str, project: str, environ: Mapping[str, str]) -> list[Defa
             file = examine(path, site="")
         except OSError as err:
             msg = f"{path}: cannot be read: {err.strerror}"
-            raise OutputError(msg, hint="mend it, or move it away") from err
+            raise OutputError(msg, hint="correct it, or move it away") from err
         problem = refusal(file, path, records)
         if problem and (path == user or (file.doubt and file.doubt.is_final)):
             raise FindingsError([problem])
@@ -143,7 +143,7 @@ def _document(data: bytes, path: str) -> tuple[str, Mapping[str, Any]]:
         raise LibraryError(package="tomli", use=f"reading {path}") from err
     except (ValueError, RecursionError) as err:
         at = re.search(r"line (\d+)", str(err))
-        said = ValueError(f"this is no TOML: {err}")
+        said = ValueError(f"this is not TOML: {err}")
         raise FindingsError([_problem(said, path, int(at[1]) if at else 1)]) from None
 
 

@@ -21,7 +21,7 @@ _folder = partial(
     Option, metavar="DIR", kind="maybe", read=read_word, write=format_word
 )
 DIAGNOSTICS: Table = {
-    "what the job tells of itself": (
+    "what the job says about itself": (
         switch("--report-affinity"),
         _ranks("--report-environment", kind="maybe", alone=(0,)),
         switch("--smoke-test"),

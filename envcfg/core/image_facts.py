@@ -50,7 +50,7 @@ class CachedImage(NamedTuple):
 
 
 def identify(path: str) -> Identity | None:
-    """Return by what the file *path* is known again; None if it is no plain file."""
+    """Return by what the file *path* is known again; None if it is not a regular file."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -90,7 +90,7 @@ def _known_by(known: Identity) -> tuple[str, list[str | int]]:
 def read_image(image: str) -> tuple[Read, list[Finding]]:
     """Return what *image* shows, and what is to be said of the reading.
 
-    What is no file or folder here shows nothing.
+    What is not a file or folder here shows nothing.
     """
     if not os.path.exists(image):
         return Read(), []

@@ -62,7 +62,7 @@ class Linter:
         check_facts(self._facts)
 
     def judge(self, texts: Texts) -> Result:
-        """Return what is wrong in *texts*, by path; in others, that they are no scripts."""
+        """Return what is wrong in *texts*, by path; in others, that they are none."""
         sources = Sources()
         given = [sources.add(path, data) for path, data in texts.items()]
         with _budget(texts):
@@ -76,9 +76,7 @@ class Linter:
             )
         said = {path: [r.finding for r in each] for path, each in found.items()}
         others = (each.path for each in given if each.kind == "other")
-        what = (
-            "nothing in it was looked at: it is no script of bash, and no output of env"
-        )
+        what = "not checked: it is neither a bash script nor the output of env"
         fix = "give the scripts of bash that the job runs"
         for path in others:
             said[path] = [Finding("not-a-script", "note", path, what, fix)]
@@ -95,7 +93,7 @@ class Linter:
         kept: dict[object, str] = {}
         for path, data in texts.items():
             if len(data) > LARGEST:
-                msg = f"{path}: is too large to be mended"
+                msg = f"{path}: is too large to be repaired"
                 raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
             kept.setdefault(_identity(path), path)
         with _budget(texts):

@@ -181,7 +181,7 @@ def number_of(things: str) -> Callable[[str], int]:
             raise ValueError(msg)
         digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
         if not (digits and 0 < int(text) <= MOST_RANKS):
-            msg = f"{text!r} is no number of {things}, 1 to {MOST_RANKS}"
+            msg = f"{text!r} is not a number of {things}, 1 to {MOST_RANKS}"
             raise ValueError(msg)
         return int(text)
 
@@ -197,7 +197,7 @@ def within(least: float, most: float, things: str) -> Callable[[str], float]:
         except ValueError:
             number = float("nan")
         if not least <= number <= most:
-            msg = f"{text!r} is no number of {things}, {least:g} to {most:g}"
+            msg = f"{text!r} is not a number of {things}, {least:g} to {most:g}"
             raise ValueError(msg)
         return number
 

@@ -29,7 +29,7 @@ def _plain(text: str) -> str:
 def _argument(text: str) -> str:
     option, _, value = text.partition("=")
     if not (_OPTION.fullmatch(option) and (is_plain(value) or not value)):
-        msg = f"{text!r} is no option, as in --request-arg=--reservation=NAME"
+        msg = f"{text!r} is not an option, as in --request-arg=--reservation=NAME"
         raise ValueError(msg)
     return text
 
@@ -50,7 +50,7 @@ _time, _size, _array = map(_read_by, (seconds, mebibytes, array_tasks))
 def _signal(text: str) -> Signal:
     match = _SIGNAL.fullmatch(text)
     if not match:
-        msg = f"{text!r} is no warning, as in 120 (seconds) or TERM@300"
+        msg = f"{text!r} is not a warning, as in 120 (seconds) or TERM@300"
         raise ValueError(msg)
     return Signal(match["name"] or "USR1", int(match["seconds"]))
 

@@ -95,8 +95,8 @@ def overlays(catalog: Catalog) -> list[Finding]:
                 rule="profile-over-built-in",
                 severity="note",
                 subject=path,
-                message="lies over the built-in profile of this name",
-                fix="what stands where: envcfg profiles show "
+                message="changes the built-in profile of this name",
+                fix="what comes from where: envcfg profiles show "
                 + os.path.basename(path)[:-5],
             )
             for path in catalog.over_built_in()
@@ -164,7 +164,7 @@ def select_profile(
         own, read = here_profile(catalog, machine.cluster)
         return own, [*broken, *read]
     if detected and detected.evidence == "devices":
-        said = f"is taken for what is in this machine: {detected.why}"
+        said = f"is used, because of what is in this machine: {detected.why}"
         fix = "choose another with --profile; envcfg profiles detect says more"
         guess = Finding(
             "profile-by-devices", "note", f"profile {detected.name}", said, fix

@@ -91,7 +91,7 @@ def make_step(
         UsageError: they cannot be right; also ``ProfileError``.
     """
     if command is not None and not command:
-        msg = "no command behind --"
+        msg = "no command after --"
         raise UsageError(msg, hint=example)
     for name, given in (
         ("--profile", values["profile"]),

@@ -78,7 +78,7 @@ def submit(script: str, data: bytes, linter: Linter, *, dry_run: bool) -> Submit
     if errors := [each for each in found if each.severity == "error"]:
         raise FindingsError(errors)
     if dry_run and not scheduler.test:
-        msg = f"{scheduler.title} does not tell when a job would start"
+        msg = f"{scheduler.title} does not say when a job would start"
         raise UsageError(msg, hint="leave out --dry-run; the script has no error")
     last = scheduler.test if dry_run else (os.path.join(".", script),)
     done = subprocess.run(

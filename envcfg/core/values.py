@@ -78,7 +78,7 @@ def read_module(name: str) -> str:
     from envcfg.profile.read.scheduling import is_module
 
     if not is_module(name):
-        msg = f"{name!r} is no module, as in pytorch/2.7"
+        msg = f"{name!r} is not a module, as in pytorch/2.7"
         raise ValueError(msg)
     return name
 
@@ -89,7 +89,7 @@ def read_ranks(text: str) -> tuple[int, ...]:
     if not all(
         part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in parts
     ):
-        msg = f"{text!r} are no ranks: expected 2 or 0,8"
+        msg = f"{text!r} are not ranks: expected 2 or 0,8"
         raise ValueError(msg)
     return tuple(dict.fromkeys(int(part) for part in parts))
 
@@ -104,7 +104,9 @@ def read_silence(text: str) -> tuple[int, str]:
     match = re.fullmatch(_SILENCE, text)
     seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
     if match is None or not _LEAST <= seconds <= _LONGEST:
-        msg = f"{text!r} is no time from {_LEAST}s to 7d, as in 90s, 15m, 2h, 15m=stop"
+        msg = (
+            f"{text!r} is not a time from {_LEAST}s to 7d, as in 90s, 15m, 2h, 15m=stop"
+        )
         raise ValueError(msg)
     return seconds, match["then"] or "report"
 

@@ -167,7 +167,7 @@ class Network:
         report = self._report()
         cause = report.cause
         if cause is None or report.next is None:
-            outputs = ", ".join(self._starts) or "an output that is no file"
+            outputs = ", ".join(self._starts) or "an output that is not a file"
             yield f"the step ended with {code}, and no line in {outputs} says why"
             return
         where = cause.evidence

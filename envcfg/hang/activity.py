@@ -57,7 +57,7 @@ def activity(rank: RankView) -> Activity:
         return Activity("sleeps", "sleeps")
     if rank.channel:
         return Activity("waits", said or f"waits in {rank.channel}")
-    return Activity("unknown", "waits for something that the kernel does not tell")
+    return Activity("unknown", "waits for something that the kernel does not show")
 
 
 def is_in_collective(rank: RankView) -> bool:

@@ -205,5 +205,5 @@ def _open_file(path: str) -> BinaryIO:
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise OSError(0, "it is no file")
+        raise OSError(0, "it is not a file")
     return file

@@ -149,7 +149,7 @@ def _rank(host: str, words: Sequence[str]) -> RankView:
 
 
 def _number(word: str) -> int | None:
-    """Return a number that may not be told; a word is no number."""
+    """Return a number that may not be told; a word is not a number."""
     return int(word) if re.fullmatch(r"-?[0-9]{1,18}", word, re.ASCII) else None
 
 

@@ -151,7 +151,7 @@ class Blocks:
     def _read_block(self, start: int) -> tuple[bytes, int]:
         """Return a block of a table and where the next one begins."""
         if start + 2 > self._end:
-            refuse("a table lies outside")
+            refuse("a table is outside of the file")
         head = int.from_bytes(self._file.read_at(start, 2), "little")
         length = head & (_STORED - 1)
         if not 0 < length <= _META:

@@ -194,7 +194,7 @@ def _interface(chain: Chain, nccl: ImageFact | None) -> Iterator[Finding]:
 def _host_over_image(chain: Chain, own: ImageFact | None) -> Iterator[Finding]:
     for link in chain.own if own else ():
         if own and link.host and link.library.soname.startswith("libfabric.so"):
-            version = "of no version that it tells" if own.value == "yes" else own.value
+            version = "of unknown version" if own.value == "yes" else own.value
             words = {"host": link.host, "own": own.evidence, "version": version}
             yield finding_in(
                 "image", "chain-host-libfabric", link.library.path, **words

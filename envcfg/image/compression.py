@@ -42,7 +42,7 @@ def _gzip(data: bytes, most: int) -> bytes:
     try:
         return zlib.decompressobj().decompress(data, most + 1)
     except zlib.error as err:
-        refuse(f"a block is no gzip: {err}")
+        refuse(f"a block is not gzip: {err}")
 
 
 def _lzma(data: bytes, most: int) -> bytes:
@@ -52,7 +52,7 @@ def _lzma(data: bytes, most: int) -> bytes:
         stream = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
         return stream.decompress(data, most + 1)
     except (lzma.LZMAError, MemoryError) as err:
-        refuse(f"a block is no xz: {err}")
+        refuse(f"a block is not xz: {err}")
 
 
 def _zstd(data: bytes, most: int) -> bytes:
@@ -64,7 +64,7 @@ def _zstd(data: bytes, most: int) -> bytes:
     try:
         found = zstd.ZstdDecompressor(options=options).decompress(data, most + 1)
     except (zstd.ZstdError, EOFError) as err:
-        refuse(f"a block is no zstd: {err}")
+        refuse(f"a block is not zstd: {err}")
     return bytes(found)
 
 

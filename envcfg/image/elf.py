@@ -37,7 +37,7 @@ _DAMAGE = (
 
 
 class ElfError(ValueError):
-    """A file that is no ELF, or a damaged one; says so in words for people."""
+    """A file that is not an ELF, or a damaged one; says so in words for people."""
 
     def __init__(self, what: str = "a damaged ELF file") -> None:
         """Keep *what* it is."""
@@ -50,7 +50,7 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
     *symbols* is the pattern of the exported symbols that are wanted; empty: none.
 
     Raises:
-        ElfError: it is no ELF file, or a damaged one.
+        ElfError: it is not an ELF file, or a damaged one.
         OSError: it cannot be read.
     """
     from elftools.elf.dynamic import DynamicSegment
@@ -92,7 +92,7 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
     beginning of the file. At most ``MOST_SCANNED`` bytes, in pieces.
 
     Raises:
-        ElfError: it is no ELF file, or a damaged one.
+        ElfError: it is not an ELF file, or a damaged one.
         OSError: it cannot be read.
     """
     elf = _open(file)

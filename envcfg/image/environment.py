@@ -1,6 +1,6 @@
 """What an image sets and how it wants to be started, read without running it.
 
-Files of an image may do anything; what is no plain assignment is left out, and nothing
+Files of an image may do anything; what is not a plain assignment is left out, and nothing
 is ever evaluated.
 """
 

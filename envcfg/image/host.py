@@ -113,7 +113,7 @@ def parse_host(text: str, name: str) -> Host:
         found = json.loads(text)
         return _host(found)
     except (ValueError, RecursionError) as err:
-        why = str(err) if isinstance(err, _NoHostError) else "it is no JSON"
+        why = str(err) if isinstance(err, _NoHostError) else "it is not JSON"
         msg = f"{name}: no record of a host: {why}"
         hint = "make one on a compute node: envcfg inspect --host -o host.json"
         raise UsageError(msg, hint=hint) from err
@@ -124,14 +124,14 @@ class _NoHostError(ValueError):
 
 
 def _host(found: object) -> Host:
-    data = _checked(found, dict, _MOST, "the file is no object of a host")
+    data = _checked(found, dict, _MOST, "the file is not an object of a host")
     if data.get("schema_version") != SCHEMA_VERSION:
         raise _NoHostError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
     host: Host = _read(Host, data, "the file")
     own = (each.path for each in host.libraries)
     for path in chain(own, host.links, host.links.values()):
         if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
-            raise _NoHostError(f"{path[:80]!r} is no path")  # noqa: EM102
+            raise _NoHostError(f"{path[:80]!r} is not a path")  # noqa: EM102
     return host
 
 
@@ -141,12 +141,12 @@ def _read(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  # of th
     if kind is bool:
         return value is True
     if kind is str:
-        return _checked(value, str, _LONGEST, f"{where} holds what is no text")
+        return _checked(value, str, _LONGEST, f"{where} holds what is not text")
     if get_origin(kind) is tuple:
         most = _MOST_TEXTS if inner[0] is str else _MOST
-        each_of = _checked(value, list, most, f"{where} is no list of a host")
+        each_of = _checked(value, list, most, f"{where} is not a list of a host")
         return tuple(_read(inner[0], each, where) for each in each_of)
-    data = _checked(value, dict, _MOST, f"{where} is no object of a host")
+    data = _checked(value, dict, _MOST, f"{where} is not an object of a host")
     if inner:
         pairs = (
             (_read(str, k, where), _read(inner[1], v, where)) for k, v in data.items()

@@ -95,7 +95,7 @@ class LibraryIndex:
         return list(every)[:_MOST_FOLDERS]
 
     def library(self, path: str) -> Library | None:
-        """Return what the file at *path* says; None where it is no ELF file."""
+        """Return what the file at *path* says; None where it is not an ELF file."""
         real = self.tree.resolve(path)
         if real is None:
             return None
@@ -153,7 +153,7 @@ class LibraryIndex:
             return
         start, _, inside = pattern.partition("}")
         for folder in self.folders() if start == "{lib" else list(sites):
-            # The folder's own name may hold a sign of patterns: it is no pattern.
+            # The folder's own name may hold a sign of patterns: it is not a pattern.
             yield from self.tree.glob(inside, below=folder, hidden=True)
 
     def _dpkg(self) -> dict[str, str]:

@@ -86,7 +86,7 @@ def _list(path: str) -> list[dict[str, Any]]:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
     except (ValueError, RecursionError):
-        refuse(f"{path} is no JSON")
+        refuse(f"{path} is not JSON")
     objects = found if isinstance(found, list) else []
     return [
         each

@@ -58,7 +58,7 @@ class Metadata(NamedTuple):
         form: ``sif``, ``squashfs``, ``folder``, ``podman``.
         architecture: ``x86_64``, ``aarch64``; empty where the form does not say it.
         labels: of the image.
-        environment: variables that the image sets, where they are no shell text.
+        environment: variables that the image sets, where they are not shell text.
         starts: what ``run`` starts: an entrypoint's words, where the form has them.
         unread: parts of the image that are not read, in words for people.
     """
@@ -94,7 +94,7 @@ class Inspection(NamedTuple):
 
 
 def version_number(version: str) -> tuple[int, ...]:
-    """Return the numbers of *version*; none of what is no version.
+    """Return the numbers of *version*; none of what is not a version.
 
     >>> version_number("2.21.5"), version_number("yes")
     ((2, 21, 5), ())

@@ -56,7 +56,7 @@ class SquashTree(Tree):
         self._blocks = Blocks(file)
         self._listed = lru_cache(_KEPT_LISTS)(self._read_list)
         if self._inode(self._blocks.root).kind != _FOLDER:
-            refuse("its root is no folder")
+            refuse("its root is not a folder")
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""

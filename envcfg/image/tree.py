@@ -56,7 +56,7 @@ class Tree(abc.ABC):
 
     @abc.abstractmethod
     def entry(self, path: str) -> Entry | None:
-        """Return what *path* is; the folders before it are no links. None: not there."""
+        """Return what *path* is; the folders before it are not links. None: not there."""
 
     @abc.abstractmethod
     def children(self, path: str) -> list[str]:
@@ -127,7 +127,7 @@ class Tree(abc.ABC):
             return file.read(most)
 
     def text(self, path: str, most: int = MOST_BYTES) -> str | None:
-        """Return the same as text; what is no UTF-8 becomes U+FFFD."""
+        """Return the same as text; what is not UTF-8 becomes U+FFFD."""
         data = self.read(path, most)
         return None if data is None else data.decode("utf-8", "replace")
 

@@ -22,7 +22,7 @@ class Topic(NamedTuple):
         rules: ids of findings, or patterns of them, whose words stand elsewhere: known
             stacks, and rules of logs whose file belongs to another topic.
         says: ids of findings that write their own words, each with what it means.
-        terms: words that are no findings, each with what it means.
+        terms: words that are not findings, each with what it means.
         look: commands and places that show more.
         variables: that have to do with it.
         related: ids of other findings.

@@ -63,7 +63,7 @@ def _integers(variable: Variable, value: str) -> Iterator[Finding]:
     low, high = variable.min, variable.max
     for each in value.split(",") if variable.type == "integers" else [value]:
         if not _NUMBER.fullmatch(each):
-            yield wrong("error", f"{each!r} is no whole number", _hint(variable))
+            yield wrong("error", f"{each!r} is not a whole number", _hint(variable))
             continue
         number = _to_int(each)
         if (low is None or number >= low) and (high is None or number <= high):
@@ -75,17 +75,17 @@ def _integers(variable: Variable, value: str) -> Iterator[Finding]:
 def _size(variable: Variable, value: str) -> Iterator[Finding]:
     if suffixed := _SUFFIXED.fullmatch(value):
         size = int(suffixed["digits"]) << _POWERS[suffixed["unit"].lower()]
-        message = f"{value!r} is no plain number of bytes: the suffix does not count"
+        message = f"{value!r} is not a plain number of bytes: the suffix does not count"
         yield wrong("error", message, f"write {size}")
     elif not _NUMBER.fullmatch(value):
-        yield wrong("error", f"{value!r} is no number of bytes", _hint(variable))
+        yield wrong("error", f"{value!r} is not a number of bytes", _hint(variable))
     elif _to_int(value) < 0:
         yield wrong("error", f"{value} bytes are fewer than none", _hint(variable))
 
 
 def _decimal(variable: Variable, value: str) -> Iterator[Finding]:
     if not _DECIMAL.fullmatch(value):
-        yield wrong("error", f"{value!r} is no number", _hint(variable))
+        yield wrong("error", f"{value!r} is not a number", _hint(variable))
 
 
 def _choice(variable: Variable, value: str) -> Iterator[Finding]:
@@ -158,14 +158,14 @@ def _devices(variable: Variable, value: str) -> Iterator[Finding]:
         return
     for each in value.split(","):
         if not _DEVICE.fullmatch(each):
-            message = f"{each!r} is no GPU: it hides this one and all behind it"
+            message = f"{each!r} is not a GPU: it hides this one and all after it"
             yield wrong("error", message, _hint(variable, "write numbers or UUIDs"))
             return
 
 
 def _path(variable: Variable, value: str) -> Iterator[Finding]:
     if value.startswith("~") and not variable.habits.tilde:
-        message = "~ stands for no folder here: only shells expand it"
+        message = "~ is not expanded here: only shells do that"
         yield wrong("warning", message, "write ${HOME}")
 
 

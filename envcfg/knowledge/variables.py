@@ -106,7 +106,7 @@ def _unknown(name: str) -> list[Finding]:
     family = max(filter(name.startswith, families), key=len, default=None)
     if family is None:
         if meant := name_meant(name):
-            message = f"nobody is known to read {name}"
+            message = f"no known program reads {name}"
             return [wrong("warning", message, f"did you mean {meant}?")]
         return []
     from difflib import get_close_matches
@@ -119,7 +119,7 @@ def _unknown(name: str) -> list[Finding]:
     found = find_variable(near[0]) if near else None
     right = found.instead or near[0] if found else None
     hint = f"did you mean {right}?" if right else "see the documentation of its reader"
-    return [wrong("warning", f"nobody is known to read {name}", hint)]
+    return [wrong("warning", f"no known program reads {name}", hint)]
 
 
 @cache

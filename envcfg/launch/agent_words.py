@@ -111,7 +111,7 @@ def program_of(
 ) -> tuple[tuple[str, ...], int]:
     """Return the program's words, and how many of them name it."""
     if not split.rest:
-        msg = f"no program behind {name} and its options"
+        msg = f"no program after {name} and its options"
         raise UsageError(msg, hint=f"as in: {name} train.py")
     if split.as_it_is:
         return split.rest, 1
@@ -126,7 +126,7 @@ def ranks_of(name: str, given: str | None) -> int | None:
     """Return how many ranks per node a launcher was told; None: the job decides.
 
     Raises:
-        UsageError: it is no number.
+        UsageError: it is not a number.
     """
     if given is None or given in {"auto", "gpu", "-1"}:
         return None
@@ -138,7 +138,7 @@ def ranks_of(name: str, given: str | None) -> int | None:
         msg = f"{name}: {given} is not known before the job runs, and no shell reads it"
         hint = "leave it out, then the job decides: one rank per GPU; or --ranks N"
         raise UsageError(msg, hint=hint)
-    msg = f"{name}: {given!r} is no number of ranks per node"
+    msg = f"{name}: {given!r} is not a number of ranks per node"
     raise UsageError(msg, hint="give --ranks N to envcfg")
 
 
@@ -150,6 +150,6 @@ def recognised_note(path: str, launcher: str, split: Split) -> Finding:
         gone = f"; left out, as the job decides it: {', '.join(split.left_out)}"
     if folder and not split.as_it_is and not name.startswith("python"):
         gone += f"; {_PYTHON[0]} is then that of PATH, whatever {folder} has"
-    said = f"is taken, as the command begins with {name}{gone}"
+    said = f"is used, because the command begins with {name}{gone}"
     fix = f"the same without it: --launcher {launcher} -- PROGRAM"
     return Finding("launcher-recognised", "note", f"launcher {launcher}", said, fix)

@@ -156,9 +156,7 @@ def check_stage(profile: Profile, options: Options, named: Sequence[Runtime]) ->
             msg, hint="name the image file with --container, or --stage env"
         )
     if named[0].is_reference(image) or not named[0].opens_file:
-        msg = (
-            f"--stage image: {image} is no file that {named[0].name} opens by its path"
-        )
+        msg = f"--stage image: {image} is not a file that {named[0].name} opens by its path"
         raise UsageError(msg, hint=named[0].pull or "leave out --stage image")
 
 

@@ -83,7 +83,7 @@ def parse_report(data: bytes, name: str) -> Report:
         else:
             here.append(word)
     if "environment" not in parts:
-        msg = f"{name} is no report of a rank's environment"
+        msg = f"{name} is not a report of a rank's environment"
         raise OutputError(msg, hint="wrap --report-environment makes one")
     missing = [each for each in _PARTS if each not in parts]
     if not missing and not any(each.startswith("RANK=") for each in parts["rank"]):

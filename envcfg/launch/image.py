@@ -20,7 +20,7 @@ def locate_image(
     folder. One that does not is left to the job, which looks in its own folder.
 
     Args:
-        container: what ``--container`` gave; ``none`` is no container.
+        container: what ``--container`` gave; ``none`` is not a container.
         folder: the folder to which a relative path belongs.
 
     Raises:
@@ -60,12 +60,12 @@ def missing_sources(container: Container | None) -> list[Finding]:
 def _mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
-    except (OSError, ValueError):  # a NUL is no path
+    except (OSError, ValueError):  # a NUL is not a path
         return 0
 
 
 def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
-    """Say that a folder is no image, where it holds nothing that a system has."""
+    """Say that a folder is not an image, where it holds nothing that a system has."""
     if any(os.path.exists(os.path.join(path, name)) for name in runtime.unpacked):
         return []
     said = "this is a folder, and no image unpacked: it has no bin and no usr"

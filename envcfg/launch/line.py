@@ -83,7 +83,7 @@ def read_line(words: Sequence[str]) -> Line:
 
     Raises:
         UsageError: it has an option that is not known, or that envcfg cannot do; or there
-            is no program.
+            is not a program.
     """
     from envcfg.datafile import load_knowledge_file
 
@@ -94,12 +94,12 @@ def read_line(words: Sequence[str]) -> Line:
         line, words = _read(line._replace(launcher=first["launcher"]), words, first)
     if words and (known := table.get(_name(words[0]))):
         if "launcher" in known:
-            _fail(words[0], "stands in a step", "start the step once")
+            _fail(words[0], "is inside a step", "start the step once")
         if line.container is not None:
             _fail(words[0], "enters a container within a container", "name one of them")
         line, words = _read(line, words, known)
     if not words:
-        _fail("the launch line", "has no program", "write it behind the options")
+        _fail("the launch line", "has no program", "write it after the options")
     return line._replace(command=tuple(words))
 
 

@@ -119,7 +119,7 @@ def _once_per_node(
         return Finding("launcher-recognised", "note", subject, said, way)
     meets = found.known.get("meets", "").split()
     given = {word.partition("=")[0].replace("_", "-") for word in found.words}
-    tells = "starts the ranks itself, so it is started once per node, as it stands"
+    tells = "starts the ranks itself, so it is started once per node, unchanged"
     severity: Severity = "warning"
     if given & set(meets):
         severity = "note"

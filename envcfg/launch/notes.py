@@ -19,7 +19,7 @@ def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
     """Say which settings wait for a fact that nobody stated."""
     for fact, users in unknown.items():
         names = ", ".join(users)
-        said = f"depends on {fact}, which is not known; the cautious choice is taken"
+        said = f"depends on {fact}, which is unknown: the safe value is used"
         fix = f"state it, as in --fact {fact}={FACTS[fact].example}"
         yield Finding("fact-unknown", "note", names, said, fix)
 
@@ -125,7 +125,7 @@ def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
 def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
     """Warn of ranks that start on one node of a job that has more."""
     if not STARTERS[plan.starter].spans_nodes and nodes > 1:
-        said = f"the job has {nodes} nodes, and all ranks start on one of them"
+        said = f"the job has {nodes} nodes, but all ranks start on one of them"
         fix = (
             "--launcher srun starts them on all, where the profile allows it; "
             "--allow nodes, if one node is meant"

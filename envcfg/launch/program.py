@@ -32,7 +32,7 @@ def program_notes(
     at = os.path.normpath(os.path.join(folder, path))
     is_python = path == command[0] and path.endswith(".py")
     if os.path.exists(at):
-        said = "is no program that can be started as it stands"
+        said = "is not a program that can be started directly"
         fix = f"-- python {path} ..."
         note = Finding("program-not-started", "warning", path, said, fix)
         return [note] if is_python else []
@@ -75,7 +75,7 @@ def _near(path: str) -> str | None:
     stem, ending = os.path.splitext(name)
     try:
         names = os.listdir(folder)[:_MOST]
-    except (OSError, ValueError):  # a NUL is no path
+    except (OSError, ValueError):  # a NUL is not a path
         return None
     stems = [root for root, end in map(os.path.splitext, names) if end == ending]
     near = nearest(stem, stems)

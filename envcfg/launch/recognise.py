@@ -75,7 +75,9 @@ def _whole(options: Options, launcher: str) -> tuple[Options, list[Finding]]:
     name = options.command[0].rpartition("/")[2]
     _, module = _interpreter(name, options.command)
     name = module[0] if module else name
-    said = f"is taken, as {name} takes all GPUs of its node itself: one task per node"
+    said = (
+        f"is used, because {name} takes all GPUs of its node itself: one task per node"
+    )
     fix = "otherwise: --ranks N, for so many per node"
     note = Finding("launcher-recognised", "note", f"launcher {launcher}", said, fix)
     return options._replace(launcher=launcher), [note]

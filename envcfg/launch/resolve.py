@@ -187,7 +187,7 @@ def _ordered(
     where = scopes(words)
     settings = tuple(
         planned[name]._replace(
-            # What extends the program's own value is no rival of the job's.
+            # What extends the program's own value is not a rival of the job's.
             force=planned[name].force or name in _refs(planned[name]),
             scope=where[name],
         )

@@ -1,6 +1,6 @@
 """What a shell is told to run by ``-c``: its text, the commands in it, whether it is one.
 
-Plain reading, no grammar: what cannot be told apart is no command. Pure.
+Plain reading, no grammar: what cannot be told apart is not a command. Pure.
 """
 
 from collections.abc import Iterator, Sequence

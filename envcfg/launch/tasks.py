@@ -91,7 +91,7 @@ def starter_options(
     chosen = (*choose_arguments(getattr(profile, by.own), facts), *given)
     needs_pmi = LAUNCHERS[launcher].needs_pmi and by.pmi is not None
     if needs_pmi and not _names_pmi(chosen, starter):
-        msg = f"profile {profile.name} does not say by which PMI the ranks of MPI meet"
+        msg = f"profile {profile.name} does not say which PMI the ranks of MPI use"
         hint = (
             "srun --mpi=list names what the site has, and the image's MPI must know it: "
             "--srun-arg=--mpi=pmix, or launch.srun in the profile"

@@ -34,7 +34,7 @@ class Read:
     """
 
     def __init__(self, flat: Flat, scheduler: str, dos: int = -1) -> None:
-        """Read the lines of *flat*, up to the first that is no comment.
+        """Read the lines of *flat*, up to the first that is not a comment.
 
         Args:
             scheduler: by its name in ``SCHEDULERS``.

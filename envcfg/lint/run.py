@@ -124,7 +124,7 @@ def start_command(
 
 
 def _names_file(said: str, frame: Frame) -> bool:
-    """Return whether a command is no program on PATH, but a file that can be a script."""
+    """Return whether a command is a file that can be a script, not a program on PATH."""
     is_written = said in frame.state.files
     return "/" in said or is_written or said.endswith((".sh", ".bash"))
 

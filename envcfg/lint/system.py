@@ -131,5 +131,5 @@ def most_memory(profile: Profile | None) -> int | None:
     # A price by more than what is asked for with a GPU counts all of a node's memory.
     if priced > share:
         return priced * profile.node.gpus
-    # Else a share is no limit: some of a node's memory belongs to no GPU.
+    # Else a share is not a limit: some of a node's memory belongs to no GPU.
     return share * profile.node.gpus * 5 // 4 or None

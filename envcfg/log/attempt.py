@@ -71,7 +71,7 @@ class Attempt:
 def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
     """Say how many others report that they lost somebody, else how many were ended.
 
-    Tasks of the starter that are agents are no ranks.
+    Tasks of the starter that are agents are not ranks.
     """
     follow = attempt.follow
     lost: set[object] = {

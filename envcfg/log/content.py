@@ -9,7 +9,7 @@ from typing import Any
 
 _PIECE = 1 << 15  # bytes that are recoded at once
 _HEAD = 512  # bytes by which a file is known
-# What people give that is no log, by how it begins.
+# What people give that is not a log, by how it begins.
 _KINDS = (
     (b"PK\x03\x04", "a zip archive, which must be unpacked first"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive, which must be unpacked first"),
@@ -27,7 +27,7 @@ def head_of(raw: Any) -> bytes:  # noqa: ANN401  # a binary file
 
 
 def kind_of(head: bytes) -> str:
-    """Return what a file is that begins with *head*, if that is no text of a log."""
+    """Return what a file is that begins with *head*, if that is not text of a log."""
     if not head:
         return "empty"
     found = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")

@@ -81,7 +81,7 @@ class _Judges:
         for number, names in numbered.items():
             name = f"job {number}" if number else "files without a number"
             job, report = self._read(names)
-            # What is no file, such as a pipe, cannot be read again.
+            # What is not a file, such as a pipe, cannot be read again.
             again = all(os.path.isfile(each) for each in names)
             parts = by_communicator(job, names) if again else {"": names}
             if len(parts) == 1:

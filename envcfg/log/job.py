@@ -55,7 +55,7 @@ class Job:
         self.first_ends: dict[str, Occurrence] = {}
         self.records = 0
         self.deduplicated = 0
-        self.kinds: dict[str, str] = {}  # files that are no text, and what they are
+        self.kinds: dict[str, str] = {}  # files that are not text, and what they are
         self.cut = 0  # lines of which the end was not looked at
         self.room = Room()
         self._beyond = Process("", None, self.room)  # all that there is no room for
@@ -145,7 +145,7 @@ class Job:
 
         A program that says that it is done may still die: what ends one counts then, and
         so does what may be its cause, unless nobody says so whose job did not end well.
-        What counts at the start only is what is tried again: it is no proof, and any later
+        What counts at the start only is what is tried again: it is not proof, and any later
         step shows that it went well. Else steps show it where they are no rest of what was
         held back as the program died, and nothing tells that a process of it stopped.
 

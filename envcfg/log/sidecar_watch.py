@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 
 
 class SidecarWatch:
-    """Which of the files that are followed are no logs, and what they tell."""
+    """Which of the files that are followed are not logs, and what they tell."""
 
     def __init__(
         self, rules: Mapping[str, Rule], clock: Clock = time.monotonic

@@ -37,7 +37,7 @@ _SLOWEST = 10.0  # seconds between two answers of RAS that tell of a hang
 
 
 def kinds_of(files: Sequence[str]) -> dict[str, str]:
-    """Return those of *files* that are no log: ``ras``, ``flight`` or ``inspector``."""
+    """Return those of *files* that are not logs: ``ras``, ``flight`` or ``inspector``."""
     kinds = {name: _kind(name) for name in files}
     return {name: kind for name, kind in kinds.items() if kind}
 

@@ -11,7 +11,7 @@ from envcfg.log.content import decompressed, head_of, kind_of
 BLOCK = 1 << 17  # larger reads are slower: this much stays in the processor's cache
 LONGEST = 1 << 20  # a line that is longer is looked at in pieces
 _OVERLAP = 1 << 12  # of a piece that is looked at again with the next one
-_ENDLESS = 1 << 26  # of what is no file, a line that is longer has no end
+_ENDLESS = 1 << 26  # of what is not a file, a line that is longer has no end
 LARGE = 1 << 24  # in a file beyond this, the middle is looked at sparingly
 EDGE = 1 << 23  # what counts as the beginning and the end of such a file
 
@@ -93,7 +93,7 @@ class Source:
         plain: a file on disk that is not compressed.
         size: its bytes; 0 where nobody knows (a pipe, a compressed file).
         large: so large that its middle is looked at sparingly.
-        kind: what it is where it is no text (``empty``, ``a zip archive``); else nothing.
+        kind: what it is where it is not text (``empty``, ``a zip archive``); else nothing.
     """
 
     def __init__(self, name: str) -> None:

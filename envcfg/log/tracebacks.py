@@ -78,7 +78,7 @@ class Tracebacks:
         self._shapes: dict[str, re.Pattern[str]] = {}
         self._lines = 0  # that were looked at
         self._until = -1
-        self._plain = 0  # of them, those that are no part of a traceback
+        self._plain = 0  # of them, those that are not part of a traceback
         # Of each file: after how many lines a step was seen first, and how many lines.
         self._steps: dict[int, dict[str, int]] = {}
         self._seen: dict[int, int] = {}

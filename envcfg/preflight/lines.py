@@ -1,6 +1,6 @@
 """What nodes and ranks write, read into answers; other lines, and torn ones, do not count.
 
-A line that is no rank's own is NCCL's, or the program's.
+A line that is not a rank's own is NCCL's, or the program's.
 """
 
 import os.path

@@ -105,7 +105,7 @@ envcfg_find() { # the processes of the job, and of each rank the one that is its
   envcfg_tell processes "${#envcfg_ours[@]}"
 }
 
-# A rank's program is the topmost of its processes that is no wrapper; those below it, as
+# A rank's program is the topmost of its processes that is not a wrapper; those below it, as
 # workers that load data, are started by it.
 envcfg_choose() { # PID...
   local envcfg_pid envcfg_at envcfg_depth envcfg_is_main

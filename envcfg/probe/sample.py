@@ -148,7 +148,7 @@ def _told(sample: NodeSample, line: str) -> NodeSample:
     """Return *sample* with what *line* says.
 
     Raises:
-        ValueError: a word is no number.
+        ValueError: a word is not a number.
     """
     match line.split():
         case ["load", load, *_]:
@@ -180,7 +180,7 @@ def _gpus(
     code = whole_number(status)
     gpus, problem = read_gpus(sample.tool, _joined(lines), code)
     if problem and not is_whole:
-        problem = "its answer did not arrive whole"
+        problem = "its answer is incomplete"
     numbers = [n for each in ours.split(",") if (n := whole_number(each)) is not None]
     return sample._replace(
         allotted=len(numbers) or None,

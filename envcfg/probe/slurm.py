@@ -110,7 +110,7 @@ def check_job(job: SlurmJob, user: str, command: str) -> None:
         msg = f"job {job.name} does not run yet: {job.state} ({job.reason})"
         raise JobError(msg, hint=f"squeue --start -j {job.name} says when it may")
     if job.state in _PAUSES:
-        msg = f"job {job.name} stands still: {job.state}"
+        msg = f"job {job.name} is halted: {job.state}"
         raise JobError(msg, hint=f"scontrol show job {job.name} says why")
     if job.state not in _RUNS:
         msg = f"job {job.name} no longer runs: {job.state}"
@@ -132,7 +132,7 @@ def expand_nodes(nodes: str) -> list[str]:
     """
     code, out, err = run_command(["scontrol", "show", "hostnames", nodes])
     if code:
-        msg = f"{nodes!r} is no list of nodes: {err.strip()}"
+        msg = f"{nodes!r} is not a list of nodes: {err.strip()}"
         raise JobError(msg, hint="as in nid[001000-001003,001007]")
     return out.split()
 

@@ -171,9 +171,9 @@ def fact_problem(fact: str, value: str) -> str | None:
     kind = FACTS.get(fact, _VERSION).kind
     numbers = map(whole_number, value.split("."))
     if kind == "version" and any(number is None for number in numbers):
-        return f"{value!r} is no version: expected numbers and dots, as in 6.2.4"
+        return f"{value!r} is not a version: expected numbers and dots, as in 6.2.4"
     if kind == "integer" and whole_number(value) is None:
-        return f"{value!r} is no whole number"
+        return f"{value!r} is not a whole number"
     return None
 
 

@@ -48,7 +48,7 @@ def examine(path: str, *, site: str) -> Examined:
     with open(handle, "rb") as file:
         way[-1] = _entry(real, os.fstat(handle))
         if not stat.S_ISREG(way[-1].mode):
-            raise OSError(errno.EINVAL, "it is no plain file", real)
+            raise OSError(errno.EINVAL, "it is not a regular file", real)
         data = file.read(MAX_BYTES + 1)
     uid = os.geteuid()
     is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
@@ -112,15 +112,15 @@ def refusal(found: Examined, shown: str, records: str) -> Finding | None:
         hint = f"look at it ({look} {name}), then "
         if not _are_users(doubt.entries):
             owner = _user(doubt.entries[-1].uid)
-            hint += f"take a copy of your own, or let {owner} do: "
+            hint += f"make your own copy, or ask {owner} to run: "
         hint += nobody_else
     else:
         said = f"not trusted: {_reason(doubt, found.real)}"
         hint = (
-            f"before the job, look at it and let it count: envcfg profiles trust {name}"
+            f"before the job, look at it, then trust it: envcfg profiles trust {name}"
         )
         if problem := folder_problem(records):
-            said += f"; no word of yours counts: {problem}"
+            said += f"; what you trust does not count: {problem}"
         elif found.real in recorded_paths(records).values():
             said += "; it is not what you trusted: that has changed"
         if doubt.who == "group" and _are_users(doubt.entries):

@@ -1,4 +1,4 @@
-"""What is said of a name, or a path, that is no profile."""
+"""What is said of a name, or a path, that is not a profile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unknown_profile(
         hint = suggest(rest, known, listed_by=LISTED_BY)
         return UsageError(f"unknown profile {name!r}", hint=hint)
     if ":" in name:
-        hint = f"before the colon stands one of {', '.join(LAYERS)}"
+        hint = f"write before the colon one of {', '.join(LAYERS)}"
         return UsageError(f"unknown profile {name!r}", hint=hint)
     hint = suggest(name, known, listed_by=LISTED_BY)
     if os.path.exists(name):
@@ -52,7 +52,7 @@ def with_built_in(err: ProfileError, name: str) -> ProfileError:
 
 
 def no_profile_file(path: str, known: Collection[str]) -> UsageError:
-    """Return the error for a path that is no file."""
+    """Return the error for a path that is not a file."""
     if os.path.isdir(path):
         msg = f"profile {path}: this is a folder"
         return UsageError(msg, hint="name a file in it, or a profile by its name")
@@ -76,9 +76,7 @@ def no_parent(
         hint = suggest(name, known, listed_by=LISTED_BY)
         return f"unknown profile {name[:80]!r}", hint
     if len(files) > 1:
-        message = (
-            "a profile cannot extend itself; it lies over the lower one of its name"
-        )
+        message = "a profile cannot extend itself; it changes the one below it anyway"
         return message, "leave extends out"
     message = "a profile cannot extend itself, and there is no lower one of its name"
     return message, f"name another one, or leave extends out; {LISTED_BY} shows all"

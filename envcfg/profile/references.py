@@ -90,5 +90,5 @@ def clashing_bundles(
             if name in names:
                 place = bundle.reason.place
                 message = f"bundle {bundle.name} sets {name}, and so does env ({place})"
-                hint = f"take one of them back: 'env: {{{name}: null}}' or the bundle"
+                hint = f"remove one of them: 'env: {{{name}: null}}' or the bundle"
                 yield bundle, _clash(name, message, hint)

@@ -201,7 +201,7 @@ def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Finding]:
                 rule="null-in-vain",
                 severity="warning",
                 subject=".".join(filter(None, (each.section, each.name))),
-                message="null takes back what no family and no lower layer gives",
+                message="null removes what no family and no lower layer sets",
                 fix="leave it out",
                 place=each.place,
             )

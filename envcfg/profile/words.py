@@ -128,11 +128,11 @@ def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
         raise WordError(msg, at, hint)
     name = match["name"]
     if not is_name(name):
-        msg = f"{name!r} is no variable name"
+        msg = f"{name!r} is not a variable name"
         hint = "a reference is ${NAME} or ${NAME:-default}; $$ is a dollar"
         raise WordError(msg, at, hint)
     default = match["text"] if match["default"] else None
     if default is not None and not PLAIN_DEFAULT.fullmatch(default):
         msg = f"the default {default!r} holds other than letters, digits and _./:@%+=,-"
-        raise WordError(msg, at, "set the variable itself to a value this rich")
+        raise WordError(msg, at, "set the variable itself to such a value")
     return Ref(name, default), match.end()

@@ -83,7 +83,7 @@ def said_findings(topics: Iterable[Topic]) -> dict[str, Said]:
 
 
 def words_known(topics: Iterable[Topic]) -> dict[str, Said]:
-    """Return what is no finding and means something: facts, verdicts, own variables."""
+    """Return what is not a finding and means something: facts, verdicts, own variables."""
     facts = {
         name: Said(name, f"{each.about} ({each.kind})", "fact", "facts and conditions")
         for name, each in FACTS.items()

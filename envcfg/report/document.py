@@ -10,7 +10,7 @@ from envcfg.characters import without_surrogates
 def json_text(document: object, indent: int | None = 2) -> str:
     r"""Return *document* as JSON in plain ASCII; on one line where *indent* is None.
 
-    Named tuples become objects. Bytes of a name or a log that are no UTF-8 are written as
+    Named tuples become objects. Bytes of a name or a log that are not UTF-8 are written as
     ``\xNN``: half a surrogate pair stops strict readers.
     """
     import json

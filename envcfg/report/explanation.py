@@ -56,7 +56,7 @@ def variable_lines(found: Explained) -> Iterator[Line]:
     """Yield what a variable means, what it takes, and what profiles do with it."""
     variable = found.variable
     if variable is None:
-        yield "bold", f"{found.name}: nothing is known of it but that profiles set it"
+        yield "bold", f"{found.name}: profiles set it; nothing else is known about it"
     elif not variable.is_read:
         yield "bold red", f"{found.name}: no program reads this name"
         yield from titled("meaning", variable.meaning)
@@ -81,7 +81,7 @@ def variable_lines(found: Explained) -> Iterator[Line]:
     for use in found.uses.uses:
         yield from _use_lines(found.name, use)
     if found.uses.taken_back:
-        yield "", f"  taken back by: {', '.join(found.uses.taken_back)}"
+        yield "", f"  removed by: {', '.join(found.uses.taken_back)}"
 
 
 def lint_lines(rule: LintRule) -> Iterator[Line]:
@@ -126,7 +126,7 @@ def variable_data(found: Explained) -> dict[str, object]:
 def _use_lines(name: str, use: Use) -> Iterator[Line]:
     when = condition_text(use.when)
     said = f"unsets {name}" if use.value is None else f"sets {name}={use.value}"
-    said += "  where no case holds" if use.otherwise else f"  if {when}" if when else ""
+    said += "  if no case applies" if use.otherwise else f"  if {when}" if when else ""
     if use.bundle:
         said += f"  (bundle {use.bundle})"
     yield "green", f"  {said}"

@@ -147,7 +147,7 @@ def print_table(plan: Plan) -> None:
     head = lines[: lines.index("")] if "" in lines else lines
     console.print(Text("\n".join(head)))
     table = Table(show_lines=True)
-    for title in ("setting", "where", "why, and who says so"):
+    for title in ("setting", "where", "reasons and sources"):
         table.add_column(title, overflow="fold")  # nothing is cut off
     for setting in plan.settings:
         for case in setting.cases:

@@ -114,7 +114,7 @@ def read_options(
 
 
 def _skip_values(left: list[tuple[str, int]]) -> None:
-    """Take away words that are no options: one fault is not said of each."""
+    """Take away words that are not options: one fault is not said of each."""
     while left and not left[-1][0].startswith("-"):
         left.pop()
 
@@ -169,7 +169,7 @@ def _near(table: Table, typed: str) -> str | None:
 def _stray_fix(table: Table, word: str) -> str:
     text = _decoded(word)
     if dashes := _DASHES.match(text):
-        return f"type the dash anew: -- for {dashes[0]}"
+        return f"type the dash again: -- for {dashes[0]}"
     if text.partition("=")[0] in table.options:
         return f"--{text}"
     return "leave it out, put quotes around a value with blanks, or # before a comment"

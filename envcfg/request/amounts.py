@@ -22,7 +22,7 @@ def seconds(text: str) -> int:
     """
     match = _TIME.fullmatch(text)
     if not match:
-        msg = f"{text!r} is no time, as in 30 (minutes), 1:30:00 or 2-00:00:00"
+        msg = f"{text!r} is not a time, as in 30 (minutes), 1:30:00 or 2-00:00:00"
         raise ValueError(msg)
     days = int(match["days"] or 0)
     parts = [int(match[name] or 0) for name in ("first", "second", "third")]
@@ -31,7 +31,7 @@ def seconds(text: str) -> int:
     hours, minutes, rest = parts
     total = ((days * 24 + hours) * 60 + minutes) * 60 + rest
     if total == 0:
-        msg = f"{text!r} is no time at all"
+        msg = f"{text!r} is not a time at all"
         raise ValueError(msg)
     return total
 
@@ -56,7 +56,7 @@ def mebibytes(text: str) -> int:
     if match:
         size = int(match["number"]) * _KIB[match["unit"].upper() or "M"] >> 10
     if size == 0:
-        msg = f"{text!r} is no size, as in 60G or 29440M"
+        msg = f"{text!r} is not a size, as in 60G or 29440M"
         raise ValueError(msg)
     return size
 
@@ -70,7 +70,7 @@ def array_tasks(text: str) -> int:
     """Return how many jobs an array has: ``0-9``, ``1,3,5-7``, ``0-15:4%2``.
 
     Raises:
-        ValueError: it is no list of Slurm's.
+        ValueError: it is not a list of Slurm's.
     """
     listed, percent, at_once = text.partition("%")
     marks = bytearray()  # by number: a set of ten million takes 600 MB
@@ -79,7 +79,7 @@ def array_tasks(text: str) -> int:
         first = int(match["first"]) if match else 1
         last = int(match["last"] or first) if match else 0
         if not match or last < first or (percent and not _RANGE.fullmatch(at_once)):
-            msg = f"{text!r} is no array, as in 0-9, 1,3,7 or 0-99%10"
+            msg = f"{text!r} is not an array, as in 0-9, 1,3,7 or 0-99%10"
             raise ValueError(msg)
         marks.extend(bytes(max(0, last + 1 - len(marks))))
         step = int(match["step"] or 1)

@@ -44,7 +44,7 @@ def refuse_argument(word: str) -> Trouble | None:
         return Trouble("envcfg writes a separate file for it", fix)
     if word.startswith("--annotation") and not re.fullmatch(_ANNOTATION, word):
         fix = "as in --annotation=com.hooks.cxi.enabled=true"
-        return Trouble("it is no annotation", fix)
+        return Trouble("it is not an annotation", fix)
     return None
 
 

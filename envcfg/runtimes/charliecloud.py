@@ -7,7 +7,7 @@ from envcfg.runtimes.model import ARCHIVES, SQUASHED, Runtime, Trouble, never
 
 
 def refuse(image: str) -> Trouble | None:
-    """Return what *image* is, where it is no folder and no squashfs file."""
+    """Return what *image* is, where it is not a folder and no squashfs file."""
     if "://" in image:
         reference = image.partition("://")[2]
         fix = f"ch-image pull {reference}, then ch-convert {reference} image.sqfs"

@@ -9,7 +9,7 @@ _IMPORT = "tar -C {} -c . | docker import - NAME"
 
 
 def refuse(image: str) -> Trouble | None:
-    """Return what *image* is, where it is no name of an image."""
+    """Return what *image* is, where it is not a name of an image."""
     if image.startswith("docker://"):
         name = image.removeprefix("docker://")
         return Trouble("a docker URI", f"docker wants the name: --container {name}")

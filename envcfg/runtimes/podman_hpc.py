@@ -7,7 +7,7 @@ from envcfg.runtimes.model import Trouble, always
 
 
 def refuse(image: str) -> Trouble | None:
-    """Return what *image* is, where it is no name of an image."""
+    """Return what *image* is, where it is not a name of an image."""
     if image.startswith("docker://"):
         name = image.removeprefix("docker://")
         return Trouble("a docker URI", f"podman-hpc wants the name: --container {name}")

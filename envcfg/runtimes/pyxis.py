@@ -38,7 +38,7 @@ def refuse_argument(word: str) -> Trouble | None:
     instead = _OURS.get(word.partition("=")[0])
     if instead is None:
         return None
-    return Trouble("of two srun takes the last alone", f"give {instead}")
+    return Trouble("srun uses only the last of two", f"give {instead}")
 
 
 def format_bind(bind: Bind) -> str:

@@ -15,7 +15,7 @@ _NOT_OWN = "/var/tmp/"  # noqa: S108 # nothing is made there
 
 
 def refuse(image: str) -> Trouble | None:
-    """Return what *image* is, where it is no name that Shifter can know."""
+    """Return what *image* is, where it is not a name that Shifter can know."""
     scheme, is_uri, name = image.partition("://")
     if is_uri:
         known = f"docker:{name}" if scheme == "docker" else "docker:NAME:TAG"
@@ -49,7 +49,7 @@ def format_bind(bind: Bind) -> str:
             raise ValueError(msg)
     is_own = target.startswith(_OWN) and not f"{target}/".startswith(_NOT_OWN)
     if is_own or target.rstrip("/") == "/opt":
-        msg = "it lets nobody mount on /opt, below /etc, /var and /opt/udiImage"
+        msg = "it refuses mounts on /opt, below /etc, /var and /opt/udiImage"
         raise ValueError(msg)
     return f"{bind.source}:{target}{':ro' if is_read_only(bind) else ''}"
 

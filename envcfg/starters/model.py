@@ -61,7 +61,7 @@ class Starter(NamedTuple):
         pin: the options that bind ranks to the cores of masks, where the job has them:
             ``{masks}`` in hexadecimal, ``{cpus}`` as lists.
         unbuffered: options with which the ranks' lines come at once.
-        pmi: how the option begins that says by which PMI the ranks of MPI meet.
+        pmi: how the option begins that says which PMI the ranks of MPI use.
         component_options: by which a step runs in another component of a heterogeneous job.
         ends_at_colon: a word ":" ends the command for its program, and begins another.
         starts_agents: it has an ``agent.sh``: one task per node, which starts the ranks.

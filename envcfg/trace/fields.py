@@ -184,7 +184,9 @@ def _run(data: bytes) -> object:
                 raise IndexError
             return stack[0]
         else:
-            does = "would run code" if code in _CODE else "is no dump of plain values"
+            does = (
+                "would run code" if code in _CODE else "is not a dump of plain values"
+            )
             msg = f"a pickle that {does} (instruction 0x{code:02x})"
             raise TraceError(msg, hint="only what PyTorch wrote itself is read")
     msg = "a pickle of too many values"

@@ -126,7 +126,7 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
     """Return what *rank* recorded in *data*, which does not hold its number.
 
     Raises:
-        TraceError: it is no dump, damaged, of an unknown version, or too large.
+        TraceError: it is not a dump, damaged, of an unknown version, or too large.
     """
     check_size(len(data))
     dump = mapping(_loaded(data))
@@ -135,7 +135,7 @@ def read_flight(data: bytes, rank: int) -> FlightDump:
         msg = "no dump of PyTorch's Flight Recorder"
         raise TraceError(msg, hint="the files whose names end in a rank are")
     if version.partition(".")[0] != _FORMAT:
-        msg = f"a dump of version {version or 'unknown'}, which nobody here has seen"
+        msg = f"a dump of version {version or 'unknown'}, which envcfg does not know"
         raise TraceError(msg, hint="torchfrtrace of the PyTorch that wrote it reads it")
     raw = mappings(dump.get("entries"))
     if len(raw) > _MOST:

@@ -121,7 +121,7 @@ def _from_json(text: str) -> RasReport:
     """Return what an answer in JSON says.
 
     Raises:
-        TraceError: it is no JSON, or that of something else.
+        TraceError: it is not JSON, or that of something else.
     """
     import json
 

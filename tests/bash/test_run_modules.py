@@ -175,7 +175,7 @@ def test_modules_stand_in_the_plan(profile: str) -> None:
 def test_what_is_no_module_is_refused(profile: str, name: str) -> None:
     made = wrap_text("--profile", profile, "--container", "none", f"--module={name}")
     assert made.code == 2
-    assert "is no module, as in pytorch/2.7" in made.err
+    assert "is not a module, as in pytorch/2.7" in made.err
 
 
 def test_a_job_script_hands_modules_to_its_step() -> None:

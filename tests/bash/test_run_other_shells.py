@@ -1,4 +1,4 @@
-"""In shells that are no bash, and in a bash that its user has changed."""
+"""In shells that are not bash, and in a bash that its user has changed."""
 
 from __future__ import annotations
 

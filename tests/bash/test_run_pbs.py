@@ -115,8 +115,8 @@ _IDENTITY = (
 @pytest.mark.parametrize(
     ("before", "error"),
     [
-        ("unset PBS_JOBID", "this is no PBS job"),
-        ("unset PBS_NODEFILE", "this is no PBS job"),
+        ("unset PBS_JOBID", "this is not a PBS job"),
+        ("unset PBS_NODEFILE", "this is not a PBS job"),
         ("PBS_NODEFILE=/nowhere", "PBS_NODEFILE=/nowhere cannot be read here"),
         ('echo >"$PBS_NODEFILE"', "names no node"),
         ('echo "n1,n2" >"$PBS_NODEFILE"', "names no node by 'n1,n2'"),

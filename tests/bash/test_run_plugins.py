@@ -198,14 +198,14 @@ def test_every_text_is_one_string_in_the_file_or_a_fault(text: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((*PYXIS, "--runtime-arg=--container-mounts=/a"), "of two srun takes the last alone"),
+        ((*PYXIS, "--runtime-arg=--container-mounts=/a"), "srun uses only the last of two"),
         ((*PYXIS, "--srun-arg=--container-mounts=/a"), "give --bind SOURCE:TARGET"),
         ((*CE, "--srun-arg=--environment=b"), "envcfg writes a separate file for it"),
         ((*PYXIS, "--fact", "runtime=apptainer"), "--runtime apptainer chooses it"),
         ((*PYXIS, "--fact", "launcher=local"), "--launcher local chooses it"),
         ((*PYXIS, "--launcher", "local"), "pyxis enters its containers by options of srun"),
         ((*CE, "--runtime-arg=--environment=b"), "envcfg writes a separate file for it"),
-        ((*CE, "--runtime-arg=--annotation=a b=c"), "it is no annotation"),
+        ((*CE, "--runtime-arg=--annotation=a b=c"), "it is not an annotation"),
     ],
 )  # fmt: skip
 def test_what_they_cannot_have_is_refused(

@@ -172,8 +172,8 @@ def test_a_job_whose_size_nobody_knows_starts_nothing(wrap: Wrap, fakes: Path) -
     [
         ("--nodes 1", "unknown option --nodes"),
         ("--ranks=1 -x", "unknown option -x"),
-        ("--ranks=010", "is no number of --ranks"),
-        ("--nodes=08", "is no number of --nodes"),
+        ("--ranks=010", "is not a number of --ranks"),
+        ("--nodes=08", "is not a number of --nodes"),
     ],
 )
 def test_a_size_that_cannot_be_read_starts_nothing(
@@ -379,7 +379,9 @@ def test_a_broken_list_of_nodes_ends_the_step(
     made = wrap(*BARE, "--ranks", "1", "--", "echo", "started")
     done = bash(made.out, FAKE_NODELIST=nodes)
     assert done.returncode == 4
-    assert f"SLURM_STEP_NODELIST is no list of nodes: '{nodes}'" in done.stderr.decode()
+    assert (
+        f"SLURM_STEP_NODELIST is not a list of nodes: '{nodes}'" in done.stderr.decode()
+    )
     reason = "why: w, source: s, date: 2026-01-01"
     (tmp_path / "p.yaml").write_text(
         "name: p\nlaunch: {launchers: [srun]}\n"
@@ -428,7 +430,7 @@ def test_zeros_in_front_change_no_number_of_the_job(wrap: Wrap, fakes: Path) -> 
     assert b"--ntasks-per-node=9" in zero_separated(fakes / "srun")
     done = bash(wrap(*BARE, "--", "true").out, SLURM_NNODES="two")
     assert done.returncode == 4
-    assert b"SLURM_NNODES=two is no number" in done.stderr
+    assert b"SLURM_NNODES=two is not a number" in done.stderr
 
 
 @pytest.mark.parametrize(

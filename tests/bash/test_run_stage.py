@@ -203,7 +203,7 @@ def test_what_is_no_environment_starts_no_rank(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--container", "docker://a/b:1", "--stage", "image"), "is no file that"),
+        (("--container", "docker://a/b:1", "--stage", "image"), "is not a file that"),
         (("--container", "none", "--stage", "image"), "needs a container"),
         (("--container", "a.sif", "--stage", "env", "--stage", "env=x"), "several"),
         (("--container", "a.sif", "--stage", "all"), "cannot be staged"),

@@ -141,7 +141,7 @@ def left(cluster: Cluster, workdir: Path, job: Job) -> list[str]:
 def test_settings_words_and_folder_arrive_whatever_image_and_hooks_say(
     submit: Submit, cluster: Cluster, workdir: Path
 ) -> None:
-    """The stand-in is seen to have its way with what is no setting."""
+    """The stand-in is seen to have its way with what is not a setting."""
     (workdir / "data").mkdir()
     (workdir / "data/it").write_text("bound")
     done = submit(

@@ -74,7 +74,7 @@ class Kind(NamedTuple):
         image: the image, with ``{0}`` for the folder of its forms.
         options: more for ``envcfg wrap``.
         passes: the job's own variables reach the program.
-        is_text: bytes that are no UTF-8 are refused.
+        is_text: bytes that are not UTF-8 are refused.
         hears: a signal to a rank reaches the program.
         has_env: the image's own variables come along.
         waits: by TERM the client waits for the program, and has its code; Podman's of a plain

@@ -92,6 +92,6 @@ def test_a_full_or_missing_disk_ends_the_job_before_ranks_start(
     )
     done = cluster.sbatch(text, *_TWO)
     assert (done.state, done.exit_code) == ("FAILED", 4), done.stdout
-    assert f"{cluster.nodes[1]}: {_DISK} is no folder on this node" in done.stdout
+    assert f"{cluster.nodes[1]}: {_DISK} is not a folder on this node" in done.stdout
     assert "the program runs" not in done.stdout
     assert left(cluster)[0] == ""

@@ -94,7 +94,7 @@ def test_a_job_script_is_made_as_the_user_says(wrap: Wrap) -> None:
     options = ("--profile", "lumi-g", "--container", "none", *options)
     done = envcfg("sbatch", *options, "--unset", "NCCL_DEBG", "--", "true")
     assert done.code == 0, done.err
-    assert "warning: --unset NCCL_DEBG: nobody is known to read NCCL_DEBG" in done.err
+    assert "warning: --unset NCCL_DEBG: no known program reads NCCL_DEBG" in done.err
 
 
 @pytest.mark.parametrize(

@@ -202,19 +202,19 @@ WRONG = {
     "account = {a = 1}": "account: takes a text or a number, not a table",
     "time = 2026-01-01": "time: takes a text or a number, not a date",
     'time = "soon"': "time: --time: 'soon'",
-    "time = 1:30:00": "envcfg.toml:2:1: this is no TOML",
+    "time = 1:30:00": "envcfg.toml:2:1: this is not TOML",
     'runtime = "aptainer"': "did you mean 'apptainer'?",
-    "ranks = 0": "ranks: --ranks: '0' is no number of processes",
+    "ranks = 0": "ranks: --ranks: '0' is not a number of processes",
     'exclusive = "yes"': "exclusive: takes true or false",
     "bind = [[1]]": "bind: takes a text or a number, not a list",
     'setup = "a\\u0000b"': "setup: holds a NUL",
     'output = "job.sh"': "output: there is no option of this name",
     "account = 'a b'": "account: --account: 'a b' holds",
-    "account = 1\naccount = 2": "envcfg.toml:3:1: this is no TOML",
-    "account": "this is no TOML",
+    "account = 1\naccount = 2": "envcfg.toml:3:1: this is not TOML",
+    "account": "this is not TOML",
     '"a\\u001b[31mb" = 1': "a\\x1b[31mb: there is no option",
-    "x" * 100: "this is no TOML",
-    "a = " + "[" * 15_000: "this is no TOML",
+    "x" * 100: "this is not TOML",
+    "a = " + "[" * 15_000: "this is not TOML",
     "ranks = 0x" + "f" * 15_000: "ranks: ",
     "#" * 20_000: "more than 16000 bytes",
     "a" + ".a" * 7_000 + " = 1": "a: there is no option",
@@ -249,11 +249,14 @@ def test_bytes_that_are_no_text_and_files_that_cannot_be_read_are_errors(
     files: Files,
 ) -> None:
     files.project.write_bytes(b'account = "\xff"\n')
-    assert "this is no TOML" in envcfg("config").err
+    assert "this is not TOML" in envcfg("config").err
     files.project.unlink()
     os.mkfifo(files.project)  # nobody waits for what a pipe says
     said = envcfg("wrap", *BARE)
-    assert (said.code, "cannot be read: it is no plain file" in said.err) == (4, True)
+    assert (said.code, "cannot be read: it is not a regular file" in said.err) == (
+        4,
+        True,
+    )
     files.project.unlink()
     files.user.mkdir()
     assert envcfg("wrap", *BARE).code == 4

@@ -124,7 +124,7 @@ def test_a_variable_of_which_only_a_profile_speaks(
     (folder / "bad.yaml").write_text("name: bad\nx: y\n")
     done = explain("MY_OWN")
     assert done.code == 0
-    assert "MY_OWN: nothing is known of it but that profiles set it" in done.text
+    assert "MY_OWN: profiles set it; nothing else is known about it" in done.text
     assert "sets MY_OWN=1\n    profiles: my\n    mine\n    [" in done.text
     assert f"warning: {folder}/bad.yaml: cannot be used" in done.err
 

@@ -303,7 +303,7 @@ def test_what_a_report_contradicts_must_be_corrected_first(tmp_path: Path) -> No
         (("nics: [hsn0, hsn1]", "nics: [hsn0]"), ("", ""), ": node nics has changed since"),
         (("name: x\n", "name: x\nsummary: a comment alone\n"), ("", ""), ""),
         (("", ""), ('"name": "x"', '"name": "y"'), "was changed, or cut"),
-        (("", ""), ("{\n", "[\n"), "is no report"),
+        (("", ""), ("{\n", "[\n"), "is not a report"),
     ],
 )  # fmt: skip
 def test_a_report_is_of_one_profile_as_it_was(

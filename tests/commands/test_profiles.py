@@ -216,7 +216,7 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
         (["show", "sys", "--fact", "rcom=6"], "did you mean 'rocm'?"),
         (["show", "sys", "--launcher", "local"], "it allows: srun, torchrun"),
         (["diff", "sys", "sis"], "unknown profile 'sis'"),
-        (["new", "a b", "--extends", "fam"], "is no name of a profile"),
+        (["new", "a b", "--extends", "fam"], "is not a name of a profile"),
         (["new", "sys", "--extends", "fam"], "there is a profile sys"),
         (["new", "mine", "--extends", "fan"], "did you mean 'fam'?"),
         (["new", "mine", "--extends", "fam", "-o", "other.yaml"], "must be named mine.yaml"),
@@ -336,6 +336,7 @@ def test_what_is_in_the_machine_counts_where_no_name_is_known(here: Path) -> Non
     wrapped = envcfg("wrap", "--container", "none", "--json", "--fact", "rocm=6")
     assert json.loads(wrapped.text)["profile"]["name"] == "sys"
     assert (
-        "note: profile sys: is taken for what is in this machine: there" in wrapped.err
+        "note: profile sys: is used, because of what is in this machine: there"
+        in wrapped.err
     )
     assert "hint: choose another with --profile" in wrapped.err

@@ -190,7 +190,7 @@ def test_a_scheduler_that_tells_no_start_submits_nothing(site: Site) -> None:
     asked = (*asking("polaris"), "--container", "none", "--dry-run", *COMMAND)
     done = envcfg("submit", *asked)
     assert (done.code, done.text, site.words) == (2, "", [])
-    assert "PBS does not tell when a job would start" in done.err
+    assert "PBS does not say when a job would start" in done.err
 
 
 REFUSALS = {
@@ -262,8 +262,8 @@ MISUSES = {
     "a script and a command": (["job.sh", *COMMAND], 2, "the command is for a script"),
     "a script and options": (["job.sh", "--nodes=2"], 2, "--nodes is for a script"),
     "a letter": (["job.sh", "-N2"], 2, "-N2 is for a script"),
-    "a folder": (["."], 2, ". is no file"),
-    "standard input": (["-"], 2, "- is no file"),
+    "a folder": (["."], 2, ". is not a file"),
+    "standard input": (["-"], 2, "- is not a file"),
     "no file": (["no.sh"], 4, "no.sh: cannot be read"),
     "nothing": ([], 2, "--container"),
     "standard output": ([*LUMI, "-o", "-", *COMMAND], 2, "-o names the script"),

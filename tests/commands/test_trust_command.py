@@ -430,10 +430,10 @@ def test_an_ordinary_user_trusts_root_and_nobody_else(
 def test_a_profile_over_a_built_in_one_says_so(profile: Path) -> None:
     own = profile.with_name("own.yaml")
     own.write_text("name: own\n")
-    note = f"note: {profile}: lies over the built-in profile of this name"
+    note = f"note: {profile}: changes the built-in profile of this name"
     done = envcfg("wrap", *NAMED)
     assert note in done.err
-    assert "hint: what stands where: envcfg profiles show workstation" in done.err
+    assert "hint: what comes from where: envcfg profiles show workstation" in done.err
     plan = envcfg("wrap", *NAMED, "--print", "plan")
     assert f"layer      {profile} lies over the built-in profile" in plan.text
     found = json.loads(envcfg("wrap", *NAMED, "--json").text)["findings"]
@@ -448,7 +448,7 @@ def test_a_family_over_a_built_in_one_says_so_too(profile: Path) -> None:
     family = profile.with_name("slingshot.yaml")
     family.write_text("name: slingshot\nsummary: mine\n")
     done = envcfg("wrap", "--profile", "lumi-g", "--container", "none")
-    assert f"note: {family}: lies over the built-in profile of this name" in done.err
+    assert f"note: {family}: changes the built-in profile of this name" in done.err
 
 
 # What it costs

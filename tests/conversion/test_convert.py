@@ -91,8 +91,8 @@ REFUSED = [
         "C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n",
         "hint: write srun itself in the line",
     ),
-    ("exec timeout 60 srun x y\n", "exec stands before the launch line"),
-    ("numactl -N0 srun x y\n", "numactl stands before the launch line"),
+    ("exec timeout 60 srun x y\n", "exec comes before the launch line"),
+    ("numactl -N0 srun x y\n", "numactl comes before the launch line"),
     ("mpirun -n 2 singularity exec x.sif y\n", "the script has no line #PBS"),
     ("jsrun -n 2 singularity exec x.sif y\n", "jsrun starts the ranks"),
     (
@@ -128,7 +128,7 @@ def test_what_cannot_be_moved_is_refused_with_its_line(
 WHOLE = [
     (b"#!/bin/tcsh -f\nsrun x\n", "written for tcsh"),
     (b"#!/bin/sh\nsrun x\n", "written for sh"),
-    (b"#!/bin/bash\nsrun x\0\n", "is no text"),
+    (b"#!/bin/bash\nsrun x\0\n", "is not text"),
     (b"#!/bin/bash\r\nsrun x y\r\n", "line ends"),
     (b"\xef\xbb\xbf#!/bin/bash\nsrun x y\n", "an editor of Windows"),
     (b"#!/bin/bash\n#" + b"x" * (1 << 18) + b"\nsrun x y\n", "more than"),

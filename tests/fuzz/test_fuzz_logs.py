@@ -243,7 +243,7 @@ def test_fewer_lines_of_a_rank_never_make_it_ok(
 def test_two_jobs_in_a_log_are_no_better_than_the_worse(
     one: dict[str, object], other: dict[str, object], dialect: str, seed: int
 ) -> None:
-    """As far as a log shows that there are two: what says nothing of NCCL is no job."""
+    """As far as a log shows that there are two: what says nothing of NCCL is not a job."""
     order = ["ok", "inconclusive", "degraded", "broken"]
     first = joined(line.text for line in lines(job_of(one, dialect, 0)))
     second = joined(line.text for line in lines(job_of(other, dialect, 1)))

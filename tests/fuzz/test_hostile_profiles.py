@@ -418,7 +418,7 @@ def run_it(script: bytes, here: Path) -> None:
 
 
 def directives(script: bytes) -> list[bytes]:
-    """Return the lines that sbatch would read: up to the first that is no comment."""
+    """Return the lines that sbatch would read: up to the first that is not a comment."""
     found = []
     for line in script.split(b"\n"):
         if line.strip() and not line.startswith(b"#"):

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 23c7f5aa6e57ec88)
+# envcfg 0.1.0, profile alps-clariden (sha256 1f828d822fd35bf5)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 23c7f5aa6e57ec88)
+# envcfg 0.1.0, profile alps-clariden (sha256 1f828d822fd35bf5)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container nvcr.io/nvidia/pytorch:24.01-py3 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

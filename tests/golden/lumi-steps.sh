@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 f3557ad1a3809e9a)
+# envcfg 0.1.0, profile lumi-g (sha256 ae773a96dffac44b)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

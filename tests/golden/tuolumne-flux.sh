@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 fd0c8f1f30cff043)
+# envcfg 0.1.0, profile tuolumne (sha256 890e949758340bd1)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -63,7 +63,7 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsi0
   # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
-  # Slingshot is no rail network; rings may leave and enter by different NICs
+  # Slingshot is not a rail network; rings may leave and enter by different NICs
   # [profiles/slingshot.yaml:103]
   envcfg_set NCCL_CROSS_NIC 1
   # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,

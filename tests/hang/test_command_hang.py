@@ -334,5 +334,5 @@ def test_the_last_line_of_a_log(
 
 def test_a_log_that_is_no_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert last_line(str(tmp_path / "pipe"), 0).problem == "it is no file"
+    assert last_line(str(tmp_path / "pipe"), 0).problem == "it is not a file"
     assert last_line(str(tmp_path / "none"), 0).problem == "No such file or directory"

@@ -450,7 +450,7 @@ def test_what_was_missing_is_said_and_nothing_that_was_there() -> None:
         ("hrtimer_nanosleep", 230, "sleeps"),
         ("", 230, "sleeps"),
         ("", 115, "sleeps"),
-        ("", 202, "waits for something that the kernel does not tell"),
+        ("", 202, "waits for something that the kernel does not show"),
         ("futex_wait_queue", 202, "waits for another thread (a lock)"),
         ("futex_wait_queue_me", 202, "waits for another thread (a lock)"),
         ("do_epoll_wait", None, "waits for a connection (epoll)"),

@@ -1,4 +1,4 @@
-"""Every form by its content; what is no image is named, with what to do."""
+"""Every form by its content; what is not an image is named, with what to do."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def broken_stores() -> dict[str, tuple[str, str, str]]:
     first = f"{1:064x}"
     circle = json.dumps([{"id": first, "parent": first}])
     return {
-        "no list": ("overlay-images/images.json", "[{", "is no JSON"),
-        "deep list": ("overlay-images/images.json", "[" * 99_999, "is no JSON"),
+        "no list": ("overlay-images/images.json", "[{", "is not JSON"),
+        "deep list": ("overlay-images/images.json", "[" * 99_999, "is not JSON"),
         "odd list": ("overlay-images/images.json", '{"id": 3}', "no such image"),
         "odd names": (
             "overlay-images/images.json",

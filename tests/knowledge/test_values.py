@@ -23,7 +23,7 @@ WRONG = [
     ("NCCL_DEBG", "INFO", "warning", "did you mean NCCL_DEBUG?"),
     ("NCCL_DEBG", None, "warning", "did you mean NCCL_DEBUG?"),
     ("NCCL_SOCKET_IFNAMES", "hsn", "warning", "did you mean NCCL_SOCKET_IFNAME?"),
-    ("NCCL_SOMETHING_ELSE_ENTIRELY", "1", "warning", "nobody is known to read"),
+    ("NCCL_SOMETHING_ELSE_ENTIRELY", "1", "warning", "no known program reads"),
     ("RCCL_MSCCL_ENABLED", "0", "warning", "did you mean RCCL_MSCCL_ENABLE?"),
     ("FI_CXI_RDVZ_PROTO", "alt_read", "warning", "did you mean FI_CXI_RDZV_PROTO?"),
     ("MIOPEN_USER_DB_PATHS", "/tmp", "warning", "did you mean MIOPEN_USER_DB_PATH?"),
@@ -108,7 +108,7 @@ WRONG = [
     ("MASTER_PORT", "9" * 5000, "error", "from 1 to 65535"),
     ("MASTER_PORT", "tcp", "error", "no whole number"),
     ("OMP_NUM_THREADS", "7,all", "error", "no whole number"),
-    ("NCCL_RAS_TIMEOUT_FACTOR", "two", "error", "is no number"),
+    ("NCCL_RAS_TIMEOUT_FACTOR", "two", "error", "is not a number"),
     ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "4", "error", "from 0 to 3"),
     # lists
     ("NCCL_SOCKET_IFNAME", "hsn0, hsn1", "error", "write hsn0,hsn1"),
@@ -123,8 +123,8 @@ WRONG = [
     ("GLOO_SOCKET_IFNAME", "hsn0, hsn1", "error", "write hsn0,hsn1"),
     ("FI_CXI_DEVICE_NAME", "cxi0 cxi1", "error", "write cxi0,cxi1"),
     ("CUDA_VISIBLE_DEVICES", "0, 1", "error", "commas alone"),
-    ("ROCR_VISIBLE_DEVICES", "0,all", "error", "'all' is no GPU"),
-    ("HIP_VISIBLE_DEVICES", "0-3", "error", "is no GPU"),
+    ("ROCR_VISIBLE_DEVICES", "0,all", "error", "'all' is not a GPU"),
+    ("HIP_VISIBLE_DEVICES", "0-3", "error", "is not a GPU"),
     # texts and paths
     ("NCCL_NET", "'AWS Libfabric'", "error", "quotes"),
     ("NCCL_DEBUG_FILE", "~/nccl.%h.%p", "warning", "write ${HOME}"),

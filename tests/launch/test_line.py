@@ -178,7 +178,7 @@ WRONG = [
     ("mpiexec -no-such python", "-no-such: this option is not known"),
     ("mpiexec --genvnone python", "whole environment"),
     ("srun --het-group=0 python", "one program on all nodes"),
-    ("srun srun python", "srun stands in a step"),
+    ("srun srun python", "srun is inside a step"),
     ("srun python a : python b", "side by side"),
     ("singularity", "is not known"),
     ("singularity run x.sif", "runscript"),

@@ -182,7 +182,7 @@ WRONG = {
     "torchrun --new-option t.py": "does not know this option",
     "accelerate launch --cpu t.py": "does not know this option",
     "torchrun --nnodes": "a value is missing",
-    "torchrun --nproc-per-node=many t.py": "'many' is no number of ranks",
+    "torchrun --nproc-per-node=many t.py": "'many' is not a number of ranks",
     "torchrun --nproc-per-node=${WORKERS} t.py": "WORKERS. is not known before the job runs",
     "torchrun --nnodes=2": "no program behind torchrun",
     "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",

@@ -183,7 +183,7 @@ def test_who_depends_on_a_fact_is_named_and_how_to_state_it(
         "fact-unknown",
         "note",
         "A, B",
-        f"depends on {fact}, which is not known; the cautious choice is taken",
+        f"depends on {fact}, which is unknown: the safe value is used",
         f"state it, as in --fact {example}",
     )
 
@@ -252,7 +252,7 @@ def test_an_image_that_every_rank_would_pull_is_a_warning(
         ({"runtime_args": ("--nv",)}, "--runtime-arg needs a container, and --container is none", "drop --runtime-arg, or name the image"),
         ({"runtime": "apptainer"}, "--runtime needs a container, and --container is none", "drop --runtime, or name the image"),
         ({"launcher": "local", "starter_args": {"srun": ("--x",)}}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),
-        ({"launcher": "mpi"}, "profile p does not say by which PMI the ranks of MPI meet", "srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
+        ({"launcher": "mpi"}, "profile p does not say which PMI the ranks of MPI use", "srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused_with_a_remedy(
@@ -270,9 +270,9 @@ def test_options_that_do_not_fit_are_refused_with_a_remedy(
     ("facts", "message", "hint"),
     [
         ({"rocn": "1"}, "--fact rocn=1: unknown fact 'rocn'", suggest("rocn", FACTS)),
-        ({"rocm": "new"}, "--fact rocm=new: 'new' is no version: expected numbers and dots, as in 6.2.4", None),
+        ({"rocm": "new"}, "--fact rocm=new: 'new' is not a version: expected numbers and dots, as in 6.2.4", None),
         ({"nodes": "0"}, "--fact nodes=0: a job has at least one node", None),
-        ({"nodes": "x"}, "--fact nodes=x: 'x' is no whole number", None),
+        ({"nodes": "x"}, "--fact nodes=x: 'x' is not a whole number", None),
     ],
 )  # fmt: skip
 def test_a_fact_that_cannot_be_is_told_from_one_that_can(

@@ -92,7 +92,11 @@ def test_exit_code(
         (("--timeout", "5", "slurm-1.out"), 2, "--timeout belongs to --follow"),
         (("--on-bad", "true", "slurm-1.out"), 2, "--on-bad belongs to --follow"),
         (("--follow", "-"), 2, "--follow reads files"),
-        (("--follow", "--timeout", "soon", "slurm-1.out"), 2, "no number of seconds"),
+        (
+            ("--follow", "--timeout", "soon", "slurm-1.out"),
+            2,
+            "not a number of seconds",
+        ),
         (("--expect-ranks", "0", "slurm-1.out"), 2, "number"),
         (("--profile", "lumi", "slurm-1.out"), 2, "lumi-g"),
         (
@@ -414,7 +418,7 @@ def test_follow_takes_dumps_that_appear(tmp_path: Path) -> None:
     code, out, err = job.wait()
     assert code == 1
     assert "broken: rank 1: called broadcast of 16 Float as number 4" in out
-    assert "--on-bad: not run: it tells of a hang" in err
+    assert "--on-bad: not run: it is about a hang" in err
     assert not Path("acted").exists()
 
 

@@ -135,7 +135,7 @@ def test_an_answer_that_lost_a_line_is_said_to_be_cut() -> None:
     texts = ["begin rocm-smi -", 'text  use (%)": "7"}}', "end 3 0"]
     (sample,) = read(said("a", 1, "gpus", texts))
     assert isinstance(sample, GpuSample)
-    assert (sample.gpus, sample.problem) == ((), "its answer did not arrive whole")
+    assert (sample.gpus, sample.problem) == ((), "its answer is incomplete")
 
 
 def test_no_tool_is_no_problem() -> None:

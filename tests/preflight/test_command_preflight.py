@@ -197,8 +197,8 @@ def test_findings_come_in_the_forms_of_all_checks(nodes: Nodes) -> None:
     ("words", "code", "said"),
     [
         (("--require", "fast", "--nodes-only"), 2, "--require needs the collective"),
-        (("--patience", "0"), 2, "is no number of seconds"),
-        (("--measure", "30"), 2, "is no number of seconds, 1 to 20"),
+        (("--patience", "0"), 2, "is not a number of seconds"),
+        (("--measure", "30"), 2, "is not a number of seconds, 1 to 20"),
         (("--", "python", "x"), 2, "takes no command"),
         (("--json", "--format", "text"), 2, "both write to stdout"),
         (("--launcher", "flux"), 2, "does not allow"),
@@ -223,7 +223,7 @@ def test_outside_a_job_it_says_so(
     monkeypatch.delenv("SLURM_JOB_ID")
     done = preflight()
     assert done.code == 4
-    assert "this is no Slurm job" in done.err
+    assert "this is not a Slurm job" in done.err
     assert "no node has answered: the step could not start" in done.err
 
 

@@ -61,7 +61,7 @@ def test_no_line_can_break_it(lines: list[str]) -> None:
     for _, text in preflight_lines(report, WANTED, 1.0):
         assert one_line(text) or not text
     text = preflight_json(report, WANTED, 1.0)
-    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
 MANY = ("9" * 400, "9" * 5000, "\u00b2", "-1", "0x9")

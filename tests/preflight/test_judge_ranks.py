@@ -95,7 +95,7 @@ def test_of_two_nodes_the_sender_is_named_and_the_doubt() -> None:
     assert rules(lines, TWO) == [("node-slow", "error", HOSTS[1])]
     found, _ = judge_ranks(TWO, *ranks(lines), {})
     (one,) = found[HOSTS[1]]
-    assert one.message.endswith("two nodes alone do not tell")
+    assert one.message.endswith("two nodes alone do not show which")
 
 
 def slow_gpu(speed: int) -> list[str]:

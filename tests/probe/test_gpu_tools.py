@@ -1,4 +1,4 @@
-"""What the tools of GPUs print becomes numbers; what is no number is unknown, never 0."""
+"""What the tools of GPUs print becomes numbers; what is not a number is unknown, never 0."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_of_an_array_the_task_that_runs_is_taken() -> None:
     [
         ("PENDING", "does not run yet"),
         ("CONFIGURING", "does not run yet"),
-        ("SUSPENDED", "stands still"),
+        ("SUSPENDED", "is halted"),
         ("COMPLETING", "no longer runs"),
         ("NODE_FAIL", "no longer runs"),
         ("A_NEW_WORD", "no longer runs"),
@@ -68,7 +68,7 @@ REASONS = {
         "squeue --start -j 12 says when it may",
     ),
     "STOPPED": (
-        "job 12 stands still: STOPPED",
+        "job 12 is halted: STOPPED",
         "scontrol show job 12 says why",
     ),
     "FAILED": (

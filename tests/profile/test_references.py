@@ -23,7 +23,7 @@ CLASHES = {
     "a task's own": ("torchrun", A % "${SLURM_PROCID}", "", "A refers to SLURM_PROCID, which is not a rank's own under torchrun", "torchrun starts several ranks in a task: use ${LOCAL_RANK}, ${RANK}"),
     "no scratch": ("srun", A % "${ENVCFG_CACHE}/a", "", "A refers to ENVCFG_CACHE, but the profile has no scratch", "add a block 'scratch' with a root to the profile"),
     "circle": ("srun", f"{A % '${B}'}, B: {{value: '${{A}}', REASON}}", "", "settings refer to each other in a circle: A -> B -> A", "give one of them another value"),
-    "twice": ("srun", A % "1", BUNDLE, "bundle b sets A, and so does env (./my.yaml:4:14)", "take one of them back: 'env: {A: null}' or the bundle"),
+    "twice": ("srun", A % "1", BUNDLE, "bundle b sets A, and so does env (./my.yaml:4:14)", "remove one of them: 'env: {A: null}' or the bundle"),
 }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ WAYS = {
     "in another's sticky folder": ([(FOLDER, OTHER, 0o1777), (FILE, ME, 0o644)], "owner", None),
     "another's in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FOLDER, OTHER, 0o755), (FILE, OTHER, 0o644)], "owner", None),
     "everybody's in a sticky folder": ([(FOLDER, ROOT, 0o1777), (FILE, ME, 0o666)], "everybody", "everybody"),
-    "a sticky file is no folder": ([(FOLDER, ROOT, 0o755), (FILE, ME, 0o1666)], "everybody", "everybody"),
+    "a sticky file is not a folder": ([(FOLDER, ROOT, 0o755), (FILE, ME, 0o1666)], "everybody", "everybody"),
     "by a link of mine": ([(FOLDER, ROOT, 0o755), (LINK, ME, 0o777), (FILE, ME, 0o644)], None, None),
     "by another's link": ([(FOLDER, ROOT, 0o1777), (LINK, OTHER, 0o777), (FILE, ME, 0o644)], "owner", None),
 }  # fmt: skip
@@ -185,7 +185,9 @@ def test_records_that_others_could_have_made_do_not_count(
     folder.chmod(mode)
     problem = refusal(found, "p.yaml", str(folder))
     assert problem
-    assert f"no word of yours counts: others may write {folder}" in problem.message
+    assert (
+        f"what you trust does not count: others may write {folder}" in problem.message
+    )
 
 
 def test_a_record_that_is_not_the_user_s_own_does_not_count(
@@ -201,7 +203,7 @@ def test_a_record_that_is_not_the_user_s_own_does_not_count(
 def test_neither_a_pipe_nor_a_file_without_end_holds_it_up(tmp_path: Path) -> None:
     pipe, large = tmp_path / "pipe.yaml", tmp_path / "large.yaml"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="it is no plain file"):
+    with pytest.raises(OSError, match="it is not a regular file"):
         examine(str(pipe), site="/nowhere")
     with open(large, "wb") as file:
         file.truncate(1 << 40)  # with nothing in it

@@ -61,10 +61,10 @@ def test_an_array_is_counted(text: str) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        (seconds, "soon", "'soon' is no time, as in 30 (minutes), 1:30:00 or 2-00:00:00"),
-        (seconds, "0", "'0' is no time at all"),
-        (mebibytes, "much", "'much' is no size, as in 60G or 29440M"),
-        (array_tasks, "9-0", "'9-0' is no array, as in 0-9, 1,3,7 or 0-99%10"),
+        (seconds, "soon", "'soon' is not a time, as in 30 (minutes), 1:30:00 or 2-00:00:00"),
+        (seconds, "0", "'0' is not a time at all"),
+        (mebibytes, "much", "'much' is not a size, as in 60G or 29440M"),
+        (array_tasks, "9-0", "'9-0' is not an array, as in 0-9, 1,3,7 or 0-99%10"),
     ],
 )  # fmt: skip
 def test_what_it_should_look_like_is_said(

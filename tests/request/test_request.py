@@ -123,11 +123,11 @@ def test_every_line_says_why(built_in: Catalog) -> None:
 # profile, what is asked for, what is said against it, the remedy
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "no account": ("lumi-g", {}, "--account is missing: time is granted", "give your own, as in --account project_465000000"),
-    "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw is not like *-gpu", "fits *-gpu"),
+    "not such an account": ("setonix", {"named": {"--account": "paw"}}, "--account paw does not fit *-gpu", "fits *-gpu"),
     "no partition": ("juwels-booster", {"named": LUMI}, "--partition is missing", "one of: booster, develbooster"),
     "no QOS": ("marenostrum5-acc", {"named": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
     "no time": ("isambard-ai", {}, "--time is missing", "give --time"),
-    "another constraint": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "cpu"}}, "--constraint cpu is not like gpu*", "gpu*"),
+    "another constraint": ("perlmutter", {"named": {"--account": "m_g", "--constraint": "cpu"}}, "--constraint cpu does not fit gpu*", "gpu*"),
     "a slip": ("lumi-g", {"named": {**LUMI, "--partition": "standrad-g"}}, "knows no partition", "did you mean 'standard-g'"),
     "too many nodes": ("lumi-g", {"nodes": 5, "named": SMALL}, "5 nodes, but partition small-g gives a job 4 at most", "ask for less, or give --partition standard-g or --partition dev-g"),
     "too many GPUs": ("mahti", {"named": {**MAHTI, "--partition": "gpusmall"}}, "4 GPUs, but partition gpusmall gives a job 2", "ask for less"),

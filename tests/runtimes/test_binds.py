@@ -39,7 +39,7 @@ def test_a_list_of_binds_is_read(text: str, found: list[Bind]) -> None:
 
 @pytest.mark.parametrize("text", ["", ":/b", "/a:/b:ro:more", "/a,"])
 def test_what_is_no_bind_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no bind: SOURCE"):
+    with pytest.raises(ValueError, match="is not a bind: SOURCE"):
         parse_binds(text)
 
 
@@ -131,21 +131,21 @@ def test_a_bind_is_written_as_each_runtime_takes_it(
         ("pyxis", Bind("/$HOME"), "it cannot write \\$"),
         ("pyxis", Bind("/a", "", ("a`",)), "it cannot write `"),
         ("ce", Bind('/a"'), 'it cannot write "'),
-        ("podman", Bind("/a", "", ("z",)), "envcfg has no words for its option 'z'"),
+        ("podman", Bind("/a", "", ("z",)), "envcfg cannot write its option 'z'"),
         ("shifter", Bind("/a:b"), "it would split the path at the colon"),
         ("shifter", Bind("/a b"), "it would leave ' ' out of the path"),
         ("shifter", Bind("/a", "/b;c"), "it would leave ';' out of the path"),
         ("shifter", Bind("/\u00e9"), "it would leave '\u00e9' out of the path"),
         ("shifter", Bind("/a/../b"), "it takes no path with two dots"),
-        ("shifter", Bind("/etc"), "it lets nobody mount on /opt, below /etc, /var"),
-        ("shifter", Bind("/a", "/var/lib/a"), "it lets nobody mount on /opt"),
-        ("shifter", Bind("/a", "/var/tmpa"), "it lets nobody mount on /opt"),
-        ("shifter", Bind("/a", "/opt/udiImage/a"), "it lets nobody mount on /opt"),
-        ("shifter", Bind("/a", "/opt/"), "it lets nobody mount on /opt"),
+        ("shifter", Bind("/etc"), "it refuses mounts on /opt, below /etc, /var"),
+        ("shifter", Bind("/a", "/var/lib/a"), "it refuses mounts on /opt"),
+        ("shifter", Bind("/a", "/var/tmpa"), "it refuses mounts on /opt"),
+        ("shifter", Bind("/a", "/opt/udiImage/a"), "it refuses mounts on /opt"),
+        ("shifter", Bind("/a", "/opt/"), "it refuses mounts on /opt"),
         (
             "shifter",
             Bind("/a", "", ("rec",)),
-            "envcfg has no words for its option 'rec'",
+            "envcfg cannot write its option 'rec'",
         ),
     ],
 )

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module stage 2
+# envcfg module stage 3
 # Image and environment are copied to the disk of each node before any rank starts, and removed at the end.
 
 ENVCFG_WORDS+=' envcfg_stageable'
@@ -34,7 +34,7 @@ envcfg_stageable() { # WORD...: faults of what is to be copied, found before any
     envcfg_fault "--stage env: $ENVCFG_STAGES_ENV does not exist on ${HOSTNAME:-this host}, or cannot be read" \
       'name the folder of the environment, or its archive: --stage env=PATH'
   elif [[ -d $ENVCFG_STAGES_ENV && ! -d $ENVCFG_STAGES_ENV/bin ]]; then
-    envcfg_fault "--stage env: $ENVCFG_STAGES_ENV has no folder bin, and is no environment" \
+    envcfg_fault "--stage env: $ENVCFG_STAGES_ENV has no folder bin, and is not an environment" \
       'name the folder that has bin/python, or its archive'
   fi
   while (($# > 0)) && [[ $1 != "$ENVCFG_RANK" ]]; do shift; done
@@ -80,7 +80,7 @@ envcfg_stage_env() { # copy the environment; its many files travel as one
   if [[ -d $envcfg_archive ]] && envcfg_can_broadcast; then
     envcfg_archive=$ENVCFG_STAGED/packed-here
     if [[ ! -d $ENVCFG_STAGED ]]; then mkdir -m 700 -- "$ENVCFG_STAGED"; fi # this host is none of the job's
-    [[ ! -L $ENVCFG_STAGED && -O $ENVCFG_STAGED ]] || envcfg_stage_failed "$ENVCFG_STAGED is no folder of yours" || return $?
+    [[ ! -L $ENVCFG_STAGED && -O $ENVCFG_STAGED ]] || envcfg_stage_failed "$ENVCFG_STAGED is not a folder of yours" || return $?
     envcfg_stage_do envcfg_pack "$envcfg_archive" \
       || envcfg_stage_failed "cannot pack $ENVCFG_STAGES_ENV into $envcfg_archive" || return $?
     envcfg_count=$(<"$envcfg_archive.count")
@@ -161,7 +161,7 @@ check() { # FILE BYTES: a copy that is cut must not run
 home=${1%/*} name=${3##*/}
 case $2 in
   make)
-    if [[ ! -d $home || ! -w $home ]]; then fail "$home is no folder on this node that you may write to"; fi
+    if [[ ! -d $home || ! -w $home ]]; then fail "$home is not a folder on this node that you may write to"; fi
     case $(stat -f -c %T -- "$home") in
       tmpfs | ramfs) fail "$home is in memory: a copy there takes memory from your program" ;;
     esac
@@ -186,7 +186,7 @@ case $2 in
       tar -xf "$source" -C "$1/env" || fail "cannot unpack $3: is it an archive that tar reads?"
     fi
     rm -f -- "$1/packed" "$1/packed-here"
-    if [[ ! -d $1/env/bin ]]; then fail "$3 has no folder bin at its top, and is no environment: pack its content, as conda-pack does"; fi
+    if [[ ! -d $1/env/bin ]]; then fail "$3 has no folder bin at its top, and is not an environment: pack its content, as conda-pack does"; fi
     if [[ -x $1/env/bin/conda-unpack ]]; then
       "$1/env/bin/python" "$1/env/bin/conda-unpack" || fail "conda-unpack of $3 has failed"
     fi

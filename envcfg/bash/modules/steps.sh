@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module steps 1
+# envcfg module steps 2
 # Several steps in one job: each may take a part of its nodes, or other numbers of ranks.
 
 ENVCFG_MANY=yes ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_sized_step
@@ -31,7 +31,7 @@ envcfg_sized_step() { # [--on NODES | --nodes=N] [--ranks=N] [--overlap] [--] CO
 
 envcfg_size() { # OPTION: of a step that is smaller than the job
   if [[ ${1#*=} == *[!0-9]* || ${1#*=} == '' || ${1#*=} == 0* ]]; then
-    envcfg_fault "$1 is no number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
+    envcfg_fault "$1 is not a number of ${1%%=*}" 'as in envcfg_run --nodes=1 --ranks=1 -- COMMAND'
   elif [[ $1 == --nodes=* ]]; then
     ENVCFG_NODES_WANTED=${1#*=}
   else

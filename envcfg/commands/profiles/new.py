@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):
-        msg = f"{name!r} is no name of a profile"
+        msg = f"{name!r} is not a name of a profile"
         raise UsageError(msg, hint="letters, digits, . - and _, as in my-cluster")
     # The layers are in order; the last is the project's, where there is one.
     usual = os.path.join(catalog.folders[-1], f"{name}.yaml")

@@ -38,7 +38,7 @@ def add_options(parser: Parser) -> None:
         "the report": (
             Option(
                 "--output",
-                "its JSON; the page stands next to it (default: probe-PROFILE.json)",
+                "its JSON; the page is written next to it (default: probe-PROFILE.json)",
                 metavar="FILE.json",
                 short="-o",
             ),
@@ -205,5 +205,5 @@ def confirm(options: argparse.Namespace, catalog: Catalog) -> int:
         data = file.read()
     text = confirm(catalog, os.path.abspath(path), report, data)
     write_outputs([(output, text.encode())])
-    tell(f"{path}: its section run tells of {report}")
+    tell(f"{path}: its section run is from {report}")
     return 0

@@ -136,7 +136,7 @@ def _record(found: Examined, records: str) -> None:
         msg = f"{records}: cannot be written: {err.strerror}"
         raise OutputError(msg, hint="choose another place by XDG_STATE_HOME") from err
     if problem := folder_problem(records):
-        msg = f"no word of yours counts: {problem}"
+        msg = f"what you trust does not count: {problem}"
         hint = f"chmod go-w {shlex.quote(records)}, or remove it"
         raise OutputError(msg, hint=hint)
 

@@ -50,7 +50,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
             tasks = shape.tasks
         # Without a number torchrun starts one process, the others one for each GPU.
         starts_many = agent.each_gpu
-        if counts:  # and as many as there are GPUs, where it is no number
+        if counts:  # and as many as there are GPUs, where it is not a number
             starts_many = whole_number(counts[0].value.literal) not in (0, 1)
         if tasks is None or tasks < 2 or not starts_many:
             continue

@@ -203,7 +203,7 @@ def _name(job: Job) -> str:
 def _amount(
     read: Callable[[str], int | None], asked: Mapping[str, Given], name: str
 ) -> int | None:
-    """Return how much is asked for; None where it is not, or is no amount."""
+    """Return how much is asked for; None where it is not, or is not an amount."""
     try:
         return read(asked[name].value or "") if name in asked else None
     except ValueError:

@@ -20,7 +20,7 @@ class Summary(NamedTuple):
 
     Attributes:
         state: of its life: active, ends or retired.
-        family: it is no system, but what systems have in common.
+        family: it is not a system, but what systems have in common.
         layers: those that have a file of this name, lowest first.
     """
 
@@ -71,7 +71,7 @@ class Use(NamedTuple):
 
     Attributes:
         value: None takes the variable away.
-        otherwise: it is for where no case holds.
+        otherwise: it is for if no case applies.
         bundle: what it is set together with.
         profiles: all that have it, by themselves or from a family.
     """

@@ -49,7 +49,7 @@ def read_block(
     Args:
         kind: the named tuple of what was read.
         readers: what reads a key where its type does not tell.
-        keys: the block's fields, if they are read already; those that are no field of
+        keys: the block's fields, if they are read already; those that are not field of
             *kind* are another's.
         given: goes to *kind* as it is.
     """
@@ -98,7 +98,7 @@ def matching(
     def read(field: Field) -> str | None:
         text = field.text()
         if text is not None and not re.fullmatch(pattern, text):
-            field.problem(f"{text!r} is no {what}")
+            field.problem(f"{text!r} is wrong: expected {what}")
             return None
         return text
 

@@ -34,7 +34,10 @@ SHELL_OWN = frozenset(
 def name_problem(name: str) -> tuple[str, str] | None:
     """Return message and hint if *name* cannot be set by a profile, else None."""
     if not words.is_name(name):
-        return f"{name!r} is no variable name", "letters, digits and _, no digit first"
+        return (
+            f"{name!r} is not a variable name",
+            "letters, digits and _, no digit first",
+        )
     if name in SHELL_OWN:
         return f"{name} belongs to the shell and cannot be set", "choose another name"
     if name in FIXED:
@@ -61,7 +64,7 @@ def read_reason(field: Field, keys: Mapping[str, Field]) -> Reason | None:
             keys[key].problem(f"the {key} is empty")
     why, source, since = (texts.get(key) for key in REASON)
     if since and not _is_date(since):
-        keys["date"].problem(f"{since!r} is no date", "write it as 2026-05-19")
+        keys["date"].problem(f"{since!r} is not a date", "write it as 2026-05-19")
     if why is None or source is None or since is None:
         return None
     return Reason(why=why, source=source, date=since, place=field.place)
@@ -100,7 +103,7 @@ def read_setting(name: str, field: Field) -> Setting | None:
         return None
     if "cases" in keys:
         for stray in sorted(keys.keys() & {"value", "when", *REASON}):
-            keys[stray].problem(f"{stray!r} belongs into each of the cases")
+            keys[stray].problem(f"{stray!r} belongs in each of the cases")
         items = keys["cases"].items()
         cases = [
             _case(each, each.mapping({"value", "when", *REASON})) for each in items
@@ -128,7 +131,7 @@ def read_binds(field: Field) -> dict[str, Mount | None]:
         try:
             bind = _bind(text)
         except words.WordError as err:
-            each.problem(f"{text!r} is no bind: {err}", err.hint)
+            each.problem(f"{text!r} is not a bind: {err}", err.hint)
             continue
         except ValueError as err:
             each.problem(str(err))
@@ -160,7 +163,7 @@ def _bind(text: str) -> Bind:
         first = word[0]
         begins = first if isinstance(first, str) else first.default or "/"
     if not begins.startswith("/"):
-        msg = f"{text!r} is no bind: its source is an absolute path"
+        msg = f"{text!r} is not a bind: its source is an absolute path"
         raise ValueError(msg)
     return bind
 
@@ -170,7 +173,7 @@ def read_options(field: Field) -> dict[str, Argument | None]:
     found: dict[str, Argument | None] = {}
     for word, each in field.mapping().items():
         if not word.startswith("-"):
-            each.problem(f"{word!r} is no option: it begins with -")
+            each.problem(f"{word!r} is not an option: it begins with -")
         entry = None if each.is_null else _read_optional(each, word)
         found[word] = Argument(word, *entry) if entry else None
     return found
@@ -226,7 +229,7 @@ def read_image_facts(field: Field) -> tuple[NameFact, ...]:
         groups = _groups(pattern, keys)
         for name, text in texts.items():
             for stray in set(re.findall(_BRACES, text)) - groups:
-                facts[name].problem(f"{stray} is no named group of the pattern")
+                facts[name].problem(f"{stray} is not a named group of the pattern")
         if reason is not None:
             found.append(NameFact(pattern=pattern, facts=texts, reason=reason))
     return tuple(found)

@@ -113,7 +113,7 @@ def _is_for_this(root: Field) -> bool:
         return True
     wanted.problem(
         f"this profile needs envcfg {text}, and this is {__version__}",
-        "update envcfg, or take a profile of its time",
+        "update envcfg, or use a profile that is as old",
     )
     return False
 
@@ -140,7 +140,7 @@ def _read_parent(field: Field) -> model.Parent | None:
 def _read_verb(field: Field) -> Setting | None:
     verb = entries.read_setting("verb", field)
     if verb and verb.otherwise not in {None, ("exec",), ("run",)}:
-        field.problem("the verb is exec or run, otherwise too")
+        field.problem("the verb is exec or run, also in otherwise")
     for case in verb.cases if verb else ():
         if case.value not in {("exec",), ("run",)}:
             field.problem("the verb is exec or run")
@@ -157,7 +157,7 @@ def _read_prefix(field: Field) -> Prefix | None:
     readers = {"words": all_of(Field.text)}
     found = read_block(field, Prefix, readers, keys=keys, when=when)
     if found and (not found.words[0] or found.words[0].startswith("-")):
-        field.problem(f"{found.words[0]!r} is no program", "as in [/host/adapt.sh]")
+        field.problem(f"{found.words[0]!r} is not a program", "as in [/host/adapt.sh]")
     return found
 
 
@@ -180,7 +180,9 @@ def _read_detect(field: Field) -> model.Detect:
     marks = {}
     for name, each in keys.pop("marks").mapping().items() if "marks" in keys else ():
         if not re.fullmatch(f"/.+|{_VARIABLE}", name):
-            each.problem(f"{name!r} is no path or variable", "as in /etc/clustername")
+            each.problem(
+                f"{name!r} is not a path or variable", "as in /etc/clustername"
+            )
         marks[name] = "" if each.is_null else each.text() or ""
     globs = {key: each.texts() for key, each in keys.items() if key not in REASON}
     return model.Detect(**globs, marks=marks, reason=reason)

@@ -28,7 +28,7 @@ _SCALARS = (TEXT, NOTHING)
 
 
 class NotYamlError(Exception):
-    """A text is no YAML, or none that a profile may have."""
+    """A text is not YAML, or none that a profile may have."""
 
     def __init__(self, message: str, line: int, column: int, hint: str | None) -> None:
         """Say what is wrong in *line* and *column*, from 1, and how to mend it."""
@@ -121,7 +121,7 @@ class Field:
         return None if text is None else text == "true"
 
     def items(self) -> list[Field]:
-        """Return the fields of a sequence; a problem and none if it is no sequence."""
+        """Return the fields of a sequence; a problem and none if it is not a sequence."""
         if self.kind != LIST:
             self.problem(f"expected a list, not {self.kind}", "write [a, b]")
             return []
@@ -151,7 +151,7 @@ class Field:
             if name in found:
                 first = found[name].place.line
                 key.problem(
-                    f"key {name!r} stands twice, first in line {first}",
+                    f"key {name!r} is given twice, first in line {first}",
                     "keep one of them",
                 )
             elif known is not None and name not in known:

@@ -27,7 +27,7 @@ _flag = blocks.matching(_FLAG, "option without its value, as in --gres")
 
 def _read_rule(option: str, field: Field) -> scheduler.RequestRule | None:
     if not re.fullmatch(_FLAG, option):
-        field.problem(f"{option!r} is no option", "write it as --account")
+        field.problem(f"{option!r} is not an option", "write it as --account")
     readers = {
         "rule": blocks.one_of("must", "must not", "avoid", "repeat"),
         **dict.fromkeys(("value", "default"), _plain),
@@ -46,7 +46,7 @@ def read_asked(field: Field) -> dict[str, str]:
     found = {}
     for option, each in field.mapping().items():
         if not re.fullmatch(_FLAG, option):
-            each.problem(f"{option!r} is no option", "write it as --constraint")
+            each.problem(f"{option!r} is not an option", "write it as --constraint")
         found[option] = _plain(each) or ""
     return found
 
@@ -64,13 +64,13 @@ def _plain(field: Field) -> str | None:
 
 def _read_partition(name: str, field: Field) -> scheduler.Partition | None:
     if not re.fullmatch(_PARTITION_NAME, name):
-        field.problem(f"{name!r} is no name of a partition", "as in gpu-small")
+        field.problem(f"{name!r} is not a name of a partition", "as in gpu-small")
     return blocks.read_block(field, scheduler.Partition, _LIMITS, name=name)
 
 
 def _read_qos(name: str, field: Field) -> scheduler.Qos | None:
     if not re.fullmatch(_PARTITION_NAME, name):
-        field.problem(f"{name!r} is no name of a QOS", "as in gpu_debug")
+        field.problem(f"{name!r} is not a name of a QOS", "as in gpu_debug")
     readers = {**_LIMITS, "partitions": blocks.all_of(_partition_name)}
     return blocks.read_block(field, scheduler.Qos, readers, name=name)
 
@@ -116,7 +116,9 @@ def _read_values(field: Field) -> dict[str, Word]:
             each.problem(*problem)
         values[name] = entries.read_word(each)
         if references(values[name]):
-            each.problem("a bundle's values are plain: they are compared as they stand")
+            each.problem(
+                "a bundle's values are plain: they are compared as they are written"
+            )
     return values
 
 
@@ -128,7 +130,7 @@ def is_module(name: str) -> bool:
 def _read_module(name: str, field: Field) -> scheduler.Module | None:
     keys = field.mapping({"action", "when", *entries.REASON})
     if not is_module(name):
-        field.problem(f"{name!r} is no module", "as in apptainer/1.4, or a path")
+        field.problem(f"{name!r} is not a module", "as in apptainer/1.4, or a path")
     action = (
         entries.read_if_given(keys, "action", blocks.one_of("load", "unload", "use"))
         or "load"

@@ -35,7 +35,7 @@ def compose(text: str) -> Node | None:
     """Return the nodes of *text*; None, if there are none.
 
     Raises:
-        NotYamlError: it is no YAML, or none that a profile may have: aliases, tags,
+        NotYamlError: it is not YAML, or none that a profile may have: aliases, tags,
             nesting without end, a second document.
     """
     try:
@@ -45,7 +45,7 @@ def compose(text: str) -> Node | None:
         character = chr(err.character) if isinstance(err.character, int) else "?"
         at = max(text.find(character), 0)
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-        message = f"character {character!r} cannot stand in YAML"
+        message = f"character {character!r} is not allowed in YAML"
         raise NotYamlError(message, line, column, None) from err
     except yaml.MarkedYAMLError as err:
         mark = err.problem_mark or err.context_mark
@@ -73,7 +73,7 @@ def _compose(text: str) -> Node | None:
         elif isinstance(event, yaml.CollectionEndEvent):
             children = above.pop()
         elif isinstance(event, yaml.DocumentStartEvent) and top:
-            msg = "another document cannot stand in a profile"
+            msg = "a profile is one document"
             raise _forbidden(event, msg, "give it its own file")
     return top[0] if top else None
 
@@ -83,9 +83,9 @@ def _node(event: yaml.NodeEvent) -> Node:
     mark: Any = event.start_mark  # the C parser has a class of its own
     at = mark.line + 1, mark.column + 1
     if isinstance(event, yaml.AliasEvent):
-        raise _forbidden(event, "an alias cannot stand in a profile", _WRITE_IT)
+        raise _forbidden(event, "an alias is not allowed in a profile", _WRITE_IT)
     if tag := getattr(event, "tag", None):
-        raise _forbidden(event, f"the tag {tag} cannot stand in a profile", _WRITE_IT)
+        raise _forbidden(event, f"the tag {tag} is not allowed in a profile", _WRITE_IT)
     if isinstance(event, yaml.ScalarEvent):
         is_nothing = event.implicit[0] and event.value in _NULLS
         return NOTHING if is_nothing else TEXT, event.value, *at

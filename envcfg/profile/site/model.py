@@ -147,7 +147,7 @@ def _maker(site: Site) -> tuple[str | None, str]:
     for kind in shape.kinds if shape else ():
         if maker := maker_of(kind):
             return maker, f"the scheduler's GPUs are {kind}"
-    return None, "nothing tells whose the GPUs are"
+    return None, "the maker of the GPUs is unknown"
 
 
 def maker_of(kind: str) -> str | None:

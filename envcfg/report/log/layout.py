@@ -18,7 +18,7 @@ class NodeBox(NamedTuple):
 
     Attributes:
         name: of the host, else :data:`UNNAMED` or :data:`MISSING`.
-        known: False where the name is no host.
+        known: False where the name is not a host.
         ranks: numbers of its ranks, rising.
         alike: how many other nodes it stands for, which look the same.
     """

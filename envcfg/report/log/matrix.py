@@ -24,7 +24,7 @@ _GUTTER = 20  # room for these numbers
 KINDS = {
     "socket": "TCP sockets",
     "plain": "network, without GPU RDMA",
-    "other": "other, or not told",
+    "other": "other, or unknown",
     "rdma": "network, with GPU RDMA",
     "local": "within the node (P2P, SHM)",
 }

@@ -29,7 +29,7 @@ def view_lines(view: View) -> Iterator[Line]:
     known = ", ".join(f"{name}={value}" for name, value in sorted(view.facts.items()))
     yield "", f"  facts: {known or 'none'}"
     if missing := dict.fromkeys(fact for each in view.values for fact in each.missing):
-        yield "yellow", f"  asked for, and not known: {', '.join(missing)}"
+        yield "yellow", f"  needed, but unknown: {', '.join(missing)}"
     for section, values in groupby(view.values, lambda each: each.section):
         yield "", ""
         yield "bold", section
@@ -90,7 +90,7 @@ def view_json(view: View) -> str:
 
 
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
-    """Yield why, and who says so, since when and where."""
+    """Yield reasons and sources, since when and where."""
     place = f"[{reason.place.path}:{reason.place.line}]"
     for text in (f"{reason.why} {place}", cited(reason)):
         yield from wrapped(text, indent)
@@ -104,7 +104,7 @@ def _evidence(each: Value) -> str | None:
 def _value(each: Value) -> str:
     said = _said(each.section, each.name, each.text)
     if each.otherwise:
-        return f"{said}  where no case holds"
+        return f"{said}  if no case applies"
     state = str(each.state.value)
     if each.state is State.UNDECIDED:
         state = f"undecided: {', '.join(each.missing)} not known"
@@ -157,7 +157,7 @@ def diff_json(old: str, new: str, found: Sequence[Difference]) -> str:
 
 def _line(entry: Difference, side: Side) -> str:
     when = condition_text(side.when)
-    held = "  where no case holds" if side.otherwise else f"  if {when}" if when else ""
+    held = "  if no case applies" if side.otherwise else f"  if {when}" if when else ""
     said = _said(entry.section, entry.name, side.text)
     return f"{said}{held}  [{side.place.path}:{side.place.line}]"
 

@@ -20,7 +20,7 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=3
 
-# 128 cores, of which a third is no whole number
+# 128 cores, of which a third is not a whole number
 #SBATCH --cpus-per-task=42
 
 # the job is ended after it; the shorter, the sooner

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# envcfg module flux 2
+# envcfg module flux 3
 # Flux: what the allocation has, and who a task is.
 
 envcfg_survey() { # what the allocation is: an instance of Flux, with a broker on each node
   ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_FLUX=() ENVCFG_MASTER_ADDR=''
   if [[ -z ${FLUX_URI-} ]]; then
-    envcfg_fault 'this is no Flux allocation: FLUX_URI is not set' \
+    envcfg_fault 'this is not a Flux allocation: FLUX_URI is not set' \
       'use it in a script of flux batch or under flux alloc, or choose --launcher local'
   elif [[ -n ${FLUX_TASK_RANK-} ]] && ! envcfg_is_leftover; then # such a step would wait for its own nodes
     envcfg_fault 'this is a task of flux run, not the allocation around it' \
@@ -25,7 +25,7 @@ envcfg_survey() { # what the allocation is: an instance of Flux, with a broker o
 
 envcfg_name_job() { # set ENVCFG_JOB, by which the files of this job differ from all others
   ENVCFG_JOB=$(flux getattr jobid 2>/dev/null) || ENVCFG_JOB=local
-  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is no id of Flux may have slashes
+  ENVCFG_JOB=${ENVCFG_JOB#ƒ} # as Flux marks its ids; what is not an id of Flux may have slashes
   ENVCFG_JOB=${ENVCFG_JOB//\//-}
 }
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module pbs 3
+# envcfg module pbs 4
 # PBS: what the job has, whose mpiexec starts its tasks, and who a task is.
 
 envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec starts tasks there
@@ -7,7 +7,7 @@ envcfg_survey() { # what the job is: the nodes that PBS names, and whose mpiexec
   local -A envcfg_seen=()
   ENVCFG_NODES=1 ENVCFG_HOSTS=() ENVCFG_MPIEXEC=() ENVCFG_MASTER_ADDR=''
   if [[ -z ${PBS_JOBID-} || -z ${PBS_NODEFILE-} ]]; then
-    envcfg_fault 'this is no PBS job: PBS_JOBID or PBS_NODEFILE is not set' \
+    envcfg_fault 'this is not a PBS job: PBS_JOBID or PBS_NODEFILE is not set' \
       'use it in a script of qsub or under qsub -I, or choose --launcher local'
     return
   elif [[ -n ${PALS_RANKID-}${PMI_RANK-}${OMPI_COMM_WORLD_RANK-} ]] && ! envcfg_is_leftover; then

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module runtimes/podman 3
+# envcfg module runtimes/podman 4
 # Podman, podman-hpc and Docker.
 
 ENVCFG_WORDS+=' envcfg_texts'
@@ -19,7 +19,7 @@ envcfg_enter() { # set ENVCFG_ENTER: the words that enter the container
   fi
   envcfg_find_image
   if [[ -n $ENVCFG_IS_FILE && -e $envcfg_image && ! -d $envcfg_image ]]; then
-    envcfg_fault "image $envcfg_image is no folder" 'unpack it, or name what podman images lists'
+    envcfg_fault "image $envcfg_image is not a folder" 'unpack it, or name what podman images lists'
   elif [[ -n $ENVCFG_IS_FILE && $envcfg_image == *[:,\\]* ]]; then # options of a mount would be split there
     envcfg_fault "$envcfg_name takes no folder with a colon, comma or backslash: $envcfg_image" \
       'name it by a link without one'

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# envcfg module srun 2
+# envcfg module srun 3
 # Slurm: what the job has, what runs once on each node, and who a task is.
 
 envcfg_survey() { # what the allocation is
   local envcfg_name
   if [[ -z ${SLURM_JOB_ID-} ]]; then
-    envcfg_fault 'this is no Slurm job: SLURM_JOB_ID is not set' \
+    envcfg_fault 'this is not a Slurm job: SLURM_JOB_ID is not set' \
       'use it in an sbatch script or under salloc, or choose --launcher local'
   elif ! type -P srun >/dev/null; then
     envcfg_fault 'srun is not on PATH' "load Slurm's module"
@@ -14,7 +14,7 @@ envcfg_survey() { # what the allocation is
   fi
   for envcfg_name in SLURM_NNODES SLURM_JOB_NUM_NODES SLURM_NTASKS SLURM_NPROCS SLURM_CPUS_PER_TASK; do
     if [[ ${!envcfg_name-} == *[!0-9]* ]]; then
-      envcfg_fault "$envcfg_name=${!envcfg_name} is no number" 'unset it, or set what the job has'
+      envcfg_fault "$envcfg_name=${!envcfg_name} is not a number" 'unset it, or set what the job has'
     elif [[ ${!envcfg_name-} == 0* ]]; then # arithmetic would take it for octal
       printf -v "$envcfg_name" '%d' "$((10#${!envcfg_name}))"
     fi
@@ -148,7 +148,7 @@ envcfg_address=${SLURMD_NODENAME:+$SLURMD_NODENAME$ENVCFG_SUFFIX} # of this node
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
-    "SLURM_STEP_NODELIST is no list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
+    "SLURM_STEP_NODELIST is not a list of nodes: '$SLURM_STEP_NODELIST'" 'set MASTER_ADDR'
   export MASTER_ADDR="$envcfg_node$ENVCFG_SUFFIX"
 fi
 if ! envcfg_is_preset MASTER_PORT; then
