@@ -51,7 +51,7 @@ FAILURES = {
     "values like options": (["wrap", "--profile", "nope", "--container", "none", "--bind=-h", "--set", "-o=1", "--print", "script"], 2, "--set lacks its value"),
     "lone dollar": (["wrap", *LOCAL, "--set", "A=$(id)"], 2, "$$ for a dollar"),
     "no ranks": (["wrap", *LOCAL, "--ranks", "0"], 2, "'0' is not a number of processes"),
-    "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "behind a --, as in -- python train.py"),
+    "missing --": (["wrap", *LOCAL, "python", "train.py"], 2, "the command after --, as in -- python train.py"),
     "nothing behind --": (["wrap", *LOCAL, "--"], 2, "no command after --"),
     "an empty command": (["wrap", *LOCAL, "--", "", "x"], 2, "the command is empty"),
     "bind without container": (["wrap", *LOCAL, "--bind", "/a"], 2, "--bind needs a container"),

@@ -112,7 +112,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("x")
     done = envcfg("environment", str(tmp_path / "x"))
     assert done.code == 4
-    assert "no report of a rank's environment" in done.err
+    assert "not a report of a rank's environment" in done.err
 
 
 def test_a_plan_that_is_made_up_does_not_fill_the_memory(tmp_path: Path) -> None:

@@ -435,13 +435,13 @@ def test_a_profile_over_a_built_in_one_says_so(profile: Path) -> None:
     assert note in done.err
     assert "hint: what comes from where: envcfg profiles show workstation" in done.err
     plan = envcfg("wrap", *NAMED, "--print", "plan")
-    assert f"layer      {profile} lies over the built-in profile" in plan.text
+    assert f"layer      {profile} changes the built-in profile" in plan.text
     found = json.loads(envcfg("wrap", *NAMED, "--json").text)["findings"]
     assert [each["subject"] for each in found if each["rule"] == "profile-over-built-in"] == [str(profile)]  # fmt: skip
     assert note in envcfg("check-log", "--profile", "workstation", "/dev/null").err
     for name in ("own", "lumi-g"):
         done = envcfg("wrap", "--profile", name, "--container", "none")
-        assert (done.code, "lies over" in done.err) == (0, False)
+        assert (done.code, "changes the built-in" in done.err) == (0, False)
 
 
 def test_a_family_over_a_built_in_one_says_so_too(profile: Path) -> None:

@@ -53,8 +53,8 @@ PROBLEMS = {
     "value of a case": (f"env:\n  NCCL_NET_GDR_LEVEL:\n    cases:\n      - {{value: XX, {REASON}}}\n", "5:10: error: env.NCCL_NET_GDR_LEVEL.cases[0].value: 'XX'", ""),
     "value of otherwise": (f"env:\n  NCCL_CROSS_NIC: {{value: 1, when: {{nodes: 1}}, otherwise: 7, {REASON}}}\n", "env.NCCL_CROSS_NIC.otherwise: 7 is out of range", ""),
     "value in a bundle": ("bundles:\n  b: {env: {NCCL_CROSS_NIC: 7}, srun: [--x], REASON}\n", "3:13: error: bundles.b.env.NCCL_CROSS_NIC: 7 is out", ""),
-    "twice": (env(FI_CXI_RDZV_GET_MIN="0") + BUNDLE, "3:24: error: env.FI_CXI_RDZV_GET_MIN: bundle b sets", "take one"),
-    "twice with the family": ("extends: slingshot\n" + env(FI_CXI_RDZV_GET_MIN="0"), "4:24: error: env.FI_CXI_RDZV_GET_MIN: bundle alternate-rendezvous", "take one"),
+    "twice": (env(FI_CXI_RDZV_GET_MIN="0") + BUNDLE, "3:24: error: env.FI_CXI_RDZV_GET_MIN: bundle b sets", "remove one"),
+    "twice with the family": ("extends: slingshot\n" + env(FI_CXI_RDZV_GET_MIN="0"), "4:24: error: env.FI_CXI_RDZV_GET_MIN: bundle alternate-rendezvous", "remove one"),
     "circle of values": (env(A="'${B}'", B="'${A}'"), "3:6: error: env.A: settings refer to each other", "another value"),
     "batch host": (env(A="'${HOSTNAME}'"), "3:6: error: env.A: A refers to HOSTNAME", "SLURMD_NODENAME"),
     "a task's own": (env(A="'${SLURM_PROCID}'"), "3:6: error: env.A: A refers to SLURM_PROCID", "RANK"),
@@ -82,8 +82,8 @@ bundles:
 """
 WARNINGS = {
     "old name": (env(NCCL_IB_CUDA_SUPPORT="1"), "3:3: warning: env.NCCL_IB_CUDA_SUPPORT: "),
-    "unknown name": (env(NCCL_NETT="IB"), "3:3: warning: env.NCCL_NETT: nobody"),
-    "in vain": ("extends: slingshot\nenv: {A: null}\n", "3:7: warning: env.A: null takes back what no"),
+    "unknown name": (env(NCCL_NETT="IB"), "3:3: warning: env.NCCL_NETT: no known program"),
+    "in vain": ("extends: slingshot\nenv: {A: null}\n", "3:7: warning: env.A: null removes what no"),
 }  # fmt: skip
 
 

@@ -88,8 +88,8 @@ def test_what_nobody_knows_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "no report"),
-        (b"#!/bin/bash\nexit 0\n", "no report"),
+        (b"", "not a report"),
+        (b"#!/bin/bash\nexit 0\n", "not a report"),
         (b"envcfg:environment\0profile=p\0envcfg:plan\0", "no part 'job'"),
         (b"envcfg:environment\0envcfg:plan\0envcfg:job\0A=1\0", "no part 'start'"),
         (

@@ -99,7 +99,7 @@ def test_a_program_that_takes_a_whole_node_starts_once_on_each(line: str) -> Non
     assert found == Options(command=command, launcher="whole-node")
     assert note.rule == "launcher-recognised"
     program = command[command.index("-m") + 1] if "-m" in command else command[0]
-    assert note.message.startswith(f"is taken, as {program.rpartition('/')[2]} takes")
+    assert note.message.startswith(f"is used, because {program.rpartition('/')[2]} takes")
     for given in (Options(launcher="srun"), Options(ranks=4)):
         asked = given._replace(command=command)
         assert recognise(asked) == (asked, [])
@@ -184,7 +184,7 @@ WRONG = {
     "torchrun --nnodes": "a value is missing",
     "torchrun --nproc-per-node=many t.py": "'many' is not a number of ranks",
     "torchrun --nproc-per-node=${WORKERS} t.py": "WORKERS. is not known before the job runs",
-    "torchrun --nnodes=2": "no program behind torchrun",
+    "torchrun --nnodes=2": "no program after torchrun",
     "horovodrun --fusion-threshold-mb 32 python t.py": "does not know this option",
     "mpirun -x NCCL_DEBUG=INFO ./a": "does not know this option",
     "mpirun -m ./a": "does not know this option",

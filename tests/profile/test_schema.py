@@ -280,7 +280,7 @@ FULL: dict[str, Any] = {
         "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
 }  # fmt: skip
-BEYOND_A_SCHEMA = "this profile needs envcfg|are not more than the|fits no launcher|fits no runtime|no regular expression|no named group|is not a CPU mask"
+BEYOND_A_SCHEMA = "this profile needs envcfg|are not more than the|fits no launcher|fits no runtime|no regular expression|not a named group|expected CPU mask"
 WRONG: list[object] = [
     None, "", " ", "text", "a$", "-1", "0x0", "2026-05-32", "^(", 7, -1, 1.5, True,
     [], ["a"], [[]], {}, {"zzz": 1},
