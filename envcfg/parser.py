@@ -177,7 +177,8 @@ class Parser(argparse.ArgumentParser):
         """Return what writes a help, for which each option must have its text."""
         for action in self._actions:
             if action.option_strings and not action.help:
-                action.help = self.about()[action.option_strings[-1]]
+                # Who makes a completion for zsh writes a = after the name.
+                action.help = self.about()[action.option_strings[-1].rstrip("=")]
         return super()._get_formatter()
 
     def _arranged(

@@ -355,7 +355,7 @@ def test_the_local_rank_of_deepspeed_is_the_program_s_also_under_a_profiler(
 @pytest.mark.parametrize(
     ("options", "message", "remedy"),
     [
-        ((*LUMI, "--launcher", "mpi"), "by which PMI", "--srun-arg=--mpi=pmix"),
+        ((*LUMI, "--launcher", "mpi"), "which PMI", "--srun-arg=--mpi=pmix"),
         ((*WORKSTATION, "--launcher", "jax"), "jax works by srun", "local, srun"),
         ((*WORKSTATION, "--srun-arg=--mpi=pmix"), "local starts the tasks", "--launcher"),
         (("--profile", "tuolumne", "--container", "none", "--launcher", "torchrun"), "does not allow", "flux"),

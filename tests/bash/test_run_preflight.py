@@ -44,7 +44,8 @@ def test_it_is_called_with_the_options_of_the_step(
     assert done.returncode == 0, done.stderr
     assert done.stdout == b"program runs\nprogram runs\n"
     words = (tmp_path / "words").read_text().splitlines()
-    assert words[:3] == ["preflight", "--profile", "workstation"]
+    assert words[:3] == ["preflight", "--no-default", "all"]
+    assert words[words.index("--profile") + 1] == "workstation"
     assert "--nccl-debug" not in words
     assert "--preflight" not in words
     assert "--set=A=it's $$5" in words

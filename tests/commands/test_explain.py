@@ -30,7 +30,7 @@ def test_help_has_examples() -> None:
 
 TEXTS = {
     "NCCL_NET_GDR_LEVEL": ["\n  meaning: how far", "LOC|PIX|PXB", "0 for LOC", "since 2.4", "read by: nccl, rccl", "related: NCCL_NET_GDR_READ", "NCCL_IB_GDR_LEVEL", "gdr-missing", "unsets NCCL_NET_GDR_LEVEL  if rocm >=7\n    profiles: lumi-g\n"],
-    "NCCL_CROSS_NIC": ["integer; from 0 to 2", "default: 2", "taken back by: lumi-g"],
+    "NCCL_CROSS_NIC": ["integer; from 0 to 2", "default: 2", "removed by: lumi-g"],
     "NCCL_DMABUF_ENABLE": ["on: 1"],
     "FI_CXI_RDZV_PROTO": ["sets FI_CXI_RDZV_PROTO=alt_read  if nodes >1  (bundle alternate-rendezvous)"],
     "MIOPEN_USER_DB": ["MIOPEN_USER_DB: no program reads this name", "instead: MIOPEN_USER_DB_PATH", "\n\nMIOPEN_USER_DB_PATH\n", "takes: path"],

@@ -124,7 +124,7 @@ def test_ranks_on_one_of_several_nodes_are_a_warning(
     monkeypatch.setenv("SLURM_NNODES", nodes)
     done = wrap("--container", "none", *options)
     assert done.code == 0, done.err
-    said = "warning: launcher local: the job has 2 nodes, and all ranks start on one"
+    said = "warning: launcher local: the job has 2 nodes, but all ranks start on one"
     assert (said in done.err) == warned
     assert warned or "local" not in done.err
 
@@ -138,7 +138,7 @@ def test_a_job_script_for_nodes_that_stay_idle_is_a_warning(
     options += f" --partition standard-g --launcher local --nodes {nodes}"
     done = envcfg("sbatch", *options.split(), "--", "true")
     assert done.code == 0, done.err
-    assert ("the job has 2 nodes, and all ranks start on one" in done.err) == warned
+    assert ("the job has 2 nodes, but all ranks start on one" in done.err) == warned
 
 
 @pytest.mark.parametrize(

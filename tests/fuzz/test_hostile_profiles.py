@@ -212,6 +212,7 @@ def everything() -> dict[str, Json]:
             "whole_nodes": ["gpu"],
             **SAID,
         },
+        "nvlink": {"nodes": 18, "segment": True, **SAID},
         "expect": {
             "networks": ["n"],
             "provider": "p",

@@ -139,7 +139,7 @@ LIES = {
     "no compression": (20, b"\x63\0", "no compression of squashfs has the number 99"),
     "odd blocks": (12, b"\1\2\3\0", "blocks of"),
     "larger than the file": (40, b"\xff" * 6, "bytes are missing"),
-    "inodes outside": (64, b"\xff" * 7, "lies outside"),
+    "inodes outside": (64, b"\xff" * 7, "is outside"),
 }
 
 

@@ -99,7 +99,9 @@ def test_a_program_that_takes_a_whole_node_starts_once_on_each(line: str) -> Non
     assert found == Options(command=command, launcher="whole-node")
     assert note.rule == "launcher-recognised"
     program = command[command.index("-m") + 1] if "-m" in command else command[0]
-    assert note.message.startswith(f"is used, because {program.rpartition('/')[2]} takes")
+    assert note.message.startswith(
+        f"is used, because {program.rpartition('/')[2]} takes"
+    )
     for given in (Options(launcher="srun"), Options(ranks=4)):
         asked = given._replace(command=command)
         assert recognise(asked) == (asked, [])

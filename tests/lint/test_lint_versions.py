@@ -51,4 +51,4 @@ def test_a_wrong_fact_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.sh").write_text(SCRIPT)
     done = envcfg("lint", "--fact", "slurm=new", tmp_path / "job.sh")
     assert done.code == 2
-    assert "no version" in done.err
+    assert "not a version" in done.err

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module verify 1
+# envcfg module verify 2
 # One process of envcfg next to the step: it says which network NCCL uses, who is silent, what ended the step.
 # It reads the exit code of the step, and ends where that pipe does, so also when this shell is killed.
 
@@ -27,12 +27,12 @@ envcfg_verify() { # start what watches; without it the step runs alike
     fi
   done
   if [[ -n $ENVCFG_LOG ]]; then envcfg_files+=("$ENVCFG_LOG/nccl-$ENVCFG_JOB.$BASHPID"); fi
-  # Bash keeps the pipes of a coproc from all else that it starts.
-  coproc ENVCFG_WATCH {
+  # Bash keeps the pipes of a coproc from all else that it starts; zsh reads no braces here.
+  coproc ENVCFG_WATCH (
     trap '' HUP INT QUIT TERM USR1 USR2
     envcfg_close "$ENVCFG_PIPE" "$ENVCFG_LIFE"
     exec "${ENVCFG_WATCHER[@]}" "${envcfg_words[@]}" "${envcfg_files[@]}"
-  }
+  )
   ENVCFG_WATCHES=yes
 }
 
