@@ -84,7 +84,7 @@ REFUSED = [
     ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun comes out of a variable"),
     ("C='cd a; srun x y'\neval $C\n", "srun comes out of a variable"),
     ("srun bash -c 'singularity exec x.sif y'\n", "text for another shell"),
-    ("bash -c 'srun x y'\n", "stands in a text"),
+    ("bash -c 'srun x y'\n", "srun is inside a text that bash reads as commands"),
     ("bash -c 'srun x y'\n", "hint: write the launch line itself, without bash"),
     ("mpirun -n 2 srun x y\n", "hint: write srun in place of mpirun"),
     (
@@ -130,7 +130,7 @@ WHOLE = [
     (b"#!/bin/sh\nsrun x\n", "written for sh"),
     (b"#!/bin/bash\nsrun x\0\n", "is not text"),
     (b"#!/bin/bash\r\nsrun x y\r\n", "line ends"),
-    (b"\xef\xbb\xbf#!/bin/bash\nsrun x y\n", "an editor of Windows"),
+    (b"\xef\xbb\xbf#!/bin/bash\nsrun x y\n", "the mark of a Windows editor"),
     (b"#!/bin/bash\n#" + b"x" * (1 << 18) + b"\nsrun x y\n", "more than"),
 ]
 
