@@ -351,3 +351,13 @@ def test_this_machine_alone_needs_no_job(tmp_path: Path, monkeypatch: pytest.Mon
     assert document["nodes"][0]["cpus"]
     assert (tmp_path / "probe-workstation.html").exists()
     assert envcfg("profiles", "probe", "--profile", "workstation", "--launcher", "local", "-o", "a.txt").code in {0, 1}  # fmt: skip
+
+
+@pytest.mark.parametrize("gone", ["x.yaml", "x.json"])
+def test_a_file_that_is_not_there_is_named(gone: str, tmp_path: Path) -> None:
+    for name in {"x.yaml", "x.json"} - {gone}:
+        (tmp_path / name).write_text("{}")
+    done = confirmed(tmp_path)
+    assert done.code == 2, done.err
+    assert f"{tmp_path / gone}: no such file\n" in done.err
+    assert "hint: envcfg profiles confirm PROFILE.yaml REPORT.json" in done.err

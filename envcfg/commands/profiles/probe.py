@@ -14,7 +14,7 @@ from envcfg.core.option import NO_DEFAULT, Option, Table, no_default, write_opti
 from envcfg.core.request_options import REQUEST
 from envcfg.core.site import job_kind, scheduler_here
 from envcfg.core.step import SAME, Step, step_values
-from envcfg.errors import LibraryError
+from envcfg.errors import LibraryError, UsageError
 from envcfg.interrupts import raise_signals
 from envcfg.launchers import is_local
 from envcfg.profile.catalog import Catalog
@@ -199,6 +199,12 @@ def confirm(options: argparse.Namespace, catalog: Catalog) -> int:
     from envcfg.safe_output import Output, check_outputs, write_outputs
 
     path, report = options.profile, options.report
+    for name in (path, report):
+        if not os.path.isfile(name):
+            msg = f"{name}: no such file"
+            raise UsageError(
+                msg, hint="envcfg profiles confirm PROFILE.yaml REPORT.json"
+            )
     output = Output(path, "PROFILE.yaml", path, [report], force=True)
     check_outputs([output])
     with open(report, "rb") as file:
