@@ -26,9 +26,7 @@ _BLOCK = r"^{}:(?:[ \t].*)?\n(?:(?:[ \t#].*)?\n)*"
 _WANTED = re.compile(
     "|".join(_BLOCK.format(key) for key in ("detect", "lifecycle")).encode(), re.M
 )
-_SIGN = re.compile(
-    r"[*?[]"
-)  # what begins the part of a pattern that is not a plain text
+_SIGN = re.compile(r"[*?[]")  # where the plain text of a pattern ends
 _PLAIN_KEYS = re.compile(rb"\A(?:(?:#.*|[a-z_]+:(?:[ \t].*)?|[ \t].*)?\n)+\Z")
 
 

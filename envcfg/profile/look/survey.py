@@ -71,7 +71,7 @@ class Use(NamedTuple):
 
     Attributes:
         value: None takes the variable away.
-        otherwise: it is for if no case applies.
+        otherwise: it applies if no case does.
         bundle: what it is set together with.
         profiles: all that have it, by themselves or from a family.
     """
