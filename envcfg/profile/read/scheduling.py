@@ -158,7 +158,7 @@ _BUNDLE: Mapping[str, blocks.Reader] = {
         ),
     ),
 }
-# What reads the keys of ``request`` that are of its own blocks.block.
+# What reads the keys of ``request`` that are not one of its blocks.
 ASKING: Mapping[str, blocks.Reader] = {
     "scheduler": blocks.one_of(*schedulers.NAMES, schedulers.NONE),
     "gpus": lambda field: (
