@@ -21,6 +21,7 @@ from envcfg.log.traffic import Entity
 from envcfg.log.verdict import Unknown
 from envcfg.log.world import World
 
+_NO_LINES = "no-nccl-lines"
 # Kinds of the room of a job. Pairs of ranks are none: they are for the report's picture.
 _KEPT = {
     "process": "processes",
@@ -52,11 +53,16 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     people = job.everyone
     if not job.records and not any(p.seen for p in people):
         what = "the log holds no line of NCCL or RCCL"
+        rules = job.rulebook.rules.values()
+        for rule in (e for e in rules if e.id in job.occurrences):
+            if _NO_LINES in rule.explains:
+                yield rule.id, f"{what}: {rule.meaning}"
+                return
         said = []
         for name, kind in job.kinds.items():
             called = "standard input" if name == "-" else os.path.basename(name)
             said.append(f"{called} is {kind}")
-        yield "no-nccl-lines", f"{what}: {', '.join(said[:3])}" if said else what
+        yield _NO_LINES, f"{what}: {', '.join(said[:3])}" if said else what
         return
     if not any(p.informed or p.networks for p in people):
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"

@@ -28,6 +28,8 @@ def test_a_log_of_oneccl_is_at_most_inconclusive(
     assert done.code == (1 if more == "--strict" else 3), done.text
     assert done.text.startswith("inconclusive: ")
     assert "oneccl-log" in done.text
+    assert "NCCL_DEBUG" not in done.text
+    assert "to find out: compare the job's speed" in " ".join(done.text.split())
 
 
 def test_an_exception_of_oneccl_ends_the_job(tmp_path: Path) -> None:
@@ -41,3 +43,4 @@ def test_an_exception_of_oneccl_ends_the_job(tmp_path: Path) -> None:
     assert done.code == 1
     assert done.text.startswith("broken: ")
     assert "oneccl-exception" in done.text
+    assert "NCCL_DEBUG" not in done.text
