@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# envcfg module stage 3
+# envcfg module stage 4
 # Image and environment are copied to the disk of each node before any rank starts, and removed at the end.
 
 ENVCFG_WORDS+=' envcfg_stageable'
@@ -49,7 +49,7 @@ envcfg_stageable() { # WORD...: faults of what is to be copied, found before any
 envcfg_stage() { # make the copies, and let the ranks use them; what fails ends the step
   local envcfg_file envcfg_from=$SECONDS envcfg_index envcfg_size=0 envcfg_sizes=0
   ENVCFG_STAGED=$ENVCFG_CACHE_BASE-staged-$BASHPID
-  for envcfg_file in "$ENVCFG_STAGES_IMAGE" "$ENVCFG_STAGES_ENV"; do
+  for envcfg_file in "$ENVCFG_STAGES_ENV" "$ENVCFG_STAGES_IMAGE"; do # the image's size is needed again
     if [[ -f $envcfg_file ]]; then
       envcfg_size=$(exec stat -L -c %s -- "$envcfg_file")
       envcfg_sizes=$((envcfg_sizes + envcfg_size))
@@ -59,7 +59,6 @@ envcfg_stage() { # make the copies, and let the ranks use them; what fails ends 
   if [[ -n $ENVCFG_STAGES_IMAGE ]]; then
     envcfg_from=$SECONDS
     envcfg_broadcast "$ENVCFG_STAGES_IMAGE" "$ENVCFG_STAGED/${ENVCFG_STAGES_IMAGE##*/}" || return $?
-    envcfg_size=$(exec stat -L -c %s -- "$ENVCFG_STAGES_IMAGE")
     envcfg_stage_on image "$ENVCFG_STAGES_IMAGE" "$envcfg_size" || return $?
     for ((envcfg_index = ${#ENVCFG_ENTER[@]} - 1; envcfg_index > 0; envcfg_index--)); do # binds stand before it
       if [[ ${ENVCFG_ENTER[envcfg_index]} == "$ENVCFG_STAGES_IMAGE" ]]; then
