@@ -76,12 +76,13 @@ def ended(cluster: Cluster, tool: Path, programs: Path) -> dict[str, Job]:
 
     image = f"--container {cluster.pytorch_image}"
     hung = f"python3 {programs}/hung.py 3 sleep"
+    trained = f"python3 {programs}/sockets.py {cluster.workdir}/socket"
     started = {
         "hung": submit(f"{image} --on-silence=16s=stop --flight-recorder", hung),
         "good": submit("--container none --verify", "./program good 6"),
-        "socket": submit("--container none --verify=stop", "./program socket 60"),
+        "socket": submit(f"{image} --verify=stop", f"{trained} 90"),
         "raise": submit("--container none --verify", "python3 -c 'raise KeyError(1)'"),
-        "warn": submit("--container none --verify", "./program socket 5"),
+        "warn": submit(f"{image} --verify", f"{trained} 12"),
         "none": submit("--container none --verify", "true"),
         "killed": submit("--container none --verify", "./killer"),
         "full": submit(
