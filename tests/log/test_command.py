@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -81,6 +83,25 @@ def test_exit_code(
     done = run(*options, log(job))
     assert done.code == code, done.text + done.err
     assert not done.err
+
+
+@pytest.mark.parametrize("profile", ["alps-clariden", "lumi-g"])
+@pytest.mark.parametrize(
+    "dialect", ["nccl-2.21", "nccl-2.27", "nccl-2.30", "rccl-2.22"]
+)
+def test_the_stack_of_an_image_is_judged_by_what_it_says_and_not_by_the_sites(
+    log: Callable[..., str], profile: str, dialect: str
+) -> None:
+    """An image that brings NCCL, plugin and libfabric is as good as what it shows."""
+    own = Job(dialect=dialect)
+    good = run("--profile", profile, log(own))
+    said = "ok: all 16 ranks on 2 nodes use (AWS )?Libfabric over cxi, with GPU RDMA"
+    assert re.match(said, good.text), good.text
+    bad = run("--profile", profile, log(replace(own, network="socket")))
+    assert bad.code == 1, bad.text
+    # A hook of the site would lay the host's libraries over those of the image.
+    assert "hook" not in bad.text
+    assert "or use an image that has them" in " ".join(bad.text.split())
 
 
 @pytest.mark.parametrize(
