@@ -172,9 +172,9 @@ def wheel(image: Image, site: str, name: str, version: str) -> None:
 
 
 def torch(image: Image, site: str, version: str, **numbers: str) -> None:
-    """Write the version file of PyTorch: ``cuda=`` or ``hip=``."""
+    """Write the version file of PyTorch: ``cuda=``, ``hip=`` or ``xpu=``."""
     lines = [f"__version__ = '{version}'"]
-    for name in ("cuda", "hip", "rocm"):
+    for name in ("cuda", "hip", "rocm", "xpu"):
         value = f"'{numbers[name]}'" if name in numbers else "None"
         lines.append(f"{name}: Optional[str] = {value}")
     image.text(f"{site}/torch/version.py", "\n".join(lines) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -99,6 +100,34 @@ def test_the_image_is_copied_by_sbcast_entered_there_and_removed(
     assert os.fsencode(image) not in zero_separated(fakes / "runtime")
     assert b"staged: image" in done.stderr
     assert not list(disk.iterdir())
+
+
+def test_the_size_of_each_original_is_asked_once_and_is_its_own(
+    run: Step, image: Path, environment: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "env.tar"
+    with tarfile.open(archive, "w") as packed:
+        packed.add(environment, ".")
+    (tmp_path / "bin").mkdir()
+    stat = tmp_path / "bin/stat"
+    stat.write_text(
+        f'#!/bin/sh\necho "$*" >>{tmp_path}/asked\nexec {shutil.which("stat")} "$@"\n'
+    )
+    stat.chmod(0o755)
+    options = (
+        "--container",
+        str(image),
+        "--stage",
+        "image",
+        "--stage",
+        f"env={archive}",
+    )
+    path = f"{stat.parent}:{os.environ['PATH']}"
+    done = run(options, ["true"], PATH=path)
+    assert b"has " not in done.stderr, done.stderr.decode()
+    assert b"staged: image" in done.stderr
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert sum(each == f"-L -c %s -- {image}" for each in asked) == 1
 
 
 @pytest.mark.parametrize("way", ["fails", "cuts"])

@@ -68,6 +68,12 @@ def ngc_like(image: Image) -> None:
     environment(image, LD_LIBRARY_PATH="/opt/amazon/ofi-nccl/lib:/opt/hpcx/ompi/lib")
 
 
+def intel_wheel(image: Image) -> None:
+    """The wheel for Intel GPUs, which has no NCCL."""
+    python(image, "usr/local")
+    torch(image, f"usr/local/{SITE}", "2.9.1+xpu", xpu="2025.2")
+
+
 def pip_wheel(image: Image) -> None:
     """The wheel's NCCL, and another in the system that it does not take."""
     site = f"usr/local/{SITE}"
@@ -193,6 +199,7 @@ WANTED = {
         "transformers": ("4.46.0", f"/usr/local/{SITE}/transformers-4.46.0.dist-info"),
         "python": ("3.11", "/usr/local/bin/python3"),
     },
+    intel_wheel: {"xpu": ("2025.2", f"/usr/local/{SITE}/torch/version.py")},
     preloaded: {"nccl": ("2.18.3", f"/{SYSTEM}/libnccl.so.2")},
     static: {"nccl": ("2.14.3", f"/usr/local/{SITE}/torch/lib/libtorch_cuda.so")},
     static_over_system: {"nccl": ("2.14.3", f"/usr/local/{SITE}/torch/lib/libtorch_cuda.so")},

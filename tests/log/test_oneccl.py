@@ -28,8 +28,6 @@ def test_a_log_of_oneccl_is_at_most_inconclusive(
     assert done.code == (1 if more == "--strict" else 3), done.text
     assert done.text.startswith("inconclusive: ")
     assert "oneccl-log" in done.text
-    assert "NCCL_DEBUG" not in done.text
-    assert "to find out: compare the job's speed" in " ".join(done.text.split())
 
 
 def test_an_exception_of_oneccl_ends_the_job(tmp_path: Path) -> None:
@@ -43,4 +41,18 @@ def test_an_exception_of_oneccl_ends_the_job(tmp_path: Path) -> None:
     assert done.code == 1
     assert done.text.startswith("broken: ")
     assert "oneccl-exception" in done.text
+
+
+@pytest.mark.parametrize("line", sorted(LINES))
+def test_what_to_do_next_is_said_in_variables_of_oneccl(
+    tmp_path: Path, line: str
+) -> None:
+    path = tmp_path / "a.out"
+    path.write_text(f"{LINES[line]}\nepoch 1 loss 0.3\ndone\n")
+    done = envcfg("check-log", str(path))
     assert "NCCL_DEBUG" not in done.text
+    assert "CCL_LOG_LEVEL=info" in done.text.partition("to find out:")[2]
+    path.write_text("RuntimeError: oneCCL: exec.cpp:134 start: EXCEPTION: failed\n")
+    assert "NCCL_DEBUG" not in envcfg("check-log", str(path)).text
+    path.write_text("epoch 1 loss 0.3\ndone\n")
+    assert "NCCL_DEBUG=INFO" in envcfg("check-log", str(path)).text
