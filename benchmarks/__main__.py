@@ -15,6 +15,7 @@ from benchmarks import (
     entrypoint,
     growth,
     images,
+    kept_caches,
     lint,
     runtimes,
     start_up,
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "growth": growth.measure,
     "check-log": check_log.measure,
     "images": images.measure,
+    "kept-caches": kept_caches.measure,
     "lint": lint.measure,
     "watch": watch.measure,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from envcfg.image.open import open_image
+from envcfg.image.open_image import open_image
 
 HEAD = 4096
 

@@ -1,4 +1,4 @@
-"""Where envcfg starts: as ``envcfg`` and as ``python -m envcfg``."""
+"""The entry point of envcfg: as ``envcfg`` and as ``python -m envcfg``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import gc
 import os
 import sys
 
-from envcfg.failure import fail
-from envcfg.interrupts import listen
+from envcfg.common.failure import fail
+from envcfg.common.interrupts import listen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,30 +16,32 @@ if TYPE_CHECKING:
 
 def main() -> NoReturn:
     """Run envcfg and end with its exit code."""
-    listen()  # before all else: what is imported takes time, in which a signal may come
-    gc.disable()  # what is imported is no garbage, and need not be searched for any
+    listen()  # first of all: imports take time, and a signal may come
+    gc.disable()  # imported objects are permanent, so a search for garbage is wasted
     _forget_programs()
     _forget_current_folder()
     try:
         from envcfg.cli import main as run
     except Exception as err:  # noqa: BLE001  # the job must not go on without its step
         os._exit(fail([f"envcfg: error: this installation is broken: {err!r}"], 70))
-    # All is written. The end of the interpreter would take milliseconds, in which a signal
-    # spoils the exit code of a run that is done.
+    # All output is written. A normal exit takes milliseconds, in which a signal could
+    # still change the exit code.
     os._exit(run())
 
 
 def _forget_programs() -> None:
-    """Let no module come from beside the program ``envcfg``, where Python looks first.
+    """Prevent imports from the folder of the program ``envcfg``, which Python searches
+    first.
 
-    Where it is installed that is a folder of programs, and each import would ask for it.
+    For an installed program this folder contains other programs, and each import would
+    search it.
     """
     programs = f"{sys.prefix}/bin"
-    sys.path[:] = [each for each in sys.path if each != programs]
+    sys.path[:] = [path for path in sys.path if path != programs]
 
 
 def _forget_current_folder() -> None:
-    """Let no module come from the current folder, which may be anybody's.
+    """Prevent imports from the current folder, which other users may be able to write.
 
     ``python -m`` puts it first on the path, an empty entry of PYTHONPATH somewhere. It
     stays where envcfg or Python itself comes from, as in a checkout.
@@ -47,13 +49,13 @@ def _forget_current_folder() -> None:
     from posix import getcwd
 
     try:
-        here = getcwd()
-    except OSError:  # it is gone, and nothing can come from it
+        folder = getcwd()
+    except OSError:  # the folder is gone, so nothing can be imported from it
         return
     own = (f"{sys.prefix}/", f"{sys.base_prefix}/")
-    if __file__ == f"{here}/envcfg/__main__.py" or f"{here}/".startswith(own):
+    if __file__ == f"{folder}/envcfg/__main__.py" or f"{folder}/".startswith(own):
         return
-    sys.path[:] = [each for each in sys.path if each not in {"", ".", here}]
+    sys.path[:] = [path for path in sys.path if path not in {"", ".", folder}]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""envcfg for programs: what its commands do, as functions that return records.
+"""envcfg for programs: the commands as functions that return records.
 
-What is the same for the commands is the same here: profiles are found in the same folders,
-images are read, conditions decided. Nothing is printed, and nothing ends the process: what
-a command says on stderr is in the records, and what it refuses is an ``EnvcfgError`` with a
-``message`` and a ``hint``. ``as_json`` returns what the command's ``--json`` would print.
+The rules are those of the commands: the same profile folders, images and conditions.
+Nothing is printed, and nothing ends the process. Messages of a command are in the
+records, and refusals raise an ``EnvcfgError`` with a ``message`` and a ``hint``.
+``as_json`` returns the output of the command's ``--json``.
 """
 
 from __future__ import annotations
@@ -13,26 +13,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from envcfg.errors import EnvcfgError, UsageError
+from envcfg.backends.scheduler_client import renew_limits
+from envcfg.common.errors import EnvcfgError, UsageError
 
 if TYPE_CHECKING:
+    from envcfg.common.findings import Result
     from envcfg.core.explanation import Explanation
     from envcfg.core.inspection import Inspected
-    from envcfg.core.job import Job
+    from envcfg.core.job_request import Job
     from envcfg.core.option import Given
     from envcfg.core.profiles import Compared
     from envcfg.core.submission import Submitted
-    from envcfg.hang.judge import Judgement
-    from envcfg.hang.records import Evidence
-    from envcfg.launch.plan import Plan
+    from envcfg.job.plan.plan import Plan
     from envcfg.log.expectations import Expectations
     from envcfg.log.verdict import LogReport
-    from envcfg.preflight.judge import Seen
-    from envcfg.preflight.records import Report, Wanted
+    from envcfg.nodes.hang.hang_judge import Judgement
+    from envcfg.nodes.hang.hang_records import Evidence
+    from envcfg.nodes.preflight.preflight_judge import Answers
+    from envcfg.nodes.preflight.preflight_records import Report, Requirements
     from envcfg.profile.detect import Detected
-    from envcfg.profile.look.view import View
-    from envcfg.report.findings import Result
+    from envcfg.profile.look.value_list import View
 
+    # The names are strings in the writers' table, so that importing this module
+    # loads none of them.
     Record = (
         Compared
         | Detected
@@ -69,23 +72,24 @@ __all__ = [
 
 Path = str | os.PathLike[str]
 _MADE_BY = ("envcfg.api.render",)
-# What writes each record as JSON, below ``envcfg.report``; * : it takes the fields.
+# The writer of each record's JSON, below ``envcfg.report``; "*" passes the fields
+# as arguments.
 _WRITERS = {
-    "Compared": "*profile.view.diff_json",
-    "Detected": "*profile.list.detect_json",
+    "Compared": "*profile.profile_view.diff_json",
+    "Detected": "*profile.profile_list.detect_json",
     "Explanation": "*background.explained_json",
-    "Inspected": "*image.inspection_json",
-    "Job": "*request.request_json",
-    "LogReport": "log.findings.log_json",
-    "Plan": "plan.plan_json",
-    "Result": "findings.findings_json",
+    "Inspected": "*image_report.inspection_json",
+    "Job": "*request_report.request_json",
+    "LogReport": "log.log_findings.log_json",
+    "Plan": "plan_report.plan_json",
+    "Result": "finding_report.findings_json",
     "Submitted": "document.record_json",
-    "View": "profile.view.view_json",
+    "View": "profile.profile_view.view_json",
 }
 
 
 def profile_names() -> list[str]:
-    """Return the names of all profiles that there are here, sorted.
+    """Return the names of all available profiles, sorted.
 
     Raises:
         UsageError: the current folder is gone.
@@ -96,26 +100,28 @@ def profile_names() -> list[str]:
 
 
 def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
-    """Return every value of a profile, with its reason and where it stands.
+    """Return every value of a profile, with its reason and place.
 
     Args:
-        name: of a profile, or the path of a file.
-        facts: what conditions may ask for (``rocm`` to ``6.2.4``).
+        name: the name of a profile, or the path of a file.
+        facts: facts for conditions (``rocm`` to ``6.2.4``).
 
     Raises:
-        UsageError: there is none; also for a fact that cannot be.
-        ProfileError: something is wrong in it; ``findings`` say what.
+        UsageError: the profile does not exist, or a fact is impossible.
+        ProfileError: the profile has errors; see ``findings``.
     """
     from envcfg.core.profiles import show
     from envcfg.core.selection import open_catalog
 
+    # A program may run for days, so each call gets new time for the scheduler.
+    renew_limits()
     return show(open_catalog(), os.fspath(name), facts=facts or {})
 
 
 def diff_profiles(
     old: Path, new: Path, *, facts: Mapping[str, str] | None = None
 ) -> Compared:
-    """Return what differs between two profiles; ``found`` is empty where nothing does.
+    """Return the differences of two profiles; ``found`` is empty if there are none.
 
     Raises:
         ProfileError: as ``load_profile``; also ``UsageError``.
@@ -123,36 +129,41 @@ def diff_profiles(
     from envcfg.core.profiles import compare
     from envcfg.core.selection import open_catalog
 
+    renew_limits()
     return compare(open_catalog(), os.fspath(old), os.fspath(new), facts=facts or {})
 
 
 def validate_profiles(*files: Path) -> Result:
-    """Return what is wrong in profile files, by file; folders hold profiles, too.
+    """Return the problems of profile files, by file; folders of profiles are accepted.
 
     Raises:
-        OutputError: one cannot be read.
+        OutputError: a file cannot be read.
     """
+    from envcfg.common.errors import OutputError
+    from envcfg.common.findings import Result
     from envcfg.core.profiles import validate
     from envcfg.core.selection import open_catalog
-    from envcfg.errors import OutputError
-    from envcfg.report.findings import Result
 
     catalog = open_catalog(enforce=False)
-    found, unread = validate(catalog, [os.fspath(each) for each in files])
+    findings, unread = validate(catalog, [os.fspath(file) for file in files])
+    # Unreadable files are an error here, because a program has no stderr to show
+    # them.
     if unread:
         msg = "; ".join(f"{path}: {why}" for path, why in unread)
         raise OutputError(msg, hint="a profile is a file; profile_names() has names")
-    return Result(found)
+    return Result(findings)
 
 
 def detect_profile() -> Detected:
-    """Return which profile fits this machine, and why: ``detection.one()`` is the one.
+    """Return the profile that matches this machine, with the reason: see
+    ``detection.one()``.
 
     Raises:
         UsageError: the current folder is gone.
     """
     from envcfg.core.selection import detect_system, open_catalog
 
+    renew_limits()
     return detect_system(open_catalog(enforce=False))
 
 
@@ -164,29 +175,31 @@ def make_plan(
     facts: Mapping[str, str] | None = None,
     **options: Given,
 ) -> Plan:
-    """Return what one job will do, as ``envcfg wrap`` would make it.
+    """Return the plan of one job, as ``envcfg wrap`` resolves it.
 
     Args:
         command: the program and its arguments; empty: a script of several steps.
         container: image file or URI; None: no container.
-        settings: variables and their values, in which ``${NAME}`` refers to a variable;
-            None takes one away.
-        facts: what conditions ask for, such as ``{"rocm": "6.2.4"}``.
+        settings: variables and their values; ``${NAME}`` refers to a variable, and None
+            unsets it.
+        facts: facts for conditions, such as ``{"rocm": "6.2.4"}``.
         options: further options of ``envcfg wrap`` by name, with ``_`` for ``-``:
-            ``profile="lumi-g"`` (else the one that is detected here), ``ranks=2``,
+            ``profile="lumi-g"`` (otherwise detected), ``ranks=2``,
             ``nccl_debug=True``, ``bind=["/data", "/scratch:/tmp"]``.
 
     Returns:
-        The plan; its ``notes`` are what the command would say on stderr.
+        The plan; its ``notes`` are the notes that the command prints.
 
     Raises:
-        UsageError: something cannot be right; also ``ProfileError``.
+        UsageError: options contradict each other, or the profile; also
+            ``ProfileError``.
     """
     from envcfg.core.option import read_options
     from envcfg.core.step import make_step, plan_step
     from envcfg.core.step_options import STEP
 
-    values = read_options(STEP, _given(container, settings, facts, options))
+    renew_limits()
+    values = read_options(STEP, _option_values(container, settings, facts, options))
     example = 'make_plan(["python", "train.py"])'
     return plan_step(make_step(values, tuple(command) or None, example))
 
@@ -197,38 +210,38 @@ def make_job(
     container: Path | None,
     settings: Mapping[str, str | None] | None = None,
     facts: Mapping[str, str] | None = None,
-    inline: bool = False,
     **options: Given,
 ) -> Job:
-    """Return a job script, what it asks for and what it costs, as ``envcfg job``.
+    """Return a job script with its request and cost, as ``envcfg job`` does.
 
     Args:
         command: the program and its arguments.
-        container: as of ``make_plan``, like *settings* and *facts*.
-        inline: the step is written out, so that the job needs no envcfg.
-        options: further options of ``envcfg job``, as of ``make_plan``: ``nodes=2``,
+        container: as for ``make_plan``, like *settings* and *facts*.
+        options: further options of ``envcfg job``, as for ``make_plan``: ``nodes=2``,
             ``time="1:00:00"``, ``account="project_465000001"``.
 
     Returns:
-        The job; its ``script`` is the text, its ``findings`` are what the command says.
+        The job; its ``script`` is the text, its ``findings`` are the printed ones.
 
     Raises:
-        UsageError: something cannot be right; ``RequestError``: the system would refuse;
-            also ``ProfileError``.
+        UsageError: options contradict each other; ``RequestError``: the system would
+            refuse; also ``ProfileError``.
     """
-    from envcfg.core import job
+    from envcfg.core import job_request
     from envcfg.core.option import read_options
     from envcfg.core.request_options import REQUEST, SCRIPT, ranks_per_node
     from envcfg.core.step import make_step
     from envcfg.core.step_options import STEP
 
-    given = _given(container, settings, facts, options)
-    values = read_options({**REQUEST, **STEP, **SCRIPT}, given)
+    renew_limits()
+    inputs = _option_values(container, settings, facts, options)
+    values = read_options({**REQUEST, **STEP, **SCRIPT}, inputs)
+    # A number of tasks per node counts as ranks, as in the command.
     values["ranks"] = ranks_per_node(values)
     example = 'make_job(["python", "train.py"])'
     step = make_step(values, command, example)
     made_by = ("envcfg.api.make_job",)
-    return job.make_job(step, values, command, inline=inline, made_by=made_by)
+    return job_request.make_job(step, values, command, place=None, made_by=made_by)
 
 
 def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
@@ -236,12 +249,12 @@ def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
 
     Args:
         plan: of ``make_plan``.
-        made_by: the words of a command that makes it again, for its header.
+        made_by: the command line that repeats the script, for its header.
 
     Raises:
         UsageError: a part of it is too long to be started.
     """
-    from envcfg.bash.host import render_script
+    from envcfg.job.script.host_part import render_script
 
     return render_script(plan, made_by)
 
@@ -252,8 +265,10 @@ def submit(
     """Check a job script and give it to its scheduler, as ``envcfg submit job.sh``.
 
     Args:
-        script: its path; what the scheduler says of it is in the record, also a refusal.
-        profile: the system; None: the one that is known here, or shown by the script.
+        script: its path; the scheduler's messages are in the record, even after a
+            rejection.
+        profile: the system; None: the detected one, or the one recognised from the
+            script.
         dry_run: nothing is submitted; the scheduler is asked when the job would start.
 
     Raises:
@@ -262,11 +277,13 @@ def submit(
             script cannot be read; also ``ProfileError``.
     """
     from envcfg.core import submission
-    from envcfg.core.lint import Linter
-    from envcfg.lint.source import read_files
+    from envcfg.core.linting import Linter
+    from envcfg.lint.script_source import read_files
 
+    renew_limits()
     path = os.fspath(script)
     system = submission.system_here() if profile is None else os.fspath(profile)
+    # The file is read once, so that the checked bytes are the submitted ones.
     data = read_files([path])[path]
     return submission.submit(path, data, Linter(profile=system), dry_run=dry_run)
 
@@ -276,29 +293,29 @@ def check_log(
     profile: Path | None = None,
     expect: Expectations | None = None,
 ) -> LogReport:
-    """Return what the log of a job says of its network, for every rank.
+    """Return the network use in a job's log, for every rank.
 
     Args:
-        files: of one job or several; folders and patterns, too.
+        files: logs of one job or several; also folders and patterns.
         profile: the system, whose ``expect`` the log must show.
-        expect: the same, said by you (``envcfg.log.expectations.Expectations``); it takes
-            the place of the profile's.
+        expect: your own requirements (``envcfg.log.expectations.Expectations``); they
+            replace those of the profile.
 
     Raises:
         UsageError: no file is given; also ``ProfileError``.
-        OutputError: one cannot be read.
+        OutputError: a file cannot be read.
     """
-    from envcfg.core.log import check_logs, expected_by
+    from envcfg.core.log_checking import check_logs, expected_by
     from envcfg.log.expectations import Expectations
-    from envcfg.log.source import expand
+    from envcfg.log.log_source import expand
 
     if not files:
         msg = "no log given"
         raise UsageError(msg, hint='check_log("slurm-123.out")')
-    wanted = expect or Expectations()
+    expectations = expect or Expectations()
     if profile is not None and expect is None:
-        wanted, _ = expected_by(os.fspath(profile))
-    return check_logs(expand([os.fspath(each) for each in files]), wanted)
+        expectations, _ = expected_by(os.fspath(profile))
+    return check_logs(expand([os.fspath(file) for file in files]), expectations)
 
 
 def lint(
@@ -307,35 +324,36 @@ def lint(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> Result:
-    """Return what is wrong in job scripts and environments, by file.
+    """Return the problems of job scripts and environments, by file.
 
     Args:
         files: scripts, outputs of env, folders.
-        profile: the system; None: the one of which a script shows two signs, if any.
-        select: beginnings of the rules that count; empty: all.
-        ignore: beginnings of those that do not.
+        profile: the system; None: recognised from two signs in each script.
+        select: prefixes of the rules that apply; empty: all.
+        ignore: prefixes of the rules that do not apply.
 
     Raises:
-        UsageError: there is no such rule; also ``ProfileError``.
+        UsageError: a rule does not exist; also ``ProfileError``.
         OutputError: a file cannot be read.
     """
-    from envcfg.core.lint import Linter
-    from envcfg.lint.source import read_files
+    from envcfg.core.linting import Linter
+    from envcfg.lint.script_source import read_files
 
+    renew_limits()
     system = None if profile is None else os.fspath(profile)
     linter = Linter(profile=system, select=select, ignore=ignore)
-    return linter.judge(read_files([os.fspath(each) for each in files]))
+    return linter.judge(read_files([os.fspath(file) for file in files]))
 
 
 def inspect(image: Path, *, profile: Path | None = None) -> Inspected:
-    """Return what is in an image, and whether its libraries would load.
+    """Return the contents of an image, and whether its libraries would load.
 
     Args:
-        image: a file, a folder, or a name that the runtime here knows; nothing is run.
-        profile: whose binds are laid over it, from this machine; None: none are.
+        image: a file, a folder, or a name known to the runtime; nothing is executed.
+        profile: its binds are laid over the image, from this machine; None: no binds.
 
     Raises:
-        OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
+        OutputError: the image cannot be read; also ``ImageError`` and ``ProfileError``.
     """
     from envcfg.core import inspection
 
@@ -344,14 +362,14 @@ def inspect(image: Path, *, profile: Path | None = None) -> Inspected:
 
 
 def explain(*names: str, profile: Path | None = None) -> Explanation:
-    """Return what findings or variables mean; every finding where none is named.
+    """Explain findings or variables; without names, every finding.
 
     Args:
-        names: ids of findings, as ``finding.rule`` has them, or names of variables.
-        profile: which sets a variable; None: all that there are.
+        names: ids of findings, as in ``finding.rule``, or names of variables.
+        profile: only this profile's use of a variable; None: all profiles.
 
     Raises:
-        UsageError: nothing is known of a name; also ``ProfileError``.
+        UsageError: a name is unknown; also ``ProfileError``.
     """
     from envcfg.core import explanation
 
@@ -360,39 +378,42 @@ def explain(*names: str, profile: Path | None = None) -> Explanation:
 
 
 def judge_hang(seen: Evidence) -> Judgement:
-    """Return who holds up a silent job, of what was seen of it; nothing is asked.
+    """Return the cause of a hang from collected evidence; no node is asked.
 
     Args:
-        seen: what processes, libraries and the log say.
+        seen: evidence from processes, libraries and the log.
     """
-    from envcfg.hang.judge import judge
+    from envcfg.nodes.hang.hang_judge import judge
 
     return judge(seen)
 
 
-def judge_preflight(wanted: Wanted, seen: Seen, *, needs_fast: bool = False) -> Report:
-    """Return whether nodes and network can do their work, of what they have said.
+def judge_preflight(
+    wanted: Requirements, seen: Answers, *, needs_fast: bool = False
+) -> Report:
+    """Return whether nodes and network are fit for the job, from their answers.
 
     Args:
-        wanted: the nodes, and what each should have.
-        seen: what nodes and ranks have answered; nothing is asked.
-        needs_fast: it fails unless the log proves that traffic takes the fast network.
+        wanted: the nodes, and the requirements on each.
+        seen: the answers of nodes and ranks; nothing is asked.
+        needs_fast: fail unless the log proves traffic over the fast network.
     """
-    from envcfg.preflight.judge import judge_all
+    from envcfg.nodes.preflight.preflight_judge import judge_all
 
     return judge_all(wanted, seen, needs_fast=needs_fast)
 
 
 def as_json(record: Record) -> Any:  # noqa: ANN401  # JSON
-    """Return a record as the ``--json`` of its command has it; docs/ has the schemas.
+    """Return a record in the form of its command's ``--json``; docs/ has the schemas.
 
     Raises:
-        TypeError: it is not a record of this module.
+        TypeError: the value is not a record of this module.
     """
     import json
 
     kind = type(record)
     writer = _WRITERS.get(kind.__name__)
+    # A foreign class may have the same name as a record.
     if writer is None or not kind.__module__.startswith("envcfg."):
         msg = f"{kind.__name__} is not a record of envcfg.api"
         raise TypeError(msg)
@@ -401,13 +422,14 @@ def as_json(record: Record) -> Any:  # noqa: ANN401  # JSON
     return json.loads(write(*record) if writer[0] == "*" else write(record))
 
 
-def _given(
+def _option_values(
     container: Path | None,
     settings: Mapping[str, str | None] | None,
     facts: Mapping[str, str] | None,
     options: Mapping[str, Given],
 ) -> Iterator[tuple[str, Given]]:
     """Yield options by their names, as the core reads them."""
+    # None would mean "not given" to the core, which then requires the option.
     yield "container", "none" if container is None else os.fspath(container)
     for name, value in (settings or {}).items():
         yield ("unset", name) if value is None else ("set", f"{name}={value}")

@@ -1,7 +1,7 @@
 """The command line: parse, dispatch, and turn every failure into an exit code.
 
-Only here are exceptions caught and exit codes given. Commands are imported when they are
-chosen, so that ``--help`` and each command pay for nothing else.
+Exceptions are caught and exit codes are chosen only here. Each command is imported when
+it is chosen, so ``--help`` and other commands stay fast.
 """
 
 from __future__ import annotations
@@ -15,29 +15,34 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from envcfg import __version__
-from envcfg.characters import one_line, text_width
+from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands import NAMES, ROLES, add_command, load, texts
-from envcfg.errors import (
+from envcfg.commands.arguments.parser import ParseError, Parser
+from envcfg.common.characters import one_line, text_width
+from envcfg.common.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
     EnvcfgError,
+    TrustError,
     UsageError,
 )
-from envcfg.failure import Wanted, fail, may_want_script
-from envcfg.interrupts import Held, interruption, raise_signals
-from envcfg.parser import ParseError, Parser
+from envcfg.common.failure import CommandLine, fail, may_want_script
+from envcfg.common.interrupts import BlockedSignals, interruption, raise_signals
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run envcfg with *argv* (default: the process's) and return its exit code.
 
-    A program may call it again and again, in any thread and with any ``sys.stdout``; what
-    commands start (srun, ``--on-bad``) writes to the files that the process has open.
+    A program may call it repeatedly, in any thread and with any ``sys.stdout``.
+    Programs started by a command (srun, ``--on-bad``) write to the open files of the
+    process.
     """
-    # Arguments are bytes to Unix; here they are UTF-8 with escapes for what is not.
+    # Unix arguments are bytes; here they are UTF-8, with escapes for invalid bytes.
     raw = sys.argv[1:] if argv is None else argv
     words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in raw]
-    Wanted.script = Wanted.color = None
+    # A caller may run several commands, so the state of the last one is cleared.
+    CommandLine.script = CommandLine.color = None
+    renew_limits()
     with _mended_streams():
         return _run(words)
 
@@ -45,8 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         try:
-            code = _dispatch(words)
+            code = _dispatch_trusting(words)
         finally:
+            # The handlers are removed before the last output, so that a late signal
+            # ends the process at once.
             raise_signals(False)
         sys.stdout.flush()
     except EnvcfgError as err:
@@ -54,30 +61,49 @@ def _run(words: list[str]) -> int:
     except KeyboardInterrupt as err:
         code = _fail(words, *interruption(getattr(err, "number", 2)))
     except BrokenPipeError:
-        code = 141  # nobody reads any more
-    except OSError as err:  # the files of each command have messages of their own
+        code = 141  # the reader has closed the pipe
+    except OSError as err:  # errors of a command's own files have their own messages
         where = f" {one_line(str(err.filename))}" if err.filename else ""
         code = _fail(words, [f"envcfg: error: {err.strerror}{where}"], EXIT_CANNOT)
-    except Exception as err:  # noqa: BLE001  # the last resort, which tells what to do
+    except Exception as err:  # noqa: BLE001  # the last resort
         import traceback
 
+        # A traceback can quote text of a hostile file, so each line is made safe.
         for line in traceback.format_exc().splitlines():
             print(one_line(line), file=sys.stderr)
-        what = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
-        code = _fail(words, [what, "  hint: please report the lines above"], EXIT_BUG)
-    with suppress(OSError, ValueError):  # whose stdout fails has been told
+        message = f"envcfg: error: this is a bug in envcfg {__version__}: {err!r}"
+        code = _fail(
+            words, [message, "  hint: please report the lines above"], EXIT_BUG
+        )
+    with suppress(OSError, ValueError):  # the failure of stdout is already reported
         sys.stdout.flush()
     sys.stderr.flush()
     return code
+
+
+def _dispatch_trusting(words: list[str]) -> int:
+    """Run one command line, again after each file that the user agrees to trust.
+
+    Untrusted files are rejected before a command has any effect.
+    """
+    try:
+        return _dispatch(words)
+    except TrustError as err:
+        from envcfg.commands.profiles.trust import ask
+
+        if not ask(err):
+            raise
+    # The command is repeated outside the handler, so that errors do not pile up.
+    return _dispatch_trusting(words)
 
 
 def build_parser(only: str | None = None) -> Parser:
     """Return the parser of all commands, or of one: the others are not even imported.
 
     Args:
-        only: the first word, where it decides what else is needed.
+        only: the first word, if it is enough to choose the needed parsers.
     """
-    text_width.cache_clear()  # of a run before this one
+    text_width.cache_clear()  # the terminal may have been resized since the last run
     parser = Parser(prog="envcfg", texts=lambda: texts()["envcfg"])
     parser.add_argument(
         "-V", "--version", action="version", version=f"envcfg {__version__}"
@@ -85,11 +111,12 @@ def build_parser(only: str | None = None) -> Parser:
     commands = parser.add_subparsers(
         dest="command_name", metavar="COMMAND", prog="envcfg", parser_class=Parser
     )
-    known = only in NAMES or (only or "").startswith("-")
+    is_command = only in NAMES or (only or "").startswith("-")
     for name in NAMES:
-        if known and name != only:
+        # Building all parsers takes longer than most commands.
+        if is_command and name != only:
             continue
-        add_command(commands, name, load(name).add_options, is_listed=not known)
+        add_command(commands, name, load(name).add_options, is_listed=not is_command)
     if only is None:
         parser.roles = ROLES
     return parser
@@ -98,53 +125,65 @@ def build_parser(only: str | None = None) -> Parser:
 def _dispatch(words: list[str]) -> int:
     """Run one command line; return its exit code.
 
-    The parser of the command alone is built, as that is most of the start-up. Whether a
-    script is wanted on stdout is noted as soon as it is known, also of a line that cannot
-    be parsed: what goes wrong from then on must end the job that sources it. What is said
-    of defaults stands last, as only an error makes it worth a line.
+    Only the parser of the command is built, because that is most of the start-up.
+    Whether a script goes to stdout is noted early, even for an invalid line: an error
+    must then end the job that sources it. Defaults are mentioned last, and only after
+    an error.
     """
     head, separated, tail = split_command(words)
     if head[:1] == ["help"]:
+        # "envcfg help wrap" is the same as "envcfg wrap --help".
         head = [*(word for word in head if word != "help"), "--help"]
     only = head[0] if head and head[0] in {*NAMES, "-V", "--version"} else None
     try:
         options = build_parser(only).parse_args(head)
     except ParseError as err:
+        # The options before the error tell whether a shell waits for a script.
         if hasattr(err.taken, "wants_script"):
-            Wanted.script = err.taken.wants_script(err.taken)
+            CommandLine.script = err.taken.wants_script(err.taken)
         raise
     except SystemExit as end:  # after --help or --version
         return int(end.code or 0)
-    Wanted.color = getattr(options, "color", None)
+    CommandLine.color = getattr(options, "color", None)
     if twice := getattr(options, "given_twice", None):
         from envcfg.commands.printing import say
-        from envcfg.findings import Finding
+        from envcfg.common.findings import Finding
 
-        what = "is given twice, with different values: the last one counts"
+        message = "is given twice, with different values: the last one counts"
         names = dict.fromkeys(twice)
-        say(Finding("option-twice", "note", name, what) for name in names)
+        say(Finding("option-twice", "note", name, message) for name in names)
     if options.command_name is None:
+        # At a terminal, the complete help is more useful than the error alone.
         if sys.stderr.isatty():
             sys.stderr.write(build_parser().format_help() + "\n")
         msg = "no command given"
         raise UsageError(msg, hint="envcfg wrap --help")
-    Wanted.script = hasattr(options, "wants_script") and options.wants_script(options)
-    options.build_parser = build_parser  # for the command that is about all of them
-    if not gc.isenabled():  # see __main__: what is imported by now stays
+    CommandLine.script = hasattr(options, "wants_script") and options.wants_script(
+        options
+    )
+    options.build_parser = build_parser  # lint parses other commands with it
+    if not gc.isenabled():  # see __main__: imported objects stay until the end
         gc.freeze()
-        gc.set_threshold(100_000, 10, 10)  # most of what a log or script gives stays
+        gc.set_threshold(100_000, 10, 10)  # most objects from a log or script stay too
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
     try:
         code: int = load(options.command_name).run(options)
+    # A value from a file may be the cause of the error, and the user may not
+    # remember the file.
     except EnvcfgError:
         defaults = getattr(options, "defaults", ())
-        if defaults and all(each.is_trusted for each in defaults):
+        if defaults and all(default.is_trusted for default in defaults):
             from envcfg.commands.printing import tell
 
-            said = ", ".join(each.placed for each in defaults)
-            tell(f"these come from files: {said}", "--no-default NAME leaves one out")
+            literal_string = ", ".join(default.placed for default in defaults)
+            tell(
+                f"these come from files: {literal_string}",
+                "--no-default NAME leaves one out",
+            )
         raise
+    # Scripts read stderr as messages of the run, so the next step is only for
+    # terminals.
     if sys.stderr.isatty():
         from envcfg.commands.printing import say_next
 
@@ -153,30 +192,28 @@ def _dispatch(words: list[str]) -> int:
 
 
 def split_command(words: Sequence[str]) -> tuple[list[str], bool, list[str]]:
-    """Split at the first ``--``: what is ours, whether there was one, the command."""
+    """Split at the first ``--``: words of envcfg, whether there is a ``--``, command."""
     head = list(words)
     if "--" not in head:
         return head, False, []
-    at = head.index("--")
-    return head[:at], True, head[at + 1 :]
+    offset = head.index("--")
+    return head[:offset], True, head[offset + 1 :]
 
 
 def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
-    """Say what failed; where a script was asked for, print one that fails."""
-    if Wanted.script is None:
-        Wanted.script = may_want_script(words, NAMES)
-    with suppress(
-        OSError, ValueError
-    ):  # a caller's stderr may keep what was said before
+    """Report the failure; if a script was requested, print a script that fails."""
+    if CommandLine.script is None:
+        CommandLine.script = may_want_script(words, NAMES)
+    with suppress(OSError, ValueError):  # a caller's stderr may fail on earlier text
         sys.stderr.flush()
-    with Held() as held:
+    with BlockedSignals() as output:
         fail(lines, exit_code)
-        held.finish()
+        output.finish()
     return exit_code
 
 
 class _Patient(io.FileIO):
-    """stderr: what cannot be written there is lost, and nothing else with it."""
+    """stderr without errors: text that cannot be written is dropped."""
 
     def write(self, data: Any, /) -> int:  # noqa: ANN401  # any kind of buffer
         try:
@@ -187,30 +224,33 @@ class _Patient(io.FileIO):
 
 @contextmanager
 def _mended_streams() -> Iterator[None]:
-    """Give closed streams a place to write to, and let no character fail.
+    """Replace closed streams, and make all characters writable.
 
-    Afterwards they are as they were: the process may be another program's.
+    Afterwards the streams are restored, because the process may belong to another
+    program.
     """
     before = sys.stdin, sys.stdout, sys.stderr
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    # Only the process's own stderr is replaced; a caller's stream is left alone.
     if (own := sys.__stderr__) is not None and sys.stderr is own:
         raw = io.BufferedWriter(_Patient(2, "w", closefd=False))
         sys.stderr = io.TextIOWrapper(raw, own.encoding, line_buffering=True)
     wrappers = [
-        each
-        for each in (sys.stdout, sys.stderr)
-        if isinstance(each, io.TextIOWrapper) and not each.closed
+        stream
+        for stream in (sys.stdout, sys.stderr)
+        if isinstance(stream, io.TextIOWrapper) and not stream.closed
     ]
-    errors = [each.errors for each in wrappers]
+    errors = [wrapper.errors for wrapper in wrappers]
     try:
-        for each in wrappers:
-            each.reconfigure(errors="backslashreplace")
+        for wrapper in wrappers:
+            # A character that the terminal cannot show must not end the command.
+            wrapper.reconfigure(errors="backslashreplace")
         yield
     finally:
         sys.stdin, sys.stdout, sys.stderr = before
-        for each, was in zip(wrappers, errors, strict=True):
-            with suppress(OSError, ValueError):  # it writes what is left, or is closed
-                each.reconfigure(errors=was)
+        for wrapper, was in zip(wrappers, errors, strict=True):
+            with suppress(OSError, ValueError):  # it flushes, or is already closed
+                wrapper.reconfigure(errors=was)

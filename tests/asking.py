@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.runtimes import NAMES, runtime
+from envcfg.backends.runtimes import NAMES, runtime
 
 # Options by profile; the GPUs are those of whole nodes.
 NEEDED: dict[str, tuple[str, ...]] = {

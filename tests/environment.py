@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envcfg.launch.plan import Plan, Planned
+from envcfg.job.plan.plan import Plan, PlannedVariable
 from envcfg.profile.conditions import Condition
 from envcfg.profile.entries import Bundle
-from envcfg.profile.scope import INSIDE
+from envcfg.profile.setting_scope import INSIDE
 from envcfg.profile.words import Word
 
 Environ = Mapping[str, str]
@@ -72,7 +72,7 @@ def networks(plan: Plan, job: Environ, nodes: int) -> list[str]:
 
 
 def made(
-    setting: Planned, seen: Environ, job: Environ, nodes: int
+    setting: PlannedVariable, seen: Environ, job: Environ, nodes: int
 ) -> dict[str, str | None]:
     """Return what becomes of one variable; nothing, if it is left alone."""
     for case in setting.cases:

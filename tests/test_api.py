@@ -14,10 +14,10 @@ import pytest
 from jobs import Job, text
 
 from envcfg import api
-from envcfg.errors import UsageError
-from envcfg.hang.records import Evidence
-from envcfg.preflight.judge import Seen
-from envcfg.preflight.records import Wanted
+from envcfg.common.errors import UsageError
+from envcfg.nodes.hang.hang_records import Evidence
+from envcfg.nodes.preflight.preflight_judge import Answers
+from envcfg.nodes.preflight.preflight_records import Requirements
 from support import ROOT, Wrapped, bash, envcfg
 
 PAGE = (ROOT / "docs/api.md").read_text()
@@ -133,7 +133,7 @@ def test_profiles_are_those_of_the_commands(here: Path) -> None:
     compared = api.diff_profiles("lumi-g", "frontier", facts={"rocm": "6.2.4"})
     words = ["profiles", "diff", "lumi-g", "frontier", "--json", "--fact=rocm=6.2.4"]
     assert api.as_json(compared) == said(*words)
-    assert compared.found
+    assert compared.differences
     assert api.as_json(api.detect_profile()) == said("profiles", "detect", "--json")
     (here / "p.yaml").write_text("name: p\nx: 1\n")
     result = api.validate_profiles("p.yaml")
@@ -154,7 +154,7 @@ def test_images_and_explanations_are_those_of_the_commands() -> None:
 
 def test_a_judgement_needs_no_job() -> None:
     assert api.judge_hang(Evidence("12", ())).verdict == "unclear"
-    report = api.judge_preflight(Wanted(("n1", "n2")), Seen({}, {}))
+    report = api.judge_preflight(Requirements(("n1", "n2")), Answers({}, {}))
     assert set(report.nodes) == {"n1", "n2"}
     assert report.failed
 
@@ -177,7 +177,7 @@ def test_what_is_not_given_is_as_by_default() -> None:
     assert api.make_plan(["true"], **LUMI, **none) == plan
     several = api.make_plan(["true"], **LUMI, smoke_test=True, srun_arg=["-v", "-l"])
     assert several.diagnostics.smoke_test
-    assert [each.word for each in several.started][-2:] == ["-v", "-l"]
+    assert [each.word for each in several.starter_options][-2:] == ["-v", "-l"]
 
 
 def test_what_is_rendered_runs(here: Path) -> None:

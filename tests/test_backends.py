@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from envcfg import runtimes
-from envcfg.bash import modules
-from envcfg.datafile import backends
-from envcfg.launchers import LAUNCHERS
-from envcfg.schedulers import SCHEDULERS
-from envcfg.schedulers.model import JobNames
-from envcfg.starters import STARTERS
+from envcfg.backends import runtimes
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.backends.schedulers.scheduler import JobNames
+from envcfg.backends.starters import STARTERS
+from envcfg.common.datafile import backends
+from envcfg.job.script import modules
 
 MODULES = Path(modules.__file__).parent / "modules"
 # What the modules of a kind of backend must define, by file.
-RUNTIME = "envcfg_enter envcfg_is_clean envcfg_bind".split()
-SHARED = "envcfg_bind_if envcfg_argument".split()
+RUNTIME = "envcfg_enter envcfg_bind".split()
+SHARED = "envcfg_bind_if".split()
 HOST = "envcfg_survey envcfg_name_job envcfg_gpus envcfg_host envcfg_overlap".split()
 RUNTIMES = {name: runtimes.runtime(name) for name in runtimes.NAMES}
 
@@ -31,12 +31,14 @@ def functions(text: str) -> list[str]:
     return re.findall(r"^(envcfg_\w+)\(\) \{", text, re.MULTILINE)
 
 
-def test_backends_are_the_modules_of_their_room_but_for_the_model(
+def test_backends_are_the_modules_of_their_folder_except_the_record(
     tmp_path: Path,
 ) -> None:
-    for name in ("__init__.py", "model.py", "b_x.py", "c.py", "a.py", "notes.txt"):
-        (tmp_path / name).touch()
-    room = str(tmp_path / "__init__.py")
+    folder = tmp_path / "rooms"
+    folder.mkdir()
+    for name in ("__init__.py", "room.py", "b_x.py", "c.py", "a.py", "notes.txt"):
+        (folder / name).touch()
+    room = str(folder / "__init__.py")
     assert backends(room) == ("a", "b-x", "c")
     assert backends(room, ("c",)) == ("c", "a", "b-x")
 
@@ -77,7 +79,7 @@ def test_a_starter_has_its_folder_of_modules(name: str) -> None:
     assert ("agent" in files) == known.starts_agents
     told = functions(files[name]) + functions(files.get("steps", ""))
     assert "envcfg_chosen" in told or "ENVCFG_HOSTS=" in files[name]
-    assert "envcfg_collect" in files.get("task", files[name])
+    assert "envcfg_given+=" in files.get("task", files[name])
     assert set(told) >= set(HOST)
     assert "ENVCFG_NODE_NAME=" in files[name]
     for each in {"ranks", "agent"} & files.keys():
@@ -98,10 +100,10 @@ def test_a_launcher_has_the_module_that_it_needs(name: str) -> None:
     assert known.starters
     if known.is_agent:
         assert texts
-        assert all("$ENVCFG_OPTIONS" in text for text in texts)
+        assert all("$ENVCFG_AGENT_OPTIONS" in text for text in texts)
         assert all(STARTERS[each].starts_agents for each in known.starters)
     elif name not in STARTERS:
-        assert all("envcfg_in_set" in text for text in texts)
+        assert all("envcfg_set" in text for text in texts)
 
 
 def test_no_module_of_a_launcher_is_left_over() -> None:

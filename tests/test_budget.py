@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from envcfg.budget import Budget, SpentError
+from envcfg.common.budget import Budget, SpentError
 
 ENDLESS = re.compile(
     r"(?:a|aa)+$"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg import __version__
-from envcfg.cache import keep, kept_folder, recall
+from envcfg.common.cache import keep, kept_folder, recall
 from support import envcfg
 
 

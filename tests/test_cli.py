@@ -16,7 +16,7 @@ import pytest
 
 from envcfg.cli import main
 from envcfg.commands import NAMES
-from support import ROOT, Wrapped, bash, envcfg, lint_shell, process
+from support import ROOT, Wrapped, bash, envcfg, lint_shell, process, trust
 
 Wrap = Callable[..., Wrapped]
 LOCAL = ("--profile", "workstation", "--container", "none")
@@ -260,6 +260,7 @@ def test_a_broken_file_of_another_profile_is_said_and_not_in_the_way(
     (layer / "folder.yaml").mkdir()
     (layer / "dangling.yaml").symlink_to("/nowhere")
     (layer / "my cluster.yaml").write_text("name: my cluster\n")
+    trust(layer)
     done = wrap("--container", "none")
     assert done.code == 0, done.err
     assert f"warning: {layer}/broken.yaml: cannot be used" in done.err
@@ -288,10 +289,13 @@ def test_an_image_is_known_by_the_file_that_a_link_leads_to(
 
 def test_an_unknown_fact_is_a_note_with_the_way_to_state_it(wrap: Wrap) -> None:
     done = wrap("--profile", "lumi-g", "--container", "none")
-    assert "note: NCCL_NET_GDR_LEVEL: depends on rocm" in done.err
+    assert (
+        "note: NCCL_NET_GDR_LEVEL, HSA_NO_SCRATCH_RECLAIM: depends on rocm" in done.err
+    )
     assert "--fact rocm=6.2.4" in done.err
     assert (
-        wrap("--profile", "lumi-g", "--container", "none", "--fact", "rocm=7").err == ""
+        wrap("--profile", "lumi-g", "--container", "none", "--fact", "rocm=7.2").err
+        == ""
     )
 
 
@@ -338,7 +342,7 @@ def test_a_script_is_written_whole_and_executable(wrap: Wrap, tmp_path: Path) ->
     assert wrap(*LOCAL, "-o", "job.sh", "--", "true").code == 0
     path = tmp_path / "job.sh"
     assert os.access(path, os.X_OK)
-    assert [each.name for each in tmp_path.iterdir()] == ["job.sh"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".envcfg", "job.sh"]
     before = path.read_bytes()
     assert wrap(*LOCAL, "-o", "job.sh", "--", "false").code == 0
     assert path.read_bytes() != before
@@ -399,8 +403,8 @@ ONE_AFTER_ANOTHER = (
     "check-log job.log", "check-log --json job.log", "check-log --html - job.log",
     "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",
     "profiles diff lumi-g frontier --json", "profiles validate job.sh",
-    "profiles new x --blank --extends infiniband-cuda -o -", "profiles trust absent",
-    "monitor", "hang", "preflight --profile lumi-g --container none", "completion bash",
+    "profiles new x --blank --extends infiniband-cuda -o -", "profiles trust absent", "doctor -- true",
+    "monitor", "hang", "caches", "caches prune", "preflight --profile lumi-g --container none", "completion bash",
     "job --profile lumi-g --container none --account p --time 30 -o made.sh -- true",
 )  # fmt: skip
 
@@ -500,28 +504,41 @@ def test_nothing_heavy_is_imported_to_make_a_script() -> None:
     heavy = {
         *("rich", "spython", "importlib_metadata", "subprocess", "asyncio", "yaml"),
         *("difflib", "dataclasses", "hashlib", "locale", "encodings.utf_8_sig"),
-        *("envcfg.usage_errors", "envcfg.help_format"),
-        *("envcfg.safe_output", "envcfg.atomic_write", "envcfg.profile.naming"),
+        *(
+            "envcfg.commands.arguments.usage_errors",
+            "envcfg.commands.arguments.help_format",
+        ),
+        *(
+            "envcfg.common.safe_output",
+            "envcfg.common.atomic_write",
+            "envcfg.profile.naming",
+        ),
         *("envcfg.profile.detect", "envcfg.profile.guard", "envcfg.profile.validate"),
     }
     envcfg(*WRAP)  # what YAML says of the profile is kept from now on
     loaded = after(WRAP, "sys.modules")
     assert not heavy & loaded
-    others = {f"envcfg.{name}" for name in ("knowledge", "log", "monitor", "probe", "report", "request")}  # fmt: skip
+    others = {f"envcfg.{name}" for name in ("knowledge", "log", "nodes", "report", "job.request")}  # fmt: skip
     assert not others & loaded
 
 
 def test_the_version_needs_no_command() -> None:
     loaded = after(["--version"], "sys.modules")
-    assert not {name for name in loaded if name.startswith("envcfg.commands.")}
-    assert not {"yaml", "envcfg.profile", "envcfg.launch", "envcfg.bash"} & loaded
+    commands = {name for name in loaded if name.startswith("envcfg.commands.")}
+    assert commands == {"envcfg.commands.arguments", "envcfg.commands.arguments.parser"}
+    assert (
+        not {"yaml", "envcfg.profile", "envcfg.job.plan", "envcfg.job.script"} & loaded
+    )
 
 
 def test_few_regular_expressions_are_compiled_to_import_what_makes_a_script() -> None:
     compiled = "{n for n, m in own.items() for v in vars(m).values() if isinstance(v, re.Pattern)}"
     # Each is used in every script.
-    used = {"bash.choice", "bash.inside", "bash.launch_line", "profile.words"}
-    used |= {"bash.quoting", "profile.catalog"}  # which import those of words
+    used = {
+        f"job.script.{name}"
+        for name in ("module_choice", "rank_part", "launch_line", "quoting")
+    }
+    used |= {"profile.words", "profile.catalog"}  # which import those of words
     assert after(WRAP, compiled) <= {f"envcfg.{name}" for name in used}
 
 

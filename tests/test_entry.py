@@ -72,8 +72,11 @@ def test_it_starts_in_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
 
 def test_it_starts_as_one_archive(tmp_path: Path) -> None:
     source = tmp_path / "source"
-    (source / "envcfg").mkdir(parents=True)
-    for name in ("__init__.py", "__main__.py", "failure.py", "interrupts.py"):
+    (source / "envcfg/common").mkdir(parents=True)
+    for name in (
+        *("__init__.py", "__main__.py"),
+        *(f"common/{name}.py" for name in ("__init__", "failure", "interrupts")),
+    ):
         text = (ROOT / "envcfg" / name).read_text()
         (source / "envcfg" / name).write_text(text)
     # Its data are not read from an archive: that of the start is what is looked at here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import subprocess
@@ -184,7 +185,7 @@ def test_a_pipe_that_does_not_block_gets_the_whole_script() -> None:
 
 BROKEN = {
     "no argparse": "sys.modules['argparse'] = None",
-    "no errors": "sys.modules['envcfg.errors'] = None",
+    "no errors": "sys.modules['envcfg.common.errors'] = None",
     "no cli": "sys.modules['envcfg.cli'] = None",
     "no wrap": "sys.modules['envcfg.commands.wrap'] = None",
     "no yaml": "sys.modules['yaml'] = None",
@@ -210,7 +211,7 @@ def test_an_installation_that_is_broken_fails_too(
 
 def test_a_file_of_its_own_that_cannot_be_read_fails_too() -> None:
     code = (
-        "import sys\nimport envcfg.bash.modules as s\n"
+        "import sys\nimport envcfg.job.script.modules as s\n"
         "def read(name): raise OSError(5, 'Input/output error', name)\n"
         "s.read_text = read\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}]\nsys.exit(main())"
@@ -293,7 +294,7 @@ def test_a_signal_that_is_ignored_stays_so(
     name = number.name[3:]
     code = (
         f"trap '' {name}\n"
-        f'{sys.executable} -c "import sys, envcfg.bash.modules as s, os\n'
+        f'{sys.executable} -c "import sys, envcfg.job.script.modules as s, os\n'
         f"read = s.read_text\ndef slow(name): os.kill(os.getpid(), {int(number)}); return read(name)\n"
         "s.read_text = slow\nfrom envcfg.__main__ import main\n"
         f"sys.argv = ['envcfg', 'wrap', *{LOCAL!r}, '--', 'true']\nsys.exit(main())\""
@@ -305,7 +306,7 @@ def test_a_signal_that_is_ignored_stays_so(
 
 def test_a_signal_while_the_script_is_written_waits_for_its_end() -> None:
     program = (
-        "import os, sys, envcfg.failure as f\n"
+        "import os, sys, envcfg.common.failure as f\n"
         "write = os.write\n"
         "def slow(fd, data):\n"
         "    os.kill(os.getpid(), 2); os.kill(os.getpid(), 15)\n"
@@ -344,9 +345,9 @@ def test_a_script_in_a_file_is_no_step_of_who_sources_the_output(
         f"{before}source <({ENVCFG} {WRITTEN[name]} || echo exit 9); echo after"
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    (file,) = {each.name for each in tmp_path.glob("*job.sh")}
-    said = f"{file} is written, and nothing is run\n  hint: run it: bash {shlex.quote(file)}, or leave out -o"
-    assert said in done.stderr.decode()
+    (file,) = {path.name for path in tmp_path.glob("*job.sh")}
+    message = f"no step runs in this shell: it is in {file}\n  hint: run it: bash {shlex.quote(file)}, or leave out -o"
+    assert message in done.stderr.decode()
     assert Path(file).stat().st_mode & 0o111
 
 
@@ -361,8 +362,10 @@ def test_where_nobody_can_source_the_output_a_file_is_all_that_is_written(
     command = f"{ENVCFG} {WRITTEN['a command']} {redirect}"
     done = bash(f"set -o pipefail; {command}; code=$?; [[ ! -s out ]]; exit $code")
     assert done.returncode == 0  # the file is there, and right
-    assert (b"job.sh is written" in done.stdout) == says
-    assert done.stderr == b""
+    assert (b"it is in job.sh" in done.stdout) == says
+    assert b"job.sh needs the file" in done.stderr
+    assert (b"note: job.sh is written" in done.stderr) == says
+    assert len(done.stderr.splitlines()) == (4 if says else 2)  # nothing else
     assert not Path("out").exists() or not Path("out").read_bytes()
     assert fails_with(done.stdout, 2) == says
 
@@ -371,3 +374,16 @@ def test_a_job_script_in_a_file_is_submitted_by_its_name() -> None:
     words = "sbatch --profile lumi-g --container none --account p --time 1 -o job.sh"
     done = bash(f"cd $(mktemp -d) && {ENVCFG} {words} -- true | cat; rm -r $PWD")
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_file_that_is_written_is_no_error_in_a_log(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.sh").write_text("#!/bin/bash\n#SBATCH --nodes=1\nsrun python train.py\n")
+    done = bash(f"{ENVCFG} {WRITTEN[name]} 2>&1 | tee log")
+    log = Path("log").read_text()
+    assert done.returncode == 0
+    assert "job.sh is written\n" in log
+    assert not re.search("error: .*is written", log)

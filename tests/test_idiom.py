@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands.test_help import ALL
-from envcfg.lint.expand import closing
+from envcfg.lint.word_expansion import closing
 from lint.following import found_in
 from support import ROOT, bash
 

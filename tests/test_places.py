@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tree_sitter_bash
+from tree_sitter import Language, Parser
 
 import envcfg
-from envcfg.lint.grammar import parse
 
 PACKAGE = Path(envcfg.__file__).parent
 ROOT = PACKAGE.parent
@@ -23,6 +24,7 @@ WRITING = (
     "cp dd install link ln mkdir mkfifo mknod mktemp mv rsync tar tee touch truncate"
 )
 PLACED = ('"$ENVCFG_PLACED/', "/dev/null", "&", "(")
+BASH = Parser(Language(tree_sitter_bash.language()))
 ALLOWED = {
     "place.sh": {
         'mkdir -m 700 -- "$1"': "without -p: what is there is refused",
@@ -50,10 +52,44 @@ ALLOWED = {
         '>"$1/script"': "in that folder",
         '>"$file"': "in that folder, and no link",
     },
+    "keep_caches.sh": {
+        'mkdir -p -- "$ENVCFG_KEPT"': "the user's folder; owner, kind and mode are looked at",
+        '>"$ENVCFG_KEEPER_SAID"': "in that folder, as all that is in $folder",
+        'mkdir -p -- "$folder/new"': "in that folder",
+        'mkdir -- "$part"': "in that folder",
+        'mkdir -- "$1"': "in that folder",
+        '>"$1/owner"': "in the folder made so",
+        '>"$folder/about"': "in that folder",
+        '>"$folder/.tmp-$$-$1"': "in that folder",
+        '>"$packed"': "in that folder",
+        'tar --null --no-recursion -T "$2" --owner=0 --group=0 --numeric-owner -cf "$packed"': "in that folder",
+        'tar --null --no-recursion -T "$2" --owner=0 --group=0 --numeric-owner -cf': "to stdout",
+        'mv -- "$packed" "$part/whole${packed#"$part/part"}"': "in that folder",
+        'mv -- "$packed" "$folder/$archive"': "in that folder",
+        'mv -- "$folder/.tmp-$$-$1" "$folder/$1.manifest"': "in that folder",
+        'mv -T -- "$1" "${1%/*}/.tmp-$RANDOM"': "in that folder",
+        'touch -c -- "$folder/about"': "in that folder",
+        'mkdir -m 700 -- "$cache"': "without -p, and its owner is looked at",
+        'cp -- "$folder/$archive" "$copy"': "in the job's cache, as all below",
+        'mkdir -- "$cache/.$kind"': "in that cache",
+        'mv -T -- "$cache/.$kind" "$cache/$place"': "in that cache",
+        '>"$cache/.kept"': "in that cache",
+        '>"$cache/.names"': "in that cache",
+        "touch -d '2 seconds ago' -- \"$cache/.kept\"": "in that cache",
+        'tar "${by[@]}" -tvf "$1"': "only lists",
+        'tar "${by[@]}" -xf "$1" -C "$2" --no-same-owner --no-same-permissions --skip-old-files': "in a new folder; names are looked at before",
+        'mkdir -- "$work"': "in that cache; without -p",
+        "mktemp -d": "a new folder, mode 700",
+        'mkdir -- "$work/all"': "in that new folder",
+        '>"$work/names"': "in that new folder",
+    },
     "signals.sh": {
         '>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}': "a pipe of this shell, no file",
     },
-    "probe/hang.sh": {
+    "srun/srun.sh": {
+        '>>"/dev/fd/$envcfg_stderr"': "the script's own stderr, opened once more",
+    },
+    "nodes/probe/hang.sh": {
         'mktemp -d "$envcfg_folder/envcfg-hang.XXXXXX"': "a new folder, mode 700",
         '>"$envcfg_folder/new"': "in that folder",
         'cp /bin/true "$envcfg_folder/py-spy"': "in that folder",
@@ -65,7 +101,7 @@ ALLOWED = {
 
 def writes(text: str) -> Iterator[str]:
     """Yield each place of shell that makes or changes a file, as it is written."""
-    nodes = [parse(text.encode().decode("latin-1"))]
+    nodes = [BASH.parse(text.encode()).root_node]
     while nodes:
         node = nodes.pop()
         nodes += node.children
@@ -88,7 +124,7 @@ def writes(text: str) -> Iterator[str]:
 
 
 def name_of(path: Path) -> str:
-    folder = PACKAGE / "bash/modules"
+    folder = PACKAGE / "job/script/modules"
     return str(path.relative_to(folder if folder in path.parents else PACKAGE))
 
 
@@ -141,7 +177,8 @@ def test_python_makes_temporary_files_in_one_place_only() -> None:
             ]
             if "tempfile" in (*names, getattr(node, "module", None)):
                 found.add(str(path.relative_to(PACKAGE)))
-    assert found == {"image/runtime.py"}
+    # That of lint has no name: bash reads a text from it.
+    assert found == {"image/runtime_query.py", "lint/bash_check.py"}
 
 
 def test_scripts_and_recipes_make_folders_by_mktemp() -> None:

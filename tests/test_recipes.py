@@ -1,8 +1,9 @@
-"""The container recipes: pinned, labelled, and silent on what profiles set.
+"""The container recipes: pinned, labelled, and without variables that profiles set.
 
-spython's parser reads those whose base is an image of Docker's, as it knows no other; what
-it gets wrong (letter case of the base image) and what it does not read (the values in
-``%post``) is read here. One of them is built: tests/cluster/test_recipe_image.py.
+spython reads all of them. It knows no other base than Docker's, so it gets a copy that names
+this one; it writes the base in small letters. The values in ``%post`` are read here. One recipe
+is built whole (tests/cluster/test_recipe_image.py), two without their part for GPUs
+(tests/cluster/test_recipe_frameworks.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pytest
 from envcfg.knowledge.variables import find_variable
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import FACTS, fact_problem
+from scripts.locks import FOLDER as FOLDER_OF_LOCKS
+from scripts.locks import read_lock
 from support import ROOT
 
 FOLDER = ROOT / "container-recipes"
@@ -26,6 +29,23 @@ RECIPES = sorted(FOLDER.glob("*.def"))
 LABEL = "org.envcfg."
 
 BUILT = {"pytorch-cpu"}  # by tests/cluster/test_recipe_image.py
+# The recipes of the LUMI AI workshop (Helsinki, February 2025, "Extreme scale AI training"),
+# variable by variable; $MPICH_PATH and $ROCM_PATH are the reader's.
+HOROVOD = """
+HOROVOD_WITHOUT_MXNET=1 HOROVOD_WITHOUT_GLOO=1 HOROVOD_GPU=ROCM HOROVOD_ROCM_HOME=$ROCM_PATH
+HOROVOD_GPU_OPERATIONS=NCCL HOROVOD_CPU_OPERATIONS=MPI HOROVOD_WITH_MPI=1
+HOROVOD_ROCM_PATH=$ROCM_PATH HOROVOD_RCCL_HOME=$ROCM_PATH/rccl
+RCCL_INCLUDE_DIRS=$ROCM_PATH/rccl/include HOROVOD_RCCL_LIB=$ROCM_PATH/rccl/lib
+HCC_AMDGPU_TARGET=gfx90a CMAKE_PREFIX_PATH=$MPICH_PATH
+HOROVOD_WITH_TENSORFLOW=1 HOROVOD_WITHOUT_PYTORCH=1
+HOROVOD_WITHOUT_TENSORFLOW=1 HOROVOD_WITH_PYTORCH=1
+""".split()
+DEEPSPEED = """
+DS_BUILD_AIO=0 DS_BUILD_CCL_COMM=1 DS_BUILD_CPU_ADAM=0 DS_BUILD_CPU_LION=0
+DS_BUILD_EVOFORMER_ATTN=0 DS_BUILD_FUSED_ADAM=1 DS_BUILD_FUSED_LION=1 DS_BUILD_CPU_ADAGRAD=0
+DS_BUILD_FUSED_LAMB=1 DS_BUILD_QUANTIZER=0 DS_BUILD_RANDOM_LTD=0 DS_BUILD_SPARSE_ATTN=0
+DS_BUILD_TRANSFORMER=0 DS_BUILD_TRANSFORMER_INFERENCE=0 DS_BUILD_STOCHASTIC_TRANSFORMER=1
+""".split()
 SUMS = {"sha256sum": 64, "sha512sum": 128}  # digits of what they print
 SHELL_SECTIONS = ("post", "environment", "test")
 
@@ -87,17 +107,23 @@ def assigned(path: Path) -> set[str]:
     return set(re.findall(r"\b([A-Za-z_][A-Za-z0-9_]*)\+?=", text))
 
 
-def parse(path: Path) -> Mapping[str, object]:
-    """Return what spython reads in a recipe."""
+def parse(path: Path, folder: Path) -> Mapping[str, object]:
+    """Return what spython reads in a recipe, from a copy in *folder*."""
     from spython.main.parse.parsers.singularity import SingularityParser
 
-    (recipe,) = SingularityParser(str(path)).recipe.values()
+    copy = folder / path.name
+    copy.write_text(
+        path.read_text().replace("Bootstrap: localimage", "Bootstrap: docker", 1)
+    )
+    (recipe,) = SingularityParser(str(copy)).recipe.values()
     return dict(vars(recipe))
 
 
 def test_there_is_a_recipe_for_each_kind_of_gpu_and_framework() -> None:
     assert [path.stem for path in RECIPES] == [
+        "deepspeed-rocm",
         "deepspeed",
+        "horovod-rocm",
         "horovod",
         "pytorch-cpu",
         "pytorch-cuda-slingshot",
@@ -120,14 +146,36 @@ def test_the_base_image_is_pinned(path: Path) -> None:
         assert tag != "latest"
 
 
-@each(path for path in RECIPES if base(path) == path)
-def test_spython_reads_the_same(path: Path) -> None:
-    read = parse(path)
+@recipes
+def test_spython_reads_the_same(path: Path, tmp_path: Path) -> None:
+    read = parse(path, tmp_path)
     assert read["fromHeader"] == header(path, "From").lower()
     assert read["labels"] == section(path, "labels")
     variables = [line.removeprefix("export ") for line in section(path, "environment")]
     assert read["environ"] == variables
-    assert read["install"], "it found no commands in %post"
+    lines = [str(line).strip() for line in read["install"]]  # type: ignore[attr-defined]
+    commands_read = [line for line in lines if line and not line.startswith("#")]
+    post = section(path, "post")
+    assert commands_read[: len(post)] == post  # after them come the lines of %test
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"), [("horovod-rocm", HOROVOD), ("deepspeed-rocm", DEEPSPEED)]
+)
+def test_recipes_for_rocm_set_each_variable_of_the_training_material(
+    name: str, variables: list[str], tmp_path: Path
+) -> None:
+    path = FOLDER / f"{name}.def"
+    read = "\n".join(map(str, parse(path, tmp_path)["install"]))  # type: ignore[call-overload]
+    words = read.replace("\\\n", " ").split()
+    assert [word for word in variables if word not in words] == []
+
+
+def test_the_material_sets_15_operators_and_ends_with_the_report() -> None:
+    path = FOLDER / "deepspeed-rocm.def"
+    assert len(DEEPSPEED) == 15
+    assert commands(path)[-1] == "ds_report"
+    assert "ds_report" in section(path, "test")
 
 
 @recipes
@@ -250,20 +298,46 @@ def test_what_is_downloaded_is_checked(path: Path) -> None:
 
 
 @recipes
+def test_what_pip_downloads_has_a_hash_and_no_address(path: Path) -> None:
+    for line in commands(path):
+        if "pip download" in line:
+            assert " --no-deps " in line
+            assert " --require-hashes -r sources" in line
+            post = script(path, "post")
+            assert re.search(r"--hash=sha256:%s.*\n +[0-9a-f]{64} >sources", post)
+            assert "http" not in post
+
+
+@recipes
 def test_what_pip_installs_is_pinned(path: Path) -> None:
     lines = [line for line in commands(path) if "pip install" in line]
     assert bool(lines) != (path.stem == "pytorch-rocm"), "AMD's image has all of it"
     for line in lines:
         words = line.partition("pip install")[2].split()
-        words = [word for word in words if not word.startswith(("-", "https:"))]
         for word in words:
-            assert "==" in word or word == "./source", word
+            if not word.startswith("-"):
+                assert "==" in word or word in ("./source", "sources"), word
+
+
+@recipes
+def test_a_source_of_pip_has_the_version_and_the_hash_of_the_lock(path: Path) -> None:
+    pins = {pin.name: pin for pin in read_lock(FOLDER_OF_LOCKS / "sources.txt")}
+    text = "\n".join(commands(path))
+    sources = re.findall(r"printf '(\w+)==%s --hash=sha256:%s\\n' \S+ (\w+)", text)
+    package = path.stem.removesuffix("-rocm")
+    assert [name for name, _ in sources] == [package] * (package in pins)
+    for name, digest in sources:
+        assert pins[name].hashes == (f"sha256:{digest}",)
+        assert f"{name}_version={pins[name].version}" in text
+    for line in commands(path):
+        if "sources" in line and "pip" in line:
+            assert "--require-hashes -r sources" in line
 
 
 @recipes
 def test_what_pip_installs_from_here_needs_no_other_package(path: Path) -> None:
     for line in commands(path):
-        if line.endswith(" ./source"):
+        if line.endswith((" ./source", " sources")):
             assert " --no-deps --no-build-isolation " in line
 
 
@@ -291,3 +365,12 @@ def test_the_readme_names_the_recipe_and_its_facts(path: Path) -> None:
     text = (FOLDER / "README.md").read_text()
     assert f"({path.name})" in text
     assert f"apptainer build {path.stem}.sif {path.name}" in text
+
+
+@pytest.mark.parametrize("name", ["horovod-rocm", "deepspeed-rocm"])
+def test_what_ci_builds_installs_what_is_locked(name: str) -> None:
+    """tests/cluster/test_recipe_frameworks.py gives them the packages of the lock."""
+    locks = [FOLDER_OF_LOCKS / f"{lock}.txt" for lock in ("images-cpu", "recipes")]
+    locked = {f"{pin.name}=={pin.version}" for lock in locks for pin in read_lock(lock)}
+    post = "\n".join(section(FOLDER / f"{name}.def", "post"))
+    assert set(re.findall(r"\b[\w-]+==[\d.]+(?=\s)", post)) <= locked

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from envcfg import runtimes, schedulers
-from envcfg.launchers import LAUNCHERS
-from envcfg.starters import STARTERS
+from envcfg import commands
+from envcfg.backends import runtimes, schedulers
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.starters import STARTERS
 from support import ROOT
 
-TEMPLATES = ROOT / "envcfg/bash/modules"
+TEMPLATES = ROOT / "envcfg/job/script/modules"
 # Folders of templates, and the words of schedulers that they may hold.
 NOTHING = "$^"
 OWN = {"srun": "SLURM|srun", "slurm": "SLURM", "flux": "FLUX|flux", "local": NOTHING}
@@ -21,7 +23,7 @@ OWN = {"srun": "SLURM|srun", "slurm": "SLURM", "flux": "FLUX|flux", "local": NOT
 ANY = {"where.sh", "local/local.sh"}
 OTHERS = "PBS|PALS"  # of schedulers that have no folder yet
 WORDS = re.compile(r"\b(SLURM|FLUX|PBS|PALS)_|\bsrun\b|\bflux run\b")
-RECORDS = {"envcfg/launchers.py"}
+RECORDS = {"envcfg/backends/launchers.py"}
 BACKENDS = {*STARTERS, *schedulers.SCHEDULERS, *LAUNCHERS, *runtimes.NAMES}
 SOURCES = sorted(
     path
@@ -46,6 +48,33 @@ def test_a_template_names_no_scheduler_but_its_own(path: Path) -> None:
     own = OWN.get(folder, OTHERS if is_scheduler_s else NOTHING)
     found = {match[0] for match in WORDS.finditer(path.read_text())}
     assert {word for word in found if not re.match(own, word)} == set()
+
+
+def test_marks_and_programs_of_schedulers_are_in_their_records_alone() -> None:
+    """Names of envcfg's own commands, and docstrings, may hold them."""
+    known = schedulers.SCHEDULERS.values()
+    programs = {*schedulers.SUBMITTERS, *schedulers.ENDERS} - {*commands.NAMES}
+    marks = "|".join(re.escape(each.mark) for each in known)
+    named = re.compile(rf"{marks}|\b(?:{'|'.join(sorted(programs))})\b")
+    assert {
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+        for path in SOURCES
+        for node in texts_of(ast.parse(path.read_text()))
+        if named.search(node.value)
+    } == set()
+
+
+def texts_of(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Yield the strings of a module except its docstrings."""
+    docstrings = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in docstrings:
+            yield node
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The commands: their names, their modules, and what is said of each."""
+"""The commands: their names, modules and texts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,30 +9,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import argparse
 
-    from envcfg.parser import Parser
+    from envcfg.commands.arguments.parser import Parser
 
-# What they are for, as the help lists them. A command's module has its name, with an
-# underscore for a dash.
+# Commands by purpose, in the order of the help. The module of a command has its
+# name, with underscores for dashes.
 ROLES: Mapping[str, tuple[str, ...]] = {
     "before the job": (
         *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "submit"),
-        *("lint", "config", "completion"),
+        *("lint", "config", "doctor", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
-    "after the job": ("check-log", "environment", "explain"),
+    "after the job": ("check-log", "environment", "caches", "explain"),
 }
 NAMES = tuple(name for names in ROLES.values() for name in names)
 _OTHER_NAMES = dict.fromkeys(("sbatch", "qsub", "submit"), "job")
 _TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "texts.yaml")
 
 
-def load(name: str) -> Any:  # noqa: ANN401  # of a module, mypy knows nothing
+def load(name: str) -> Any:  # noqa: ANN401  # a module, which mypy cannot check
     """Return the module of a command.
 
-    Its ``add_options`` lets a parser read its options. Its ``run`` does it, and returns
-    the exit code; it takes the options that were read. In them are ``command``, the words
-    behind ``--`` (None where there was none), and ``argv``, the whole command line, which
-    the header of a script names. An action takes the catalog, too.
+    Its ``add_options`` adds its options to a parser. Its ``run`` takes the parsed
+    options, runs it, and returns the exit code. The options contain ``command``, the
+    words after ``--`` (None without it), and ``argv``, the whole command line for the
+    header of a script. An action also takes the catalog.
     """
     module = _OTHER_NAMES.get(name, name).replace("-", "_")
     return import_module(f"envcfg.commands.{module}")
@@ -40,17 +40,17 @@ def load(name: str) -> Any:  # noqa: ANN401  # of a module, mypy knows nothing
 
 @cache
 def texts() -> Mapping[str, Any]:
-    """Return what ``texts.yaml`` says, which only help, errors and people need."""
-    from envcfg.datafile import load_kept
+    """Return ``texts.yaml``, which is needed only for help, errors and terminals."""
+    from envcfg.common.datafile import load_kept
 
-    (found,) = load_kept("commands", [_TEXTS])
-    for name, said in found.items():
+    (entries,) = load_kept("commands", [_TEXTS])
+    for name, entry in entries.items():
         if name != "look":
-            text = "".join(said["epilog"]).replace("{name}", name)
-            said["epilog"] = text.replace("{program}", said.get("program", ""))
-            if "description" not in said:
-                said["description"] = f"{said['help'][0].upper()}{said['help'][1:]}."
-    return dict(found)
+            text = "".join(entry["epilog"]).replace("{name}", name)
+            entry["epilog"] = text.replace("{program}", entry.get("program", ""))
+            if "description" not in entry:
+                entry["description"] = f"{entry['help'][0].upper()}{entry['help'][1:]}."
+    return dict(entries)
 
 
 def add_command(
@@ -61,7 +61,7 @@ def add_command(
     path: str = "",
     is_listed: bool = True,
 ) -> None:
-    """Let *commands* read the command *name*; its texts stand under *path* and name."""
+    """Add the command *name* to *commands*; its texts are under *path* and name."""
     key = f"{path}{name}"
     listed = {"help": texts()[key]["help"]} if is_listed else {}
     parser = commands.add_parser(name, texts=lambda: texts()[key], **listed)

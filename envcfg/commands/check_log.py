@@ -1,4 +1,4 @@
-"""``envcfg check-log``: what a job's log says of its network, for every rank."""
+"""``envcfg check-log``: the network use in a job's log, for every rank."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from envcfg.characters import one_line
-from envcfg.commands.options import add_defaults, use_defaults
+from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
     check_reports,
     forgotten_name,
     put_reports,
+    report_code,
 )
-from envcfg.core.log import check_logs, expected_by, follow_logs
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError
+from envcfg.common.interrupts import raise_signals
+from envcfg.core.log_checking import check_logs, expected_by, follow_logs
 from envcfg.core.option import number_of, within
-from envcfg.core.values import read_silence
-from envcfg.errors import UsageError
-from envcfg.findings import exit_code
-from envcfg.interrupts import raise_signals
+from envcfg.core.option_values import read_silence
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import present
-from envcfg.log.source import LARGE, expand
-from envcfg.log.verdict import LogReport, next_start
-from envcfg.report.log.findings import verdict_finding
+from envcfg.log.log_source import LARGE, expand
+from envcfg.log.next_step import with_unknown
+from envcfg.log.verdict import LogReport
 from envcfg.report.styled import is_screen
 
+# Only these verdicts start the command of --on-bad: a hang is not a fault of the
+# network.
 _BAD = ("degraded", "broken")
 
 
@@ -43,38 +45,38 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="log, also .gz .xz .zst; folder; pattern; - for standard input; what ncclras "
         "printed, Flight Recorder dumps, the Inspector's lines",
     )
-    wanted = parser.add_argument_group("what the log must show")
-    wanted.add_argument(
+    group = parser.add_argument_group("what the log must show")
+    group.add_argument(
         "--profile", metavar="NAME|FILE", help="what this system's profile expects"
     )
-    wanted.add_argument(
+    group.add_argument(
         "--expect-ranks", metavar="N", type=number_of("ranks"), help="size of the world"
     )
-    wanted.add_argument(
+    group.add_argument(
         "--expect-network",
         metavar="NAME",
         action="append",
         default=[],
         help="as NCCL names it, as in 'AWS Libfabric'; may be repeated",
     )
-    wanted.add_argument(
+    group.add_argument(
         "--expect-provider", metavar="NAME", help="libfabric provider, as in cxi"
     )
-    wanted.add_argument(
+    group.add_argument(
         "--expect-nics",
         metavar="N",
         type=number_of("NICs"),
         help="NICs that each process sees",
     )
-    wanted.add_argument(
+    group.add_argument(
         "--require-gdr", action="store_true", help="GPU RDMA must be proven"
     )
-    wanted.add_argument(
+    group.add_argument(
         "--allow-socket",
         action="store_true",
         help="TCP between nodes is what is wanted",
     )
-    wanted.add_argument(
+    group.add_argument(
         "--strict",
         action="store_true",
         help="inconclusive counts as a finding: exit code 1",
@@ -84,9 +86,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--next",
         action="store_true",
-        help="one line, for a script: restart, restart without NODES, or stop, and why",
+        help="one line, for a script: done, fix first, restart, restart without NODES, "
+        "wait or unknown, and why",
     )
-    live = parser.add_argument_group("while the job runs")
+    out.add_argument(
+        "--unknown",
+        choices=("unknown", "restart"),
+        default="unknown",
+        help="the next step if the log does not show it: restart only if you ask for it",
+    )
+    _add_live(parser.add_argument_group("while the job runs"))
+    add_defaults(parser, "profile")
+
+
+def _add_live(live: argparse._ArgumentGroup) -> None:
+    """Add the options for a log that still grows."""
     live.add_argument(
         "--follow",
         action="store_true",
@@ -123,40 +137,47 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=read_silence,
         help="with --watch-step: ask envcfg hang where nothing was written for this long",
     )
-    add_defaults(parser, "profile")
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
     names = [*options.files, *(options.command or ())]
     _check(options, names)
+    # The watcher has its own output and never fails, so it leaves before the
+    # defaults are read.
     if options.watch_step:
         from envcfg.commands.watch_step import run_watch
 
         return run_watch(options, names, _expectations(options))
     use_defaults(options)
+    # The report files are checked before reading, because a large log takes
+    # minutes.
     outputs = check_reports(options, names)
     expect = _expectations(options)
     files, proof = names, None
     if options.follow:
+        # Slurm creates the log only when the job starts.
         if not present(names):
             absent = one_line(" ".join(names))
             tell(f"waiting for {absent}, not there yet")
         report, proof = follow_logs(names, expect, options.timeout)
     else:
+        # Without --follow, a pattern is expanded once; with it, new files may
+        # appear.
         files = expand(names)
         report = check_logs(files, expect, _reading)
+    report = with_unknown(report, options.unknown)
+    bugs = list(dict.fromkeys((*report.bugs, *(proof.bugs if proof else ()))))
+    # --next is for scripts, so it prints exactly one line.
     if options.next:
-        sys.stdout.write(f"{one_line(next_start(report))}\n")
+        sys.stdout.write(f"{one_line(report.next.words)}\n")
     else:
-        put_reports(options, report, outputs, files)
+        bugs += put_reports(options, report, outputs, files)
+    # The command runs after the report, so that its output does not split the
+    # report.
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, report, proof)
-    return exit_code(
-        [verdict_finding(report)],
-        strict=options.strict,
-        inconclusive=report.verdict == "inconclusive",
-    )
+    return report_code(options, report, bugs)
 
 
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
@@ -165,23 +186,30 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         hint = "envcfg check-log slurm-123.out; - reads standard input"
         raise UsageError(msg, hint=forgotten_name(options) or hint)
     if "" in names:
+        # An empty name usually comes from a shell variable that is not set.
         msg = "the name of a log is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
+    # check-log --json out.json is a frequent mistake: the word is taken as a log.
     for name in names if options.json and not options.follow else ():
         if name.endswith(".json") and not os.path.exists(name):
             msg = f"--json takes no file, and {name} is not a log"
             raise UsageError(msg, hint=f"it goes to standard output: >{name}")
+    # A pipe cannot be read again, and it has no size to compare.
     if options.follow and "-" in names:
         msg = "--follow reads files, not standard input"
         raise UsageError(msg, hint="tail -f is not needed: name the file itself")
-    for given, option in ((options.timeout, "--timeout"), (options.on_bad, "--on-bad")):
-        if given is not None and not options.follow:
+    for values, option in (
+        (options.timeout, "--timeout"),
+        (options.on_bad, "--on-bad"),
+    ):
+        if values is not None and not options.follow:
             msg = f"{option} belongs to --follow"
             raise UsageError(msg, hint="add --follow, or leave it out")
 
 
 def _expectations(options: argparse.Namespace) -> Expectations:
     expect = Expectations()
+    # Notes of the profile are printed at once, because reading may take long.
     if options.profile is not None:
         expect, notes = expected_by(options.profile)
         say(notes)
@@ -190,6 +218,8 @@ def _expectations(options: argparse.Namespace) -> Expectations:
         networks=tuple(options.expect_network) or expect.networks,
         provider=options.expect_provider or expect.provider,
         nics=options.expect_nics or expect.nics,
+        # A number from the command line must be proven; one from the profile may be
+        # missing in the log.
         prove_nics=bool(options.expect_nics),
         gdr=options.require_gdr or expect.gdr,
         allow_socket=options.allow_socket,
@@ -198,12 +228,13 @@ def _expectations(options: argparse.Namespace) -> Expectations:
 
 @contextmanager
 def _reading(files: Sequence[str]) -> Iterator[Any]:
-    """Show how far reading is, on a terminal and for much to read."""
+    """Show the progress of reading, on a terminal and for large inputs only."""
+    # Pipes and compressed files have no known length, so only plain files count.
     total = sum(os.path.getsize(name) for name in files if os.path.isfile(name))
     if total < LARGE or not is_screen(sys.stderr):
         yield lambda _: None
         return
-    raise_signals()  # the bar hides the terminal's cursor
+    raise_signals()  # otherwise the cursor of the terminal stays hidden
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -214,9 +245,10 @@ def _reading(files: Sequence[str]) -> Iterator[Any]:
 
 
 def _act(command: str, report: LogReport, proof: LogReport) -> None:
-    """Run what was given for a bad verdict, if lines that are certain show that it is."""
+    """Run the command for a bad verdict if certain lines prove the verdict."""
     import subprocess
 
+    # A kill of the job cannot be undone, so the lines must be certain.
     if proof.network_verdict not in _BAD:
         why = "its program ended, and no certain line shows that its network is bad"
         if proof.verdict not in _BAD:
@@ -225,13 +257,14 @@ def _act(command: str, report: LogReport, proof: LogReport) -> None:
                 why = "it is about a hang, not about the network"
         tell(f"--on-bad: not run: {why}")
         return
-    raise_signals()  # it is not left alone
+    raise_signals()  # an interruption must reach the command too
     env = {
         **os.environ,
         "ENVCFG_VERDICT": proof.verdict,
         "ENVCFG_SUMMARY": one_line(proof.summary),
     }
+    # A fixed shell, because the user's may be csh, with another syntax.
     done = subprocess.run(["/bin/sh", "-c", command], env=env, check=False)
     if done.returncode:
-        said = f"--on-bad: exit code {done.returncode}: {one_line(command)}"
-        tell(said, severity="warning")
+        message = f"--on-bad: exit code {done.returncode}: {one_line(command)}"
+        tell(message, severity="warning")

@@ -1,4 +1,4 @@
-"""``envcfg config``: the defaults of options that files give, and where they stand."""
+"""``envcfg config``: the defaults of options that files set, with file and line."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.options import add_option
+from envcfg.commands.option_arguments import add_option
+from envcfg.common.errors import UsageError
 from envcfg.core.option import switch
 from envcfg.core.selection import current_folder
-from envcfg.errors import UsageError
 from envcfg.profile.folders import default_files
 
 if TYPE_CHECKING:
@@ -32,34 +32,37 @@ def run(options: argparse.Namespace) -> int:
     user, (*strangers, project) = default_files(os.environ, current_folder())
     from envcfg.core.defaults import read_files, settle
 
-    found = settle(read_files(user, project, os.environ), os.environ)
+    defaults = settle(read_files(user, project, os.environ), os.environ)
     if options.json:
         from envcfg.report.document import json_text
 
         names = ("text", "file", "line", "state")
         rows = [
-            {"option": e.option.flag[2:], **{name: getattr(e, name) for name in names}}
-            for e in found
+            {"option": e.key, **{name: getattr(e, name) for name in names}}
+            for e in defaults
         ]
-        files = [each for each in (user, project) if each]
+        files = [path for path in (user, project) if path]
         document = {"files": files, "ignored": strangers, "defaults": rows}
         sys.stdout.write(json_text({"schema_version": 1, **document}))
     else:
         from envcfg.report.styled import put
 
-        put(("", line) for line in _lines(found, strangers))
+        put(("", line) for line in _lines(defaults, strangers))
     sys.stdout.flush()
     return 0
 
 
-def _lines(found: Sequence[Default], strangers: Sequence[str]) -> Iterator[str]:
-    yield from (f"{each}: ignored, it belongs to another user" for each in strangers)
-    if not found:
+def _lines(defaults: Sequence[Default], strangers: Sequence[str]) -> Iterator[str]:
+    yield from (
+        f"{stranger}: ignored, it belongs to another user" for stranger in strangers
+    )
+    if not defaults:
         yield "no defaults: neither ~/.config/envcfg/config.toml nor envcfg.toml sets any"
-    for file in dict.fromkeys(each.file for each in found):
+    for file in dict.fromkeys(default.file for default in defaults):
         yield file
-        for each in found:
-            trust = f": envcfg profiles trust {shlex.quote(file)}"
-            state = each.state + ("" if each.is_trusted else trust)
-            if each.file == file:
-                yield f"  {each.line or '':>3}  {each.text}  [{state}]"
+        for default in defaults:
+            folder = shlex.quote(os.path.realpath(os.path.dirname(file)))
+            trust = f": envcfg profiles trust {folder}"
+            state = default.state + ("" if default.is_trusted else trust)
+            if default.file == file:
+                yield f"  {default.line or '':>3}  {default.text}  [{state}]"

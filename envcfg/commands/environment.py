@@ -1,26 +1,39 @@
-"""``envcfg environment``: what a rank's environment was, held against the plan."""
+"""``envcfg environment``: the environment of a rank, compared with the plan."""
+
+from __future__ import annotations
 
 import argparse
+import os
 import sys
+from shlex import quote
+from typing import TYPE_CHECKING
 
-from envcfg.budget import Budget
-from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.options import add_option
+from envcfg.commands.option_arguments import add_option
+from envcfg.common.budget import Budget
+from envcfg.common.characters import one_line, whole_number
+from envcfg.common.errors import OutputError, UsageError
+from envcfg.common.findings import Result, exit_code
 from envcfg.core.option import switch
-from envcfg.errors import OutputError, UsageError
-from envcfg.findings import exit_code
 
-_MOST = 64 << 20  # bytes; Linux gives a program two megabytes of them
+if TYPE_CHECKING:
+    from envcfg.job.plan.rank_environment import Report, Row
+
+_HINT = "name a file, or the folder, that --report-environment wrote"
+_MOST = 64 << 20  # bytes; Linux allows two megabytes of variables
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``environment``."""
-    parser.add_argument("file", metavar="FILE", help="the file of one rank")
+    parser.add_argument(
+        "file",
+        metavar="FILE|DIR",
+        help="the file of one rank, or the folder of several",
+    )
     add_option(parser, switch("--all", "variables that envcfg does not know, too"))
     add_option(parser, switch("--json", "the whole answer, as JSON"))
-    what = "what is not as planned, as another program reads it"
-    add_option(parser, format_option(what))
+    purpose = "what is not as planned, as another program reads it"
+    add_option(parser, format_option(purpose))
     add_option(parser, switch("--strict", "another value than planned fails, too"))
 
 
@@ -30,37 +43,72 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg environment takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     check_format(options, is_check=True)
-    from envcfg.knowledge.variables import load_variables
-    from envcfg.launch.environment import parse_report, rows_of
-    from envcfg.report.environment import (
+    paths = _rank_files(options.file)
+    if options.json and len(paths) > 1:
+        msg = f"--json shows one rank, and {one_line(options.file)} has {len(paths)}"
+        raise UsageError(msg, hint=f"name one: envcfg environment {quote(paths[0])}")
+    from envcfg.report.environment_report import (
         environment_findings,
         environment_json,
         environment_lines,
     )
-    from envcfg.starters import STARTERS
 
-    with Budget(one_line(options.file), seconds=30, megabytes=1000):
-        report = parse_report(_read(options.file), options.file)
-        known = report.rank if options.all else load_variables()
-        prefixes = {each.names.prefix for each in STARTERS.values()} - {""}
-        rows = rows_of(report, known, prefixes)
-        findings = environment_findings(rows)
+    ranks = {path: _rank(path, is_all=options.all) for path in paths}
+    findings = {path: environment_findings(rows) for path, (_, rows) in ranks.items()}
     if options.format:
-        from envcfg.report.findings import Result
+        return put_result(Result(findings), options.format, strict=options.strict)
+    for number, (path, (report, rows)) in enumerate(ranks.items()):
+        if options.json:
+            sys.stdout.write(environment_json(path, report.job_facts, rows))
+        else:
+            from envcfg.report.styled import put
 
-        result = Result({options.file: findings})
-        return put_result(result, options.format, strict=options.strict)
-    if options.json:
-        sys.stdout.write(environment_json(options.file, report.said, rows))
-    else:
-        from envcfg.report.styled import put
-
-        put(environment_lines(report.said, rows))
+            put([("", "")] if number else [])
+            put(environment_lines(report.job_facts, rows))
     sys.stdout.flush()
-    return exit_code(findings, strict=options.strict)
+    return exit_code(Result(findings).all, strict=options.strict)
 
 
-def _read(name: str) -> bytes:
+def _rank_files(path: str) -> list[str]:
+    """Return the path itself, or the files of ranks in a folder, in the order of the ranks.
+
+    Raises:
+        OutputError: the folder cannot be read, or has no file of a rank.
+    """
+    if not os.path.isdir(path):
+        return [path]
+    try:
+        # A pipe of this name would block the command.
+        names = [
+            name
+            for name in os.listdir(path)
+            if name.startswith("rank") and os.path.isfile(os.path.join(path, name))
+        ]
+    except OSError as err:
+        msg = f"cannot read {one_line(path)}: {err.strerror}"
+        raise OutputError(msg, hint=_HINT) from err
+    by_rank = {whole_number(name[4:]): name for name in names}
+    ranks = sorted(number for number in by_rank if number is not None)
+    if not ranks:
+        msg = f"{one_line(path)} holds no file of a rank, such as rank0"
+        raise OutputError(msg, hint=_HINT)
+    return [os.path.join(path, by_rank[number]) for number in ranks]
+
+
+def _rank(path: str, *, is_all: bool) -> tuple[Report, list[Row]]:
+    """Return the report of one rank, and its variables compared with the plan."""
+    from envcfg.backends.starters import STARTERS
+    from envcfg.job.plan.rank_environment import parse_report, rows_of
+    from envcfg.knowledge.variables import load_variables
+
+    with Budget(one_line(path), seconds=30, megabytes=1000):
+        report = parse_report(_read_record(path), path)
+        variables = report.rank if is_all else load_variables()
+        prefixes = {starter.names.prefix for starter in STARTERS.values()} - {""}
+        return report, rows_of(report, variables, prefixes)
+
+
+def _read_record(name: str) -> bytes:
     try:
         if name == "-":
             return sys.stdin.buffer.read(_MOST)
@@ -68,5 +116,4 @@ def _read(name: str) -> bytes:
             return file.read(_MOST)
     except OSError as err:
         msg = f"cannot read {one_line(name)}: {err.strerror}"
-        hint = "name a file that --report-environment wrote"
-        raise OutputError(msg, hint=hint) from err
+        raise OutputError(msg, hint=_HINT) from err

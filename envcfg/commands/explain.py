@@ -1,11 +1,11 @@
-"""``envcfg explain``: what a rule or a variable means, and who says so."""
+"""``envcfg explain``: the meaning of a rule or variable, with its source."""
 
 import argparse
 import sys
 
-from envcfg.commands.options import add_defaults, use_defaults
+from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say
-from envcfg.errors import UsageError
+from envcfg.common.errors import UsageError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -26,37 +26,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what was asked for."""
+    """Print the explanation."""
     if options.command:
         msg = "envcfg explain takes no command"
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     use_defaults(options)
-    from envcfg.core.explanation import NOTHING_LIKE_IT, explain, group, search
+    from envcfg.core.explanation import UnknownNameError, explain, group, search
     from envcfg.report import background
     from envcfg.report.styled import put
 
     is_listed, words = False, " ".join(options.names)
     try:
-        found = explain(
+        explanation = explain(
             options.names, profile=options.profile, tell=lambda note: say([note])
         )
-    except UsageError as error:
-        # One word that is nearly a name is meant as that: the error says which.
-        name = options.names[0]
-        is_name = error.hint != NOTHING_LIKE_IT or not name.islower()
-        is_name = is_name and len(options.names) == 1
-        found = group(words)
-        if not found.found and not is_name:
-            found = search(words)
-        if not found.found:
+    except UnknownNameError as error:
+        # A single word similar to a name is probably that name, so the error
+        # suggests it.
+        is_name = len(options.names) == 1 and (error.is_near or not words.islower())
+        explanation = group(words)
+        if not explanation.entries and not is_name:
+            explanation = search(words)
+        if not explanation.entries:
             raise
         is_listed = True
     if options.json:
-        sys.stdout.write(background.explained_json(*found))
+        sys.stdout.write(background.explained_json(*explanation))
     elif is_listed:
-        put(background.listing(found.found, found.topics))
+        put(background.listing(explanation.entries, explanation.topics))
     elif not options.names:
-        put(background.index(found.found, found.topics))
+        put(background.index(explanation.entries, explanation.topics))
     else:
-        put(background.explained_lines(*found))
+        put(background.explained_lines(*explanation))
     return 0

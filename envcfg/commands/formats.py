@@ -1,4 +1,4 @@
-"""``--format``: what a check has found, on stdout, as another program reads it."""
+"""``--format``: the findings of a check on stdout, for other programs."""
 
 from __future__ import annotations
 
@@ -6,33 +6,34 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from envcfg.commands.options import add_option
+from envcfg.commands.option_arguments import add_option
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import exit_code
 from envcfg.core.option import Option, switch
-from envcfg.errors import UsageError
-from envcfg.findings import exit_code
 
 if TYPE_CHECKING:
-    from envcfg.report.findings import Result
+    from envcfg.common.findings import Result
 
 FORMATS = ("text", "json", "github", "sarif", "junit")
 
 
-# Of a command that is a check with --format alone.
+# For a command that is a check only with --format.
 STRICT = switch("--strict", "with --format: warnings fail too")
 
 
-def format_option(what: str, *, default: str | None = None) -> Option:
-    """Return ``--format``, which does *what* here; *default*: where none is given."""
+def format_option(subject: str, *, default: str | None = None) -> Option:
+    """Return the option ``--format`` with this purpose; *default* applies if it is not
+    given."""
     return Option(
         "--format",
-        f"{what}; github: annotations of a workflow; sarif: 2.1.0; junit: XML",
+        f"{subject}; github: annotations of a workflow; sarif: 2.1.0; junit: XML",
         choices=FORMATS,
         default=default,
     )
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """Add ``--format`` and ``--json`` of a command that is nothing but a check."""
+    """Add ``--format`` and ``--json`` to a command that is only a check."""
     add_option(parser, format_option("what to print (default: text)", default="text"))
     parser.add_argument(
         "--json",
@@ -44,12 +45,12 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def check_format(options: argparse.Namespace, *, is_check: bool = False) -> None:
-    """See that the options of the answer fit each other.
+    """Check that the output options fit together.
 
-    Of a command that is not a check in itself, ``--strict`` belongs to ``--format``.
+    For a command that is not itself a check, ``--strict`` requires ``--format``.
 
     Raises:
-        UsageError: they do not.
+        UsageError: they exclude each other.
     """
     if options.json and options.format:
         msg = "--json and --format both write to stdout"
@@ -62,7 +63,7 @@ def check_format(options: argparse.Namespace, *, is_check: bool = False) -> None
 
 def put_result(result: Result, form: str, *, strict: bool) -> int:
     """Write *result* to stdout, in colours on a terminal; return the exit code."""
-    from envcfg.report.findings import finding_lines, write_findings
+    from envcfg.report.finding_report import finding_lines, write_findings
 
     if form == "text":
         from envcfg.report.styled import put

@@ -1,56 +1,67 @@
-"""``envcfg hang``: who holds up a running job that is silent."""
+"""``envcfg hang``: the ranks and nodes that block a silent job, live or by its dumps."""
 
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.characters import one_line
 from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
-from envcfg.commands.options import add_option
+from envcfg.commands.job_target import (
+    add_target,
+    find_job,
+    is_job_id,
+    job_name,
+    no_answer,
+)
+from envcfg.commands.option_arguments import add_option
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import exit_code
+from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option
-from envcfg.errors import UsageError
-from envcfg.findings import exit_code
-from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
-    from envcfg.hang.judge import Judgement
-    from envcfg.hang.records import Evidence, NodeView
+    from envcfg.nodes.hang.hang_judge import Judgement
+    from envcfg.nodes.hang.hang_records import Evidence, NodeView
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
-    add_target(parser)
+    add_target(parser, or_files="a running job, or Flight Recorder dumps and logs")
     add_option(parser, Option("--json", "all that was seen, as JSON", kind="switch"))
     add_option(parser, format_option("print the findings alone"))
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look at the job once; return 1 where somebody holds it up."""
+    """Examine the job or its dumps once; return 1 if a rank or node blocks it."""
     if options.command:
         msg = "envcfg hang takes no command"
         raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
-    seen, judgement = look_at(options.job, options.nodes, options.srun_arg)
+    if _is_of_files(options):
+        return _judge_files(options)
+    job = next(iter(options.job), None)
+    evidence, judgement = look_at(job, options.nodes, options.srun_arg)
     if options.format is not None:
-        from envcfg.report.findings import Result
+        from envcfg.common.findings import Result
 
-        result = Result({f"job {seen.job}": judgement.findings}, "job")
+        result = Result({f"job {evidence.job}": judgement.findings}, "job")
         put_result(result, options.format, strict=options.strict)
     elif options.json:
-        from envcfg.report.hang import hang_json
+        from envcfg.report.hang_report import hang_json
 
-        sys.stdout.write(hang_json(seen, judgement))
+        sys.stdout.write(hang_json(evidence, judgement))
     else:
-        from envcfg.report.hang import hang_lines
+        from envcfg.report.hang_report import hang_lines
         from envcfg.report.styled import put
 
-        put(hang_lines(seen, judgement))
+        put(hang_lines(evidence, judgement))
     return exit_code(
         judgement.findings,
         strict=options.strict,
@@ -58,32 +69,68 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
+def _is_of_files(options: argparse.Namespace) -> bool:
+    """Return whether the user names files, and no job.
+
+    Raises:
+        UsageError: a name may be both, or there are several jobs.
+    """
+    names = options.job
+    files = [name for name in names if os.path.exists(name) or glob.has_magic(name)]
+    for name in files:
+        if is_job_id(name):
+            msg = f"{name} may be a job, and is a file of this folder"
+            hint = f"envcfg hang ./{name} reads the file; leave this folder for the job"
+            raise UsageError(msg, hint=hint)
+    if not files and len(names) > 1:
+        msg = f"{len(names)} jobs given, and one is expected"
+        raise UsageError(msg, hint=f"envcfg hang {names[0]}")
+    if files and (options.nodes or options.srun_arg):
+        msg = "--nodes and --srun-arg belong to a running job, and files are given"
+        raise UsageError(msg, hint=f"envcfg hang {' '.join(names)}")
+    return bool(files)
+
+
+def _judge_files(options: argparse.Namespace) -> int:
+    """Print the verdict of check-log on dumps and logs; return the exit code."""
+    from envcfg.commands.reports import put_reports, report_code
+    from envcfg.core.log_checking import check_logs
+    from envcfg.log.expectations import Expectations
+    from envcfg.log.log_source import expand
+
+    files = expand(options.job)
+    report = check_logs(files, Expectations())
+    bugs = [*report.bugs, *put_reports(options, report, (), files)]
+    return report_code(options, report, bugs)
+
+
 def look_at(
-    given: str | None,
+    value: str | None,
     nodes: str | None = None,
     srun_args: Sequence[str] = (),
     earlier: Evidence | None = None,
 ) -> tuple[Evidence, Judgement]:
-    """Return what was seen of job *given* (None: this one) on *nodes*, and who holds it up.
+    """Return evidence on job *value* (None: this one) on *nodes*, and the blocking
+    ranks.
 
-    What was seen of it *earlier* says who has not moved since.
+    *earlier* evidence shows which ranks have not moved since.
 
     Raises:
-        EnvcfgError: nobody may look at it now, or no node answers.
+        EnvcfgError: the job cannot be examined now, or no node answers.
     """
-    name = job_name(given, "hang")
-    from envcfg.hang.activity import LEAST, standing
-    from envcfg.hang.gather import ask_libraries, last_line
-    from envcfg.hang.judge import judge, wants_another_look
-    from envcfg.hang.records import Evidence, LastLine
-    from envcfg.hang.step import look
-    from envcfg.probe.slurm import output_path
+    name = job_name(value, "hang")
+    from envcfg.nodes.hang.evidence_files import ask_libraries, last_line
+    from envcfg.nodes.hang.hang_judge import judge, wants_another_look
+    from envcfg.nodes.hang.hang_records import Evidence, LastLine
+    from envcfg.nodes.hang.hang_step import look
+    from envcfg.nodes.hang.rank_activity import LEAST, standing
+    from envcfg.nodes.probe.slurm_job import output_path
 
     job, hosts, is_part = find_job(name, nodes, "hang")
     path = output_path(job.id)
-    # Before the step, as Flight Recorder says in the log that it writes a dump.
+    # Read before the step, because the Flight Recorder logs its own dumps.
     log = last_line(path, time.time()) if path else LastLine()
-    raise_signals()  # the step must be ended
+    raise_signals()  # an interruption must end the step
 
     def seen_now(earlier: Evidence | None) -> Evidence:
         reader, lost, errors = look(
@@ -92,13 +139,13 @@ def look_at(
         if not reader.answering:
             raise no_answer(errors, "no node has answered")
         views = tuple(_with_states(reader.nodes(), lost))
-        known = ask_libraries(views, time.time(), earlier.nodes if earlier else ())
-        seen = Evidence(job.name, views, log, is_part=is_part, **known._asdict())
-        seen = seen._replace(moment=time.monotonic())
+        answers = ask_libraries(views, time.time(), earlier.nodes if earlier else ())
+        evidence = Evidence(job.name, views, log, is_part=is_part, **answers._asdict())
+        evidence = evidence._replace(moment=time.monotonic())
         if earlier is None:
-            return seen
-        still = standing(earlier.ranks, seen.ranks)
-        return seen._replace(still=still, watched=seen.moment - earlier.moment)
+            return evidence
+        still = standing(earlier.ranks, evidence.ranks)
+        return evidence._replace(still=still, watched=evidence.moment - earlier.moment)
 
     seen = seen_now(earlier)
     judgement = judge(seen)
@@ -114,8 +161,8 @@ def look_at(
 def _with_states(
     nodes: Sequence[NodeView], lost: Mapping[str, str]
 ) -> Iterator[NodeView]:
-    """Yield *nodes* with what srun (*lost*) and Slurm say of those that are silent."""
-    from envcfg.probe.slurm import node_states
+    """Yield *nodes*, with messages of srun (*lost*) and Slurm on the silent ones."""
+    from envcfg.nodes.probe.slurm_job import node_states
 
     silent = [node.host for node in nodes if not node.answers]
     states = node_states(silent) if silent else {}

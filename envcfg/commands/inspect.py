@@ -1,13 +1,13 @@
-"""``envcfg inspect``: what is in an image, and whether its libraries would load."""
+"""``envcfg inspect``: the contents of an image, and whether its libraries would load."""
 
 import argparse
 import sys
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_defaults, add_option, use_defaults
+from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import exit_code
 from envcfg.core.option import Option
-from envcfg.errors import UsageError
-from envcfg.findings import exit_code
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -34,16 +34,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look into the image, or at this machine, and print what was found."""
+    """Inspect the image or this machine, and print the facts."""
     if not options.host:
         use_defaults(options, *(["container"] if options.image else []))
         default = getattr(options, "container", "none")
         options.image = options.image or (None if default == "none" else default)
     _check(options)
     if options.host:
-        from envcfg.image.host import read_host
-        from envcfg.report.image import host_json
-        from envcfg.safe_output import Output, check_outputs, write_outputs
+        from envcfg.common.safe_output import Output, check_outputs, write_outputs
+        from envcfg.image.host_libraries import read_host
+        from envcfg.report.image_report import host_json
 
         name = "-" if options.output is None else options.output
         output = Output(name, "--output", "-o host.json", force=options.force)
@@ -54,28 +54,32 @@ def run(options: argparse.Namespace) -> int:
 
     host = read_host_file(options.host_file) if options.host_file is not None else None
     inspected = inspect(options.image, profile=options.profile, host=host)
-    findings = inspected.found.findings
+    findings = inspected.inspection.findings
     if options.format:
-        from envcfg.report.findings import Result
+        from envcfg.common.findings import Result
 
         result = Result({options.image: findings})
         return put_result(result, options.format, strict=options.strict)
     if options.json:
-        from envcfg.report.image import inspection_json
+        from envcfg.report.image_report import inspection_json
 
         sys.stdout.write(inspection_json(*inspected))
     else:
-        from envcfg.report.image import fact_words, inspection_lines
+        from envcfg.report.image_report import fact_words, inspection_lines
         from envcfg.report.styled import put
 
-        found = inspected.found
-        put([("", fact_words(found))] if options.facts else inspection_lines(found))
+        inspection = inspected.inspection
+        put(
+            [("", fact_words(inspection))]
+            if options.facts
+            else inspection_lines(inspection)
+        )
     sys.stdout.flush()
     return exit_code(findings)
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise ``UsageError`` where the options do not fit each other."""
+    """Raise ``UsageError`` if options exclude each other."""
     msg = hint = ""
     if options.command:
         msg, hint = "envcfg inspect takes no command", "envcfg inspect IMAGE"

@@ -1,18 +1,26 @@
-"""``envcfg job``, also ``sbatch`` and ``qsub``: a job script; ``submit``: its job."""
+"""``envcfg job``, ``sbatch`` and ``qsub`` write a job script; ``submit`` submits one."""
 
 import argparse
 import shlex
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import Sparing, add_table, made_by, read_step
-from envcfg.commands.printing import OUTPUT, check_script, put_script, say, write
+from envcfg.commands.option_arguments import StoreInstead, add_table, made_by, read_step
+from envcfg.commands.printing import (
+    OUTPUT,
+    check_script,
+    machinery_place,
+    put_script,
+    say,
+    write,
+)
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
 from envcfg.core.option import Table, no_default, switch
 from envcfg.core.request_options import REQUEST, SCRIPT, ranks_per_node
 from envcfg.core.step_options import STEP
-from envcfg.errors import UsageError
-from envcfg.findings import Finding
+from envcfg.job.plan.script_files import Place
 
-# The letters of options, as the users of PBS know them.
+# Letters of options that users of PBS know.
 _LETTERS = {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"}
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
@@ -33,37 +41,37 @@ OPTIONS: Table = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``job``, or of the other name that *parser* reads."""
+    """Add the options of ``job``, or of the other command name of *parser*."""
     table = dict(OPTIONS)
     parser.set_defaults(script=None)
-    if parser.prog == "envcfg qsub":  # with letters of its own in place of Slurm's
+    if parser.prog == "envcfg qsub":  # with PBS's letters instead of Slurm's
         for title, options in REQUEST.items():
-            letters = ((each, _LETTERS.get(each.flag, "")) for each in options)
-            table[title] = [each._replace(short=short) for each, short in letters]
-    if parser.prog == "envcfg submit":  # those of job, or a script that there is
+            letters = ((option, _LETTERS.get(option.flag, "")) for option in options)
+            table[title] = [option._replace(short=short) for option, short in letters]
+    if parser.prog == "envcfg submit":  # the options of job, or an existing script
         parser.add_argument(
             "script",
             metavar="SCRIPT",
             nargs="?",
-            action=Sparing,
+            action=StoreInstead,
             spares="--container",
             help="a job script that there is (default: one is made, as by envcfg job)",
         )
-        table["to submit it"] = table["to submit it"][1:]  # --submit is its name
+        table["to submit it"] = table["to submit it"][1:]  # --submit is implied
         parser.set_defaults(submit=True)
     add_table(parser, table)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print, write or submit the job script; say what it costs."""
+    """Print, write or submit the job script; print its cost."""
     if options.script is not None:
-        from envcfg.commands.submission import send_file
+        from envcfg.commands.submit_option import send_file
 
-        options.defaults = ()  # the script says all, except its profile
+        options.defaults = ()  # the script is complete, except for its profile
         return send_file(options)
     command = options.command
-    from envcfg.core.job import make_job
-    from envcfg.request.shape import RequestError
+    from envcfg.core.job_request import make_job
+    from envcfg.job.request.shape import RequestError
 
     _check(options)
     options.ranks = ranks_per_node(vars(options))
@@ -72,30 +80,38 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(msg, hint=_EXAMPLE)
     step = read_step(options, _EXAMPLE)
     check_script(options, step.inputs)
-    made = made_by(options.argv, step)
+    origin = made_by(options.argv, step)
     try:
-        job = make_job(
-            step, vars(options), command, inline=options.inline, made_by=made
-        )
+        place = _place(options, origin)
+        job = make_job(step, vars(options), command, place=place, made_by=origin)
     except RequestError as err:
         if options.format is None:
-            say(step.findings)  # which may say what was read, or saved
+            say(step.findings)  # they may report what was read or saved
             raise
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:
         return _put_found(options, step.profile.name, job.findings)
     say(job.findings)
     if options.submit:
-        from envcfg.commands.submission import send_job
+        from envcfg.commands.submit_option import send_job
 
         return send_job(options, job, step)
     if options.json:
-        from envcfg.report.request import request_json
+        from envcfg.report.request_report import request_json
 
         write(request_json(*job))
     else:
-        put_script(options, job.script, step.inputs)
+        put_script(options, job.files, step.inputs)
     return 0
+
+
+def _place(options: argparse.Namespace, made_by: tuple[str, ...]) -> Place | None:
+    """Return the place of the script's second file, the machinery; None: a single file."""
+    if options.submit and options.output is None:  # a file here, with the job's name
+        options = argparse.Namespace(
+            **{**vars(options), "output": "JOB-NAME-NUMBER.sh"}
+        )
+    return machinery_place(options, made_by)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -110,14 +126,14 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(msg, hint="leave out one of them")
     is_answer = options.json and not options.submit
     if options.output is not None and (is_answer or options.format):
-        other = "--json" if options.json else "--format"
-        msg = f"-o writes the script, so it excludes {other}"
+        option = "--json" if options.json else "--format"
+        msg = f"-o writes the script, so it excludes {option}"
         raise UsageError(msg, hint="redirect stdout to a file instead")
     check_format(options)
 
 
-def _put_found(options: argparse.Namespace, name: str, found: list[Finding]) -> int:
-    from envcfg.report.findings import Result
+def _put_found(options: argparse.Namespace, name: str, findings: list[Finding]) -> int:
+    from envcfg.common.findings import Result
 
-    result = Result({name: found}, "profile")
+    result = Result({name: findings}, "profile")
     return put_result(result, options.format, strict=options.strict)

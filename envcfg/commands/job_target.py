@@ -1,4 +1,4 @@
-"""What commands that look at a running job have in common: which job, which nodes."""
+"""The target of commands that examine a running job: the job and its nodes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.errors import JobError, UsageError
+from envcfg.common.errors import JobError, UsageError
 
 if TYPE_CHECKING:
-    from envcfg.probe.slurm import SlurmJob
+    from envcfg.nodes.probe.slurm_job import SlurmJob
 
-# What srun says, and what helps.
+# Messages of srun, with remedies.
 _REMEDIES = (
     (
         "interconnect",
@@ -26,11 +26,18 @@ _REMEDIES = (
 )
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add what says which job is looked at, and on which of its nodes."""
-    parser.add_argument(
-        "job", metavar="JOBID", nargs="?", help="default: the job that this runs in"
-    )
+def add_target(parser: argparse.ArgumentParser, *, or_files: str = "") -> None:
+    """Add the options for the job to examine, and its nodes.
+
+    *or_files* is the help on the files that a command takes as well; empty: none.
+    """
+    this = "default: the job that this runs in"
+    if or_files:
+        parser.add_argument(
+            "job", metavar="JOBID|FILE", nargs="*", help=f"{or_files}; {this}"
+        )
+    else:
+        parser.add_argument("job", metavar="JOBID", nargs="?", help=this)
     parser.add_argument(
         "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
     )
@@ -43,24 +50,29 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def job_name(given: str | None, command: str) -> str:
-    """Return which job ``envcfg COMMAND`` looks at: *given*, or the one that it runs in.
+def job_name(value: str | None, command: str) -> str:
+    """Return the job for ``envcfg COMMAND``: *value*, or the current job.
 
     Raises:
-        UsageError: there is none, or it is not a job id.
+        UsageError: there is no job, or the value is not a job id.
     """
-    name = given or os.environ.get("SLURM_JOB_ID")
+    name = value or os.environ.get("SLURM_JOB_ID")
     if not name:
         msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
         raise UsageError(msg, hint=f"envcfg {command} JOBID; squeue --me lists yours")
-    if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
+    if not is_job_id(name):
         msg = f"{name!r} is not a job id"
         raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
     return name
 
 
+def is_job_id(name: str) -> bool:
+    """Return whether *name* has the form of a job's number, as in ``4321_7``."""
+    return bool(re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII))
+
+
 def user_name() -> str:
-    """Return who runs this."""
+    """Return the name of the current user."""
     import pwd
 
     try:
@@ -72,36 +84,36 @@ def user_name() -> str:
 def find_job(
     name: str, nodes: str | None, command: str
 ) -> tuple[SlurmJob, list[str], bool]:
-    """Return job *name*, and which of its nodes ``envcfg COMMAND`` looks at.
+    """Return job *name*, and the nodes for ``envcfg COMMAND``.
 
-    *nodes* are those that were chosen, in Slurm's short form. Behind the job stand its
-    nodes, each once, and whether it has others.
+    *nodes* are the user's choice, in Slurm's short form. The result has the job, the
+    nodes, and whether the job has others.
 
     Raises:
-        JobError: there is no such job, or nobody may look at it now.
-        UsageError: a node is not among its own.
+        JobError: the job does not exist, or cannot be examined now.
+        UsageError: a node does not belong to the job.
     """
-    from envcfg.probe.slurm import ask_job, check_job, expand_nodes
+    from envcfg.nodes.probe.slurm_job import ask_job, check_job, expand_nodes
 
     job = ask_job(name, command)
     check_job(job, user_name(), command)
     hosts = expand_nodes(job.nodes)
     if not nodes:
         return job, hosts, False
-    chosen = expand_nodes(nodes)
-    if foreign := [host for host in chosen if host not in hosts]:
+    selection = expand_nodes(nodes)
+    if foreign := [host for host in selection if host not in hosts]:
         msg = f"--nodes: {', '.join(foreign)} is not in job {name}"
         raise UsageError(msg, hint=f"its nodes: {', '.join(hosts[:8])}")
-    chosen = list(dict.fromkeys(chosen))
-    return job, chosen, len(chosen) < len(hosts)
+    selection = list(dict.fromkeys(selection))
+    return job, selection, len(selection) < len(hosts)
 
 
-def no_answer(errors: Sequence[str], what: str) -> JobError:
-    """Return the error for a step of which nothing came, with what srun said last."""
-    said = [line for line in errors if line]
-    text = "\n".join(said)
+def no_answer(errors: Sequence[str], subject: str) -> JobError:
+    """Return the error for a step without output, with the last message of srun."""
+    messages = [line for line in errors if line]
+    text = "\n".join(messages)
     hint = next((fix for word, fix in _REMEDIES if word in text), None)
-    msg = f"{what}: {said[-1]}" if said else what
+    msg = f"{subject}: {messages[-1]}" if messages else subject
     return JobError(
         msg, hint=hint or "srun --overlap --jobid=JOBID hostname tells more"
     )

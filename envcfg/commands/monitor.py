@@ -1,4 +1,4 @@
-"""``envcfg monitor``: how the nodes of a running job are, GPUs and network included."""
+"""``envcfg monitor``: the state of a running job's nodes, GPUs and network."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.characters import one_line
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
-from envcfg.commands.options import add_defaults, add_option, use_defaults
+from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say
+from envcfg.common.characters import one_line
+from envcfg.common.errors import JobError, UsageError
+from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, within
-from envcfg.errors import JobError, UsageError
-from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
-    from envcfg.monitor.marks import Wanted
+    from envcfg.nodes.monitor.outliers import ExpectedNodes
 
-_LOOKS = 2  # rates and idle GPUs need two
-_END_SECONDS = 5.0  # until Slurm knows of the end that we have seen
+_LOOKS = 2  # rates and idle GPUs need two looks
+_END_SECONDS = 5.0  # until Slurm reports an end that was already observed
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,32 +53,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Watch the job; return 0 when it, or the look at it, is over."""
+    """Watch the job; return 0 when the job, or the single look, is over."""
     if options.command:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
     name = job_name(options.job, "monitor")
     use_defaults(options)
-    wanted = _wanted(options.profile)
-    from envcfg.monitor.board import PATIENCE, Board, rounds
-    from envcfg.monitor.marks import by_host, find_marks
-    from envcfg.probe.probes import MONITOR
-    from envcfg.probe.slurm import start_step
-    from envcfg.report.findings import Result
-    from envcfg.report.monitor import showing
+    requirements = _wanted(options.profile)
+    from envcfg.common.findings import Result
+    from envcfg.nodes.monitor.node_board import PATIENCE, Board, rounds
+    from envcfg.nodes.monitor.outliers import by_host, find_marks
+    from envcfg.nodes.probe.probes import MONITOR
+    from envcfg.nodes.probe.slurm_job import start_step
+    from envcfg.report.monitor_report import showing
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
-    wanted = wanted._replace(asked_gpus=job.gpus)
+    requirements = requirements._replace(asked_gpus=job.gpus)
     board = Board(hosts, idle_below=options.gpus_idle_below)
     silent, looks = PATIENCE + options.interval, 0
     is_once = options.once or options.format is not None
-    raise_signals()  # the step must be ended, and a terminal gets its cursor back
+    raise_signals()  # an interruption must end the step and restore the cursor
     extra = options.srun_arg
-    shown = showing(job, wanted.interfaces, as_json=options.json, once=options.once)
+    writer = showing(
+        job, requirements.interfaces, as_json=options.json, once=options.once
+    )
     with (
         start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
-        shown as show,
+        writer as show,
     ):
         for now in rounds(step, board, options.interval):
             if not board.has_any():
@@ -87,33 +89,35 @@ def run(options: argparse.Namespace) -> int:
             if is_once and looks < _LOOKS:
                 continue
             nodes = board.views(now, silent)
-            found = find_marks(nodes, wanted, idle_below=options.gpus_idle_below)
+            findings = find_marks(
+                nodes, requirements, idle_below=options.gpus_idle_below
+            )
             if options.format is not None:
-                result = Result(by_host(nodes, found), "node")
+                result = Result(by_host(nodes, findings), "node")
                 return put_result(result, options.format, strict=options.strict)
-            show(nodes, found)
+            show(nodes, findings)
             if options.once:
                 return 0
     return _after_end(name, step.errors)
 
 
-def _wanted(name: str | None) -> Wanted:
-    """Return what the profile says of a node; nothing where no profile is known."""
+def _wanted(name: str | None) -> ExpectedNodes:
+    """Return the profile's requirements on a node; empty without a profile."""
     from envcfg.core.selection import open_catalog, overlays
-    from envcfg.core.site import this_machine
-    from envcfg.monitor.marks import Wanted
+    from envcfg.nodes.monitor.outliers import ExpectedNodes
     from envcfg.profile.detect import detect
+    from envcfg.site.machine import this_machine
 
     catalog = open_catalog()
     if name is None:
-        found = detect(catalog, this_machine()).found
-        if len(found) != 1:  # two of them are no reason not to look at a job
-            return Wanted()
-        name = found[0].name
+        answers = detect(catalog, this_machine()).matches
+        if len(answers) != 1:  # an unclear profile must not prevent a look at the job
+            return ExpectedNodes()
+        name = answers[0].name
     profile = catalog.load(name)
     say(overlays(catalog))
     node, expect = profile.node, profile.expect
-    return Wanted(
+    return ExpectedNodes(
         whole_gpus=node.gpus if node else None,
         interfaces=(node.nics if node else ()) or (expect.interfaces if expect else ()),
         profile=profile.name,
@@ -121,18 +125,18 @@ def _wanted(name: str | None) -> Wanted:
 
 
 def _after_end(name: str, errors: Sequence[str]) -> int:
-    """Say that the job has ended, if it has; return 0.
+    """Report that the job has ended, if it has; return 0.
 
     Raises:
-        JobError: it goes on, and the step was ended by something else.
+        JobError: the job continues, and something else ended the step.
     """
-    from envcfg.probe.slurm import ask_job
+    from envcfg.nodes.probe.slurm_job import ask_job
 
     deadline = time.monotonic() + _END_SECONDS
     while True:
         try:
             state = ask_job(name, "monitor").state
-        except JobError:  # some sites forget a job as soon as it has ended
+        except JobError:  # some sites forget a job directly after its end
             state = "unknown to Slurm"
         is_over = state not in ("RUNNING", "COMPLETING")
         if is_over or time.monotonic() >= deadline:

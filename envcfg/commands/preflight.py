@@ -1,4 +1,4 @@
-"""``envcfg preflight``: can the nodes of this job do its work, and the network between?"""
+"""``envcfg preflight``: check the nodes of this job, and the network between them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.options import add_same, add_table, read_step
+from envcfg.commands.option_arguments import add_same, add_table, read_step
 from envcfg.commands.printing import say, write
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import exit_code
+from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, Table, no_default, switch, within
 from envcfg.core.step import REQUIRE, SAME, Step
-from envcfg.errors import UsageError
-from envcfg.findings import exit_code
-from envcfg.interrupts import raise_signals
 
 if TYPE_CHECKING:
-    from envcfg.preflight.records import Report, Wanted
-    from envcfg.safe_output import Output
+    from envcfg.common.safe_output import Output
+    from envcfg.nodes.preflight.preflight_records import Report, Requirements
 
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
 
 
-def _seconds(flag: str, what: str, default: float, most: float = 3600) -> Option:
+def _seconds(flag: str, subject: str, default: float, most: float = 3600) -> Option:
     return Option(
         flag,
-        f"{what} (default: {default:g})",
+        f"{subject} (default: {default:g})",
         metavar="SECONDS",
         read=within(1, most, "seconds"),
         write=lambda seconds: f"{seconds:g}",
@@ -75,7 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Look, judge and report; return the exit code."""
+    """Examine the nodes, judge and report; return the exit code."""
     if options.command is not None:
         msg = "envcfg preflight takes no command"
         hint = "envcfg wrap --preflight ... -- COMMAND runs one after it"
@@ -88,75 +88,78 @@ def run(options: argparse.Namespace) -> int:
     step = read_step(options, _EXAMPLE)
     outputs: list[Output] = []
     if options.nodes_file is not None:
-        from envcfg.safe_output import Output, check_outputs
+        from envcfg.common.safe_output import Output, check_outputs
 
         name, example = options.nodes_file, "--nodes-file nodes.txt"
-        given = step.inputs
-        outputs = [Output(name, "--nodes-file", example, given, force=options.force)]
+        inputs = step.inputs
+        outputs = [Output(name, "--nodes-file", example, inputs, force=options.force)]
         check_outputs(outputs)
     say([*step.findings, *step.notes])
     from envcfg.commands.preflight_steps import wanted_of
 
-    wanted = wanted_of(step)
+    requirements = wanted_of(step)
     began = time.monotonic()
-    raise_signals()  # steps must be ended
-    report = _look(options, step, wanted, needed)
+    raise_signals()  # an interruption must end the steps
+    report = _look(options, step, requirements, needed)
     raise_signals(False)
-    _write(options, report, wanted, outputs, time.monotonic() - began)
-    found = [each for some in report.nodes.values() for each in some]
+    _write(options, report, requirements, outputs, time.monotonic() - began)
+    findings = [finding for some in report.nodes.values() for finding in some]
     return exit_code(
-        [*found, *report.job],
+        [*findings, *report.job],
         strict=options.strict,
         inconclusive=report.is_inconclusive,
     )
 
 
 def _look(
-    options: argparse.Namespace, step: Step, wanted: Wanted, needed: str | None
+    options: argparse.Namespace,
+    step: Step,
+    requirements: Requirements,
+    needed: str | None,
 ) -> Report:
     from envcfg.commands.preflight_steps import Steps
-    from envcfg.preflight.judge import Seen, judge_all
-    from envcfg.preflight.progress import Limits
+    from envcfg.nodes.preflight.preflight_judge import Answers, judge_all
+    from envcfg.nodes.preflight.progress import Limits
 
     limits = Limits(options.start, options.patience, options.measure)
-    steps = Steps(step, wanted, limits, options.argv)
+    steps = Steps(step, requirements, limits, options.argv)
     answers, ended = steps.look_at_nodes()
-    seen = Seen(answers, ended)
-    report = judge_all(wanted, seen, needs_fast=bool(needed))
+    observations = Answers(answers, ended)
+    report = judge_all(requirements, observations, needs_fast=bool(needed))
     if report.failed or options.nodes_only:
         return report._replace(is_inconclusive=False) if options.nodes_only else report
-    seen = steps.add(seen, diagnostics=options.nccl_diagnostics)
-    return judge_all(wanted, seen, needs_fast=bool(needed))
+    observations = steps.add(observations, diagnostics=options.nccl_diagnostics)
+    return judge_all(requirements, observations, needs_fast=bool(needed))
 
 
 def _write(
     options: argparse.Namespace,
     report: Report,
-    wanted: Wanted,
+    requirements: Requirements,
     outputs: Sequence[Output],
     seconds: float,
 ) -> None:
     if outputs:
-        from envcfg.preflight.node_list import nodes_text
-        from envcfg.provenance import marked
-        from envcfg.safe_output import write_outputs
+        from envcfg.common.provenance import marked
+        from envcfg.common.safe_output import write_outputs
+        from envcfg.nodes.preflight.node_list import nodes_text
 
-        text = marked("nodes", nodes_text(wanted.hosts, report.failed))
+        text = marked("nodes", nodes_text(requirements.hosts, report.failed))
         write_outputs([(outputs[0], text.encode())])
     if options.json:
-        from envcfg.report.preflight import preflight_json
+        from envcfg.report.preflight_report import preflight_json
 
-        write(preflight_json(report, wanted, seconds))
+        write(preflight_json(report, requirements, seconds))
     elif options.format is not None:
-        from envcfg.report.findings import Result
+        from envcfg.common.findings import Result
 
-        found: Mapping[str, Any] = report.nodes
+        findings: Mapping[str, Any] = report.nodes
         if report.job:
-            found = {**found, "job": report.job}
-        put_result(Result(found, "node"), options.format, strict=options.strict)
+            findings = {**findings, "job": report.job}
+        put_result(Result(findings, "node"), options.format, strict=options.strict)
     else:
-        from envcfg.report.preflight import preflight_lines
+        from envcfg.report.preflight_report import preflight_lines
         from envcfg.report.styled import put
 
-        put(preflight_lines(report, wanted, seconds))
+        put(preflight_lines(report, requirements, seconds))
         sys.stdout.flush()

@@ -1,6 +1,6 @@
-"""The two steps of a preflight, in the bash that ``wrap`` makes for the same options.
+"""The two steps of a preflight, in the bash that ``wrap`` writes for the same options.
 
-``profiles probe`` takes them, too, and asks each node for more.
+``profiles probe`` uses them too, with more questions to each node.
 """
 
 from __future__ import annotations
@@ -9,43 +9,51 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from envcfg.bash.host import render_script
-from envcfg.characters import one_line
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.starters import STARTERS
+from envcfg.common.characters import one_line
+from envcfg.common.errors import JobError
 from envcfg.core.step import Step
-from envcfg.errors import JobError
-from envcfg.launch.diagnostics import Diagnostics
-from envcfg.launch.plan import Options
-from envcfg.launch.resolve import resolve
-from envcfg.launch.tasks import choose_launcher
-from envcfg.launchers import LAUNCHERS
+from envcfg.job.plan.diagnostics import Diagnostics
+from envcfg.job.plan.plan import Options
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.plan.tasks import choose_launcher
+from envcfg.job.script.host_part import render_script
 from envcfg.log.expectations import expectations_of
-from envcfg.preflight.judge import Seen
-from envcfg.preflight.lines import NodeReader, RankReader, collective_command
-from envcfg.preflight.log import LiveLog
-from envcfg.preflight.node_list import job_name
-from envcfg.preflight.nodes import wanted_gpus
-from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
-from envcfg.preflight.records import NodeAnswer, Wanted
-from envcfg.probe.probes import PREFLIGHT, Probe
-from envcfg.probe.runner import StepEnd, ended_tasks, run_script
-from envcfg.probe.slurm import run_command
+from envcfg.nodes.preflight.collective_log import LiveLog
+from envcfg.nodes.preflight.node_judge import wanted_gpus
+from envcfg.nodes.preflight.node_list import job_name
+from envcfg.nodes.preflight.preflight_judge import Answers
+from envcfg.nodes.preflight.preflight_lines import (
+    NodeReader,
+    RankReader,
+    collective_command,
+)
+from envcfg.nodes.preflight.preflight_records import NodeAnswer, Requirements
+from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
+from envcfg.nodes.probe.probes import PREFLIGHT, Probe
+from envcfg.nodes.probe.runner import StepEnd, ended_tasks, run_script
+from envcfg.nodes.probe.slurm_job import run_command
 from envcfg.profile.words import Ref, Word
-from envcfg.starters import STARTERS
 
-_SETTLE = 3.0  # seconds that other ranks have to say that their log is bad, too
-_SAID = 12  # lines of a step's errors that are passed on
-# Of NCCL 2.31 and newer; older ones read neither (user guide, "Diagnostics").
+_SETTLE = 3.0  # seconds for other ranks to report that their log is bad too
+_SAID = 12  # lines of a step's errors that are printed
+# Only NCCL 2.31 and newer read these variables (user guide, "Diagnostics").
 _DIAGNOSTICS = ("NCCL_RUN_DIAGNOSTICS", "NCCL_RUN_RAS_DIAGNOSTICS")
 
 
 class Steps:
-    """Starts the steps and reads what they say."""
+    """Starts the steps and reads their output."""
 
     def __init__(
-        self, step: Step, wanted: Wanted, limits: Limits, argv: Sequence[str]
+        self,
+        step: Step,
+        requirements: Requirements,
+        limits: Limits,
+        argv: Sequence[str],
     ) -> None:
         """Prepare the steps of the job that *step* describes; *argv* made them."""
-        self._step, self._wanted, self._limits = step, wanted, limits
+        self._step, self._wanted, self._limits = step, requirements, limits
         self._argv = argv
         self._launcher, name = choose_launcher(step.profile, step.options)
         self._starter = STARTERS[name]
@@ -53,7 +61,7 @@ class Steps:
     def look_at_nodes(
         self, probe: Probe = PREFLIGHT, words: Sequence[str] = ()
     ) -> tuple[Mapping[str, NodeAnswer], Mapping[str, str]]:
-        """Return what each node says of itself, and whose task has ended too early.
+        """Return each node's answer, and the nodes with a task that ended too early.
 
         Raises:
             JobError: the step cannot start.
@@ -61,13 +69,16 @@ class Steps:
         import time
 
         starter = self._starter
-        devices = [f"device={each}" for each in self._wanted.devices]
+        # The node's checks are words, because the nodes need no configuration file.
+        devices = [f"device={device}" for device in self._wanted.devices]
         for folder in dict.fromkeys(self.folders().values()):
             devices.append(f"folder={folder}")
+            # Measuring a disk takes seconds, so only the probe does it.
             if probe is not PREFLIGHT:
                 devices.append(f"speed={folder}")
         command = probe.command(*devices, *words)
         script = self._script(command, ranks=1, apart=True)
+        # Resources of a sharing step would be taken from the user's step.
         shares = starter.looking.shares
         env = {name: os.environ[name] for name in os.environ if name not in shares}
         reader = NodeReader(self._wanted.hosts)
@@ -78,6 +89,8 @@ class Steps:
             reader.feed,
             lambda now: progress.deadline(reader.answers, now),
         )
+        # Without any answer, the step itself failed, and its own messages are the
+        # best explanation.
         if not reader.answers and end.code:
             _pass_on(end)
             msg = "no node has answered: the step could not start"
@@ -87,17 +100,21 @@ class Steps:
             _pass_on(end)
         return reader.answers, self._by_name(ended)
 
-    def add(self, seen: Seen, *, diagnostics: bool) -> Seen:
-        """Return *seen* with what the ranks say, and NCCL's log."""
+    def add(self, observations: Answers, *, diagnostics: bool) -> Answers:
+        """Return *observations* with the answers of the ranks, and NCCL's log."""
         import time
 
         hosts, seconds = self._wanted.hosts, self._limits.measure
+        # The collective runs even on one node: a broken GPU also shows there.
         command = collective_command(len(hosts), seconds)
         settings = dict.fromkeys(_DIAGNOSTICS if diagnostics else (), ("1",))
-        script = self._script(command, ranks=self._ranks(seen), settings=settings)
+        script = self._script(
+            command, ranks=self._ranks(observations), settings=settings
+        )
         reader, log = RankReader(hosts), LiveLog()
         progress = RankProgress(self._limits, time.monotonic())
 
+        # Lines of the collective have a mark; all other lines belong to NCCL's log.
         def take(line: str) -> None:
             if reader.feed(line):
                 return
@@ -106,6 +123,8 @@ class Steps:
                 sys.stderr.write(f"{one_line(line.rstrip())}\n")
 
         expect = expectations_of(self._step.profile)
+        # After a bad line, the step gets a short time: other ranks may show the
+        # same fault.
         cut: float | None = None
 
         def deadline(now: float) -> float | None:
@@ -118,8 +137,9 @@ class Steps:
         end = run_script(script, os.environ, take, deadline)
         if end.code != 0:
             _pass_on(end)
+        # The number of ranks is known only after they have answered.
         expect = expect._replace(ranks=reader.world)
-        return seen._replace(
+        return observations._replace(
             ranks=reader.answers,
             world=reader.world,
             tasks=self._by_name(ended_tasks(end.errors, self._starter.looking.ended)),
@@ -129,6 +149,7 @@ class Steps:
             is_cut=cut is not None,
         )
 
+    # The mapping is never changed, so it can be shared as a default.
     def _script(
         self,
         command: tuple[str, ...],
@@ -140,73 +161,86 @@ class Steps:
         given: Options = self._step.options
         own, name = {**given.starter_args}, self._starter.own
         if apart and name:
+            # The user's arguments come after, because srun takes the last value.
             own[name] = (*self._starter.looking.apart, *own.get(name, ()))
         options = given._replace(
             launcher=self._starter.name,
             ranks=ranks,
             command=command,
             starter_args=own,
-            # As --nccl-debug; the log goes to stdout, where it is read.
+            # The same settings as --nccl-debug, but the log goes to stdout, where
+            # it is read.
             settings={**given.settings, **settings, "NCCL_DEBUG_FILE": None},
             diagnostics=Diagnostics(nccl=True, setup=given.diagnostics.setup),
         )
         plan = resolve(self._step.profile, self._step.profile_hash, options)
+        # Masks would bind the probe itself, which must see all cores.
         return render_script(plan._replace(masks=None), self._argv)
 
-    def _ranks(self, seen: Seen) -> int | None:
-        """Return how many ranks a node has; None lets the job say it."""
-        given, known = self._step.options.ranks, LAUNCHERS[self._launcher]
-        if not known.is_whole and (given is not None or not known.is_agent):
-            return given
-        counts = [wanted_gpus(each, self._wanted)[0] for each in seen.answers.values()]
+    def _ranks(self, observations: Answers) -> int | None:
+        """Return the number of ranks per node; None if only the job knows it."""
+        ranks, launcher = self._step.options.ranks, LAUNCHERS[self._launcher]
+        # Agents choose their number of ranks themselves, unless the user fixed it.
+        if not launcher.is_whole and (ranks is not None or not launcher.is_agent):
+            return ranks
+        # The smallest node decides, because all nodes get the same number.
+        counts = [
+            wanted_gpus(answer, self._wanted)[0]
+            for answer in observations.answers.values()
+        ]
         return min(counts, default=0) or None
 
     def folders(self) -> Mapping[str, str]:
-        """Return the folders that a job needs on its nodes, by what they are for."""
+        """Return the folders that a job needs on its nodes, by their purpose."""
         scratch = self._step.profile.scratch
-        found = {
+        folders = {
             "scratch": _expanded(scratch.root) if scratch else None,
-            "TMPDIR": os.environ.get("TMPDIR") or "/tmp",  # noqa: S108  # looked at only
+            "TMPDIR": os.environ.get("TMPDIR") or "/tmp",  # noqa: S108  # only examined
             "shared memory": "/dev/shm",  # noqa: S108
         }
-        return {name: path for name, path in found.items() if path}
+        return {name: path for name, path in folders.items() if path}
 
-    def _by_name(self, found: Mapping[str, str]) -> dict[str, str]:
-        return {job_name(host, self._wanted.hosts): how for host, how in found.items()}
+    def _by_name(self, result: Mapping[str, str]) -> dict[str, str]:
+        # Nodes may report a long name, while the scheduler uses the short one.
+        return {job_name(host, self._wanted.hosts): how for host, how in result.items()}
 
 
 def _expanded(word: Word) -> str | None:
-    """Return what a value comes to in this environment; None where a name is not set."""
+    """Return the value in this environment; None if a name is not set."""
     parts = [
-        os.environ.get(each.name) or each.default if isinstance(each, Ref) else each
-        for each in word
+        os.environ.get(part.name) or part.default if isinstance(part, Ref) else part
+        for part in word
     ]
     return None if None in parts else "".join(part or "" for part in parts)
 
 
 def _pass_on(end: StepEnd) -> None:
-    said = [line for line in end.errors if not line.startswith("envcfg: note: ")]
-    for line in said[-_SAID:]:
+    # Notes of envcfg were printed when the step was made.
+    messages = [line for line in end.errors if not line.startswith("envcfg: note: ")]
+    for line in messages[-_SAID:]:
         sys.stderr.write(f"{one_line(line)}\n")
 
 
-def wanted_of(step: Step) -> Wanted:
-    """Return what the nodes of this job should have, by the profile of *step*.
+def wanted_of(step: Step) -> Requirements:
+    """Return the requirements on the nodes of this job, from the profile of *step*.
 
     Raises:
         JobError: this is not a job.
     """
     starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
     profile, expect = step.profile, step.profile.expect
-    return Wanted(
+    return Requirements(
         hosts=_hosts_of(starter.looking.hosts),
         interfaces=(profile.node.nics if profile.node else ())
         or (expect.interfaces if expect else ()),
+        # The profile's NICs are more exact than the expected interfaces.
         gpus=profile.node.gpus if profile.node else None,
         devices=expect.devices if expect else (),
         is_fast=expectations_of(profile).wants_fast,
         bandwidth=expect.bandwidth if expect else None,
         profile=profile.name,
+        nics=profile.attachment.nics if profile.attachment else (),
+        buses=profile.attachment.buses if profile.attachment else (),
     )
 
 
@@ -220,9 +254,10 @@ def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
     hint = "run it in a job: in an sbatch script, or under salloc, "
     hint += "or choose --launcher local"
     code, out, err = run_command(command, fault, hint, "does the scheduler answer?")
+    # Duplicates appear if the scheduler lists a host once per task.
     hosts = tuple(dict.fromkeys(out.split()))
     if code or not hosts:
-        said = err.strip().splitlines()
-        why = said[-1] if said else f"{command[0]} names none"
+        messages = err.strip().splitlines()
+        why = messages[-1] if messages else f"{command[0]} names none"
         raise JobError(f"the nodes of this job are not known: {why}", hint=hint)  # noqa: EM102
     return hosts

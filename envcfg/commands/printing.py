@@ -1,28 +1,30 @@
-"""What commands write: findings to stderr, text to stdout."""
+"""The output of commands: findings on stderr, text on stdout."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
-from envcfg.characters import one_line
 from envcfg.commands import texts
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EXIT_USAGE
+from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
+from envcfg.common.findings import Finding
+from envcfg.common.interrupts import BlockedSignals
 from envcfg.core.option import Option, switch
-from envcfg.errors import EXIT_USAGE
-from envcfg.failure import STDOUT, failing_script, put_stream, stream_descriptor
-from envcfg.findings import Finding
-from envcfg.interrupts import Held
 
 if TYPE_CHECKING:
-    from envcfg.safe_output import Output
+    from envcfg.common.safe_output import Output
+    from envcfg.job.plan.script_files import Files, Place
 
 
 # The options of commands that write a script.
 OUTPUT = (
+    switch("--inline"),
     Option(
         "--output",
         "write the script to FILE, executable; -: standard output",
@@ -40,66 +42,102 @@ def say(findings: Iterable[Finding]) -> None:
 
 
 def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
-    """Write to stderr what is not a finding, and what to do about it."""
-    sys.stderr.write(f"envcfg: {severity}: {text}\n")
+    """Write a message that is not a finding to stderr, with a hint.
+
+    Both may contain text from files of others, so each becomes one line, safe for a
+    terminal.
+    """
+    sys.stderr.write(f"{one_line(f'envcfg: {severity}: {text}')}\n")
     if hint:
-        sys.stderr.write(f"  hint: {hint}\n")
+        sys.stderr.write(f"{one_line(f'  hint: {hint}')}\n")
 
 
 def next_step(options: argparse.Namespace, code: int) -> str | None:
-    """Return what comes after a command; None where nothing is to be said."""
+    """Return the next step after a command; None if there is none."""
     import shlex
 
-    given = vars(options)
-    name = ".".join(filter(None, (options.command_name, given.get("action"))))
+    values = vars(options)
+    # A subcommand such as profiles.show has its own texts.
+    name = ".".join(filter(None, (options.command_name, values.get("action"))))
     rows = texts()[name].get("next", {})
-    row = next((rows[each] for each in rows if given.get(each)), rows.get("usual"))
-    if row is None or code not in {0, 1, 3} or given.get("values") is not None:
+    row = next((rows[flag] for flag in rows if values.get(flag)), rows.get("usual"))
+    # Other exit codes are failures, for which the error already has a hint.
+    if row is None or code not in {0, 1, 3} or values.get("values") is not None:
         return None
-    done, *found = [row] if isinstance(row, str) else row
+    done, *steps = [row] if isinstance(row, str) else row
     firsts = (
-        (each, value[0] if isinstance(value, list) and value else value)
-        for each, value in given.items()
+        (flag, value[0] if isinstance(value, list) and value else value)
+        for flag, value in values.items()
     )
-    shown = {each: one_line(shlex.quote(str(value))) for each, value in firsts}
-    text = found[0] if code and found else done
-    return str(text.format(look=texts()["look"], **shown))
+    # Values come from the user's arguments, so they are quoted for the shell.
+    displayed = {flag: one_line(shlex.quote(str(value))) for flag, value in firsts}
+    text = steps[0] if code and steps else done
+    return str(text.format(look=texts()["look"], **displayed))
 
 
 def say_next(options: argparse.Namespace, code: int) -> None:
-    """Write it to stderr, but not where ``ENVCFG_QUIET`` is set."""
+    """Write the next step to stderr, unless ``ENVCFG_QUIET`` is set."""
     if not os.environ.get("ENVCFG_QUIET") and (text := next_step(options, code)):
+        # stdout is flushed first, so that the sentence comes after the output in a
+        # terminal.
         sys.stdout.flush()
         sys.stderr.write(f"envcfg: next: {text}\n")
 
 
 def write(text: str) -> None:
-    """Write *text* to stdout, byte for byte as the arguments were given.
+    """Write *text* to stdout; bytes of arguments are written unchanged.
 
-    It is the last that a command does: a signal comes before it, or is ignored.
+    It is the last action of a command: a signal comes before it, or is ignored.
     """
+    # Text may still be buffered, and its order must be kept.
     sys.stdout.flush()
     data = text.encode("utf-8", "surrogateescape")
-    with Held() as held:
+    with BlockedSignals() as output:
         put_stream(STDOUT, data)
-        held.finish()
+        output.finish()
 
 
 def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
-    """See that the script can be written; *inputs* are files that it is made from.
+    """Check that the script can be written; *inputs* are files from which it is made.
 
     Raises:
-        EnvcfgError: it cannot, or must not.
+        EnvcfgError: it cannot be written, or would overwrite a protected file.
     """
     if options.output is not None:
-        from envcfg.safe_output import check_outputs
+        from envcfg.common.safe_output import check_outputs
 
         check_outputs([_output(options, inputs)])
 
 
+def machinery_place(
+    options: argparse.Namespace, made_by: Sequence[str]
+) -> Place | None:
+    """Return the place of the script's second file, the machinery; None: a single file.
+
+    Args:
+        made_by: the command line that writes script and file.
+    """
+    # A script on stdout has no folder for a second file.
+    if options.inline or not options.output:
+        return None
+    import shlex
+
+    from envcfg.common.safe_output import is_file
+    from envcfg.job.plan.script_files import FOLDER, Place
+
+    # A device such as /dev/stdout has no folder either.
+    if not is_file(options.output):
+        return None
+    path = _script_path(options)
+    again = f"cd {shlex.quote(os.getcwd())} && {shlex.join(made_by)}"
+    if _is_private(options):  # the job's log must not show the values of --set
+        again = f"by the command in the line 'made by' of {path}"
+    return Place(os.path.join(os.path.dirname(path), FOLDER), again)
+
+
 def put_script(
     options: argparse.Namespace,
-    text: str,
+    files: Files,
     inputs: Collection[str],
     *,
     is_sourced: bool = False,
@@ -107,45 +145,96 @@ def put_script(
     """Write a script to the file of ``--output``, or to stdout.
 
     Args:
-        is_sourced: shells source what this command prints. Where it goes into a pipe, a
-            script that fails says that the step is in the file.
+        files: the machinery's file goes to its folder next to the script.
+        is_sourced: shells source the output of this command. If it goes into a pipe, a
+            failing script explains that the step is in the file.
 
     Raises:
-        EnvcfgError: as ``check_script``.
+        EnvcfgError: as for ``check_script``.
     """
     if wants_script(options):
-        write(text)
+        write(files.script)
         return
-    from envcfg.safe_output import write_outputs
-
-    data = text.encode("utf-8", "surrogateescape")
-    # What is set may be a secret, and stands in the script.
-    private = any(word is not None for _, word in options.changes)
-    write_outputs([(_output(options, inputs), data)], mode=0o777, private=private)
+    save_script(options, files, inputs)
+    # A shell that sources an empty output would continue without having run
+    # anything.
     stdout = stream_descriptor(STDOUT) if is_sourced else None
     if stdout is not None and S_ISFIFO(os.fstat(stdout).st_mode):
         import shlex
 
         name = one_line(options.output)
         run = f"bash {shlex.quote(name)}"
-        said = f"envcfg: error: {name} is written, and nothing is run"
+        # Only a shell that sources the pipe must fail; for `| tee log` the file is
+        # enough.
+        tell(f"{name} is written", "what is printed fails in a shell that sources it")
+        message = f"envcfg: error: no step runs in this shell: it is in {name}"
         hint = f"  hint: run it: {run}, or leave out -o"
-        write(failing_script([said, hint], EXIT_USAGE))
+        write(failing_script([message, hint], EXIT_USAGE))
         return
-    with Held() as held:
-        held.finish()
+    with BlockedSignals() as output:
+        output.finish()
+
+
+def save_script(
+    options: argparse.Namespace, files: Files, inputs: Collection[str]
+) -> None:
+    """Write a script to the file of ``--output``; the command continues afterwards.
+
+    Raises:
+        EnvcfgError: as for ``check_script``.
+    """
+    from envcfg.common.safe_output import write_outputs
+
+    data = files.script.encode("utf-8", "surrogateescape")
+    output, private = _output(options, inputs), _is_private(options)
+    if files.machinery:  # first, so that no script exists without it
+        save_machinery(options, files, f"{one_line(options.output)} needs")
+    # The mode is limited by the umask; a private script is readable by its owner
+    # only.
+    write_outputs([(output, data)], mode=0o777, private=private)
+
+
+def save_machinery(options: argparse.Namespace, files: Files, needs: str) -> None:
+    """Write the file that the script needs, and a note that begins with *needs*.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    from envcfg.common.safe_output import keep_file
+    from envcfg.job.plan.script_files import FOLDER
+
+    folder = os.path.dirname(_script_path(options))
+    file = os.path.join(folder, FOLDER, files.name)
+    keep_file(file, files.machinery.encode(), hint="--inline writes a single file")
+    tell(
+        f"{needs} the file {one_line(file)}: keep both",
+        "--inline writes a single file, for another folder or system",
+    )
+
+
+def _script_path(options: argparse.Namespace) -> str:
+    """Return the absolute path of the script; of a link, that of its target."""
+    path: str = os.path.abspath(options.output)
+    # The machinery must be next to the real file, because a link may be removed.
+    return os.path.realpath(path) if os.path.islink(path) else path
+
+
+def _is_private(options: argparse.Namespace) -> bool:
+    """Return whether the script has values of --set, which may be secrets."""
+    return any(word is not None for _, word in options.changes)
 
 
 def wants_script(options: argparse.Namespace) -> bool:
-    """Tell whether a script is to stand on stdout, by the options of ``--output``."""
+    """Return whether the script goes to stdout, by the options of ``--output``."""
     if not options.output:
         return True
-    from envcfg.safe_output import descriptor_of
+    from envcfg.common.safe_output import descriptor_of
 
+    # -o /dev/stdout and -o - are the same stream.
     return descriptor_of(options.output) == STDOUT
 
 
 def _output(options: argparse.Namespace, inputs: Collection[str]) -> Output:
-    from envcfg.safe_output import Output
+    from envcfg.common.safe_output import Output
 
     return Output(options.output, "--output", "-o job.sh", inputs, force=options.force)

@@ -1,4 +1,4 @@
-"""What ``check-log`` writes: its answer on stdout, and files beside it."""
+"""The output of ``check-log``: the answer on stdout, and report files."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.commands.formats import check_format, format_option
-from envcfg.commands.options import add_option
-from envcfg.errors import UsageError
-from envcfg.failure import STDOUT
+from envcfg.commands.option_arguments import add_option
+from envcfg.commands.printing import tell
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EXIT_BUG, UsageError
+from envcfg.common.failure import STDOUT
+from envcfg.common.findings import exit_code
+from envcfg.log.bugs import Bugs
 from envcfg.log.follow import present
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Bug, LogReport
+from envcfg.report.log.log_findings import verdict_finding
 
 if TYPE_CHECKING:
-    from envcfg.safe_output import Output
+    from envcfg.common.safe_output import Output
 
-_ENDINGS = {"junit": "xml", "html": "html"}  # of the files, by their option
+_ENDINGS = {"junit": "xml", "html": "html"}  # suffixes of files, by option
 
 
 def add_report_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options that say in which form, and where to."""
+    """Add the options for the form and the destination of reports."""
     group.add_argument(
         "--json", action="store_true", help="the answer as JSON on stdout"
     )
@@ -41,7 +46,7 @@ def add_report_options(group: argparse._ArgumentGroup) -> None:
 
 
 def forgotten_name(options: argparse.Namespace) -> str | None:
-    """Return a hint, where an option has taken the name of the log for its own."""
+    """Return a hint if an option has taken the name of the log as its own value."""
     for option in _ENDINGS:
         name = getattr(options, option)
         if name and os.path.isfile(name):
@@ -50,33 +55,36 @@ def forgotten_name(options: argparse.Namespace) -> str | None:
 
 
 def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Output]:
-    """Return where reports go, all of which can be written; *names* are the logs.
+    """Return the destinations of reports, checked to be writable; *names* are the logs.
 
     Raises:
-        EnvcfgError: one cannot be written, or must not.
+        EnvcfgError: a destination is not writable, or is protected.
     """
     check_format(options, is_check=True)
-    given = [each for each in _ENDINGS if getattr(options, each) is not None]
-    if not given:
+    endings = [ending for ending in _ENDINGS if getattr(options, ending) is not None]
+    if not endings:
         return []
-    from envcfg.safe_output import Output, check_outputs, descriptor_of
+    from envcfg.common.safe_output import Output, check_outputs, descriptor_of
 
     outputs = [
         Output(
-            name=getattr(options, each),
-            option=f"--{each}",
-            example=_example(each, names[0]),
+            name=getattr(options, ending),
+            option=f"--{ending}",
+            example=_example(ending, names[0]),
+            # A log must never be overwritten by its own report, not even through a
+            # link.
             inputs=[*names, *present(names)],
             folders=[name for name in names if os.path.isdir(name)],
             force=options.force,
         )
-        for each in given
+        for ending in endings
     ]
     check_outputs(outputs)
-    other = "--json" if options.json else "--format" if options.format else None
+    option = "--json" if options.json else "--format" if options.format else None
+    # Two texts on one stream could not be separated.
     for output in outputs:
-        if other and descriptor_of(output.name) == STDOUT:
-            msg = f"{other} and {output.option} both write to stdout"
+        if option and descriptor_of(output.name) == STDOUT:
+            msg = f"{option} and {output.option} both write to stdout"
             raise UsageError(msg, hint=f"as in {output.example}")
     return outputs
 
@@ -86,51 +94,111 @@ def put_reports(
     report: LogReport,
     outputs: Sequence[Output],
     files: Sequence[str],
-) -> None:
-    """Write *report* to all of *outputs*, and to stdout if none of them is that.
+) -> list[Bug]:
+    """Write *report* to *outputs*, and to stdout unless one of them is stdout.
 
-    *files* are the logs that were read.
+    Args:
+        options: the command's options, which choose the form.
+        report: the answer.
+        outputs: files to write, and stdout.
+        files: the logs that were read.
+
+    Returns:
+        The bugs that stopped a form of the report, or a section of it.
 
     Raises:
-        OutputError: one cannot be written, or must not.
+        OutputError: a destination is not writable, or is protected.
     """
-    if outputs and _put_files(outputs, report, " ".join(options.files)):
-        return
+    bugs = Bugs()
+    # Files come first: a closed pipe on stdout must not prevent them.
+    if not (outputs and _put_files(outputs, report, " ".join(options.files), bugs)):
+        # A bug in one form of the report must not hide the verdict.
+        if options.json or options.format not in {None, "text"}:
+            name = "json" if options.json else options.format
+            text = bugs.attempt(
+                f"the report as {name}", lambda: _text_of(options, report, files), ""
+            )
+            sys.stdout.write(text)
+        else:
+            from envcfg.report.log.log_text import log_lines
+            from envcfg.report.styled import put
+
+            put((style, line) for line, style in log_lines(report, bugs))
+        sys.stdout.flush()
+    return bugs.found
+
+
+def _text_of(
+    options: argparse.Namespace, report: LogReport, files: Sequence[str]
+) -> str:
+    """Return *report* as text for programs, in the form that *options* choose."""
     if options.json:
-        from envcfg.report.log.findings import log_json
+        from envcfg.report.log.log_findings import log_json
 
-        sys.stdout.write(log_json(report))
-    elif options.format == "junit":  # has the ranks too
-        from envcfg.report.log.junit import log_junit
+        return log_json(report)
+    if options.format == "junit":  # contains the ranks too
+        from envcfg.report.log.log_junit import log_junit
 
-        sys.stdout.write(log_junit(report))
-    elif options.format not in {None, "text"}:
-        from envcfg.report.findings import Result, write_findings
-        from envcfg.report.log.findings import log_findings
+        return log_junit(report)
+    from envcfg.common.findings import Result
+    from envcfg.report.finding_report import write_findings
+    from envcfg.report.log.log_findings import log_findings
 
-        result = Result(log_findings(report, files))
-        sys.stdout.write(write_findings(result, options.format))
-    else:
-        from envcfg.report.log.text import log_lines
-        from envcfg.report.styled import put
-
-        put((style, line) for line, style in log_lines(report))
-    sys.stdout.flush()
+    return write_findings(Result(log_findings(report, files)), options.format)
 
 
-def _put_files(outputs: Sequence[Output], report: LogReport, title: str) -> bool:
+def _put_files(
+    outputs: Sequence[Output], report: LogReport, title: str, bugs: Bugs
+) -> bool:
     """Write *report* to all of *outputs*; return whether one of them was stdout."""
-    from envcfg.report.log.html import log_html
-    from envcfg.report.log.junit import log_junit
-    from envcfg.safe_output import descriptor_of, write_outputs
+    from envcfg.common.safe_output import descriptor_of, write_outputs
+    from envcfg.report.log.log_html import log_html
+    from envcfg.report.log.log_junit import log_junit
 
-    texts = (
-        log_junit(report) if each.option == "--junit" else log_html(report, title)
-        for each in outputs
+    written = []
+    for output in outputs:
+        text = bugs.attempt(
+            f"the file of {output.option}",
+            lambda: (
+                log_junit(report)
+                if output.option == "--junit"  # noqa: B023
+                else log_html(report, title)
+            ),
+            "",
+        )
+        # A form that failed is left out; its bug is reported.
+        if text:
+            # Logs may contain characters that UTF-8 cannot represent.
+            written.append((output, text.encode("utf-8", "backslashreplace")))
+    write_outputs(written)
+    return any(descriptor_of(output.name) == STDOUT for output, _ in written)
+
+
+def report_code(
+    options: argparse.Namespace, report: LogReport, bugs: Sequence[Bug]
+) -> int:
+    """Return the exit code of *report*, and print *bugs* that were found while judging."""
+    # A bug outranks the verdict: some part of the report may be missing.
+    if bugs:
+        return _tell_bugs(report, bugs)
+    return exit_code(
+        [verdict_finding(report)],
+        strict=options.strict,
+        inconclusive=report.verdict == "inconclusive",
     )
-    data = [text.encode("utf-8", "backslashreplace") for text in texts]
-    write_outputs(list(zip(outputs, data, strict=True)))
-    return any(descriptor_of(each.name) == STDOUT for each in outputs)
+
+
+def _tell_bugs(report: LogReport, bugs: Sequence[Bug]) -> int:
+    """Report *bugs* on stderr, with the verdict of *report*; return the exit code."""
+    from envcfg import __version__
+
+    for bug in bugs:
+        text = f"this is a bug in envcfg {__version__}: {one_line(bug.part)}"
+        tell(f"{text}: {bug.error} ({bug.place})", severity="error")
+    # The exit code is that of a bug, but the verdict is still useful to the reader.
+    sys.stderr.write("  hint: please report the lines above; the other parts hold:\n")
+    sys.stderr.write(f"  {one_line(report.summary)}\n")
+    return EXIT_BUG
 
 
 def _example(option: str, log: str) -> str:

@@ -1,8 +1,8 @@
-"""``envcfg check-log --watch-step``: what a script of ``wrap --verify`` starts.
+"""``envcfg check-log --watch-step``: the watcher in a script of ``wrap --verify``.
 
-Its standard input is a pipe of the step's shell, which writes the exit code there when the
-step has ended; where that shell is gone the pipe ends, and so does this. Signals are the
-step's business. Its stderr is the job's output; stdout has one word for the shell.
+Its standard input is a pipe from the step's shell, which writes the exit code at the
+end of the step. If that shell dies, the pipe ends, and so does the watcher. Signals are
+left to the step. Stderr is the job's output; stdout has one word for the shell.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.core.watch import LastWords, Network, Silence
-from envcfg.errors import EnvcfgError
-from envcfg.hang.records import Evidence
-from envcfg.hang.rules import span
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EnvcfgError
+from envcfg.core.step_watch import LastWords, Network, Silence
 from envcfg.log.expectations import Expectations
+from envcfg.nodes.hang.hang_records import Evidence
+from envcfg.nodes.hang.hang_rules import span
 
 _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
-_HASTE, _REST = 4, 50  # times as long as a look took, before and after a verdict
+_HASTE, _REST = 4, 50  # pause per second of a look, before and after a verdict
 _LONG = 3600.0  # seconds
 _WORD = 64  # bytes: an exit code is shorter
 
@@ -34,29 +34,31 @@ _WORD = 64  # bytes: an exit code is shorter
 def run_watch(
     options: argparse.Namespace, names: Sequence[str], expect: Expectations
 ) -> int:
-    """Watch the step whose NCCL log and output *names* are; never fail."""
+    """Watch the step with these NCCL logs and outputs; never fail."""
     parent = os.getppid()
 
     def stop() -> None:
-        if os.getppid() == parent:  # else the shell is gone, and its number another's
+        if os.getppid() == parent:  # else the shell is gone, and its number reused
             os.kill(parent, signal.SIGTERM)
 
     try:
         word = _watch(options, names, expect, stop)
-    except Exception as err:  # noqa: BLE001  # it must not end a job that is good
-        tell(f"nothing more is watched: {one_line(repr(err))}")
+    except Exception as err:  # noqa: BLE001  # a bug here must not end a good job
+        tell(f"nothing more is watched: {err!r}")
         word = ""
+        # The watcher must stay until the end of the step, because the shell waits
+        # for its word.
         while _wait(_LONG) is None:
             continue
     sys.stdout.write(f"{word}\n")
     return 0
 
 
-# The shell writes the exit code of the step into the pipe, and closes it where it ends:
-# until then there is a look, and a pause that grows with what a look costs. The network
-# is asked first: a step that it stops is not also called silent. Once stopped, nothing
-# is looked at any more, as the end of the step is at hand; without a code the shell was
-# killed, and nobody is left to read what ended the step.
+# The shell writes the exit code into the pipe, and closes it at its end. Until then,
+# looks alternate with pauses that grow with the cost of a look. The network is examined
+# first: if it stops the step, silence is not reported as well. After a stop nothing is
+# examined, because the end is near. Without a code the shell was killed, and no reader
+# is left.
 def _watch(
     options: argparse.Namespace,
     names: Sequence[str],
@@ -64,31 +66,36 @@ def _watch(
     stop: Callable[[], None],
 ) -> str:
     """Watch until the step ends; return ``stopped``, ``verified``, or nothing."""
-    folder = next((each for each in names if os.path.isdir(each)), "")
-    paths = [os.path.realpath(each) for each in names if each != folder]
+    folder = next((name for name in names if os.path.isdir(name)), "")
+    paths = [os.path.realpath(name) for name in names if name != folder]
     files = dict(zip(paths, options.since, strict=False))
-    outputs = {path: at for path, at in files.items() if os.path.isfile(path)}
+    outputs = {path: file for path, file in files.items() if os.path.isfile(path)}
     seconds, then = options.on_silence or (0, "")
+    # A terminal or pipe has no modification time, so silence cannot be measured.
     if seconds and not outputs:
         tell("--on-silence does nothing: the output of this step is not a file")
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
-    pause, stopped, last_words, seen = _PAUSE, False, None, None
+    pause, stopped, last_words, evidence = _PAUSE, False, None, None
     while (ended := _wait(pause)) is None:
         if stopped:
             continue
+        # Only the thread's own time counts: a busy machine must not slow down the
+        # watcher.
         began = time.thread_time()
         network.look()
         stopped = network.is_bad and options.watch_step == "stop"
         silent = silence.seconds()
         spent = time.thread_time() - began
         if silent and not stopped:
-            seen, lines, is_held_up = _ask(seen)
+            evidence, lines, is_held_up = _ask(evidence)
             for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
                 _say(line)
             stopped = is_held_up and then == "stop"
             if stopped:
+                # The ranks write their stacks before they are stopped, while they still
+                # can.
                 _say("error: the step is stopped: it is silent, and held up as above")
                 last_words = LastWords([*outputs])
                 _abort()
@@ -98,8 +105,8 @@ def _watch(
         pause = max(_PAUSE, spent * (_HASTE if network.is_open else _REST))
     if ended and not stopped:
         network.end(int(ended))
-    elif ended and last_words and (said := last_words.stacks()):
-        _say(f"when it was stopped: {said}")
+    elif ended and last_words and (stacks := last_words.stacks()):
+        _say(f"when it was stopped: {stacks}")
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
@@ -110,29 +117,30 @@ def _wait(seconds: float) -> str | None:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # the disk is full
+    with suppress(OSError):  # for example, a full disk
         sys.stderr.write(f"envcfg: {one_line(text)}\n")
         sys.stderr.flush()
 
 
 def _abort() -> None:
-    """Let the ranks write where they are; those of Python alone can."""
+    """Let the ranks write their stacks; only Python programs can do so."""
     from envcfg.commands.job_target import find_job, job_name
-    from envcfg.hang.step import abort
+    from envcfg.nodes.hang.hang_step import abort
 
+    # Without a known job there are no stacks, and the stop continues.
     with suppress(EnvcfgError):
         job, hosts, _ = find_job(job_name(None, "hang"), None, "hang")
         abort(job.id, hosts)
 
 
 def _ask(earlier: Evidence | None) -> tuple[Evidence | None, list[str], bool]:
-    """Return what is seen of the job, the report, and whether somebody holds it up."""
+    """Return evidence on the job, the report, and whether a rank or node blocks it."""
     from envcfg.commands.hang import look_at
-    from envcfg.report.hang import hang_lines
+    from envcfg.report.hang_report import hang_lines
 
     try:
-        seen, judgement = look_at(None, earlier=earlier)
+        evidence, judgement = look_at(None, earlier=earlier)
     except EnvcfgError as err:
         return earlier, [f"note: envcfg hang cannot tell: {err.message}"], False
-    lines = [f"  {text}" for _, text in hang_lines(seen, judgement)]
-    return seen, lines, judgement.verdict == "named"
+    lines = [f"  {text}" for _, text in hang_lines(evidence, judgement)]
+    return evidence, lines, judgement.verdict == "named"

@@ -1,30 +1,35 @@
-"""``envcfg wrap``: from a container and a command to the bash that runs them."""
+"""``envcfg wrap``: write the bash that runs a command in a container."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from envcfg.bash.host import render_job_part, render_script
-from envcfg.bash.launch_line import render_launch_line
-from envcfg.commands.options import add_table, made_by, read_step
+from envcfg.commands.option_arguments import add_table, made_by, read_step
 from envcfg.commands.printing import (
     OUTPUT,
     check_script,
+    machinery_place,
     put_script,
+    save_machinery,
     say,
     tell,
     wants_script,
     write,
 )
-from envcfg.core.option import Option, Table, no_default, switch
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError
+from envcfg.core.option import Option, Table, no_default, number_of, switch
 from envcfg.core.step import plan_step
 from envcfg.core.step_options import STEP
-from envcfg.errors import UsageError
+from envcfg.job.plan.script_files import Files
+from envcfg.job.script.host_part import render_files, render_job_part
+from envcfg.job.script.launch_line import render_launch_line
 
 OPTIONS: Table = {
     "from a script": (
         Option("--from", metavar="SCRIPT", dest="script", spares="--container"),
+        Option("--line", metavar="N", kind="many", read=number_of("lines")),
         switch("--drop-known"),
         switch("--launch-line", spares="--container"),
     ),
@@ -51,12 +56,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _wants_script(options: argparse.Namespace) -> bool:
-    """Tell whether bash is to stand on stdout: a script that fails, where all fails."""
+    """Return whether bash goes to stdout; after an error, that is a script that fails."""
     return not options.json and options.what != "plan" and wants_script(options)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print or write what was asked for."""
+    """Print or write the script or plan."""
     if options.output is not None and (options.json or options.what != "script"):
         msg = "-o writes the script, so it excludes --json and --print"
         raise UsageError(msg, hint="redirect stdout to a file instead")
@@ -72,13 +77,13 @@ def run(options: argparse.Namespace) -> int:
     check_script(options, step.inputs)
     plan = plan_step(step)
     say(plan.notes)
-    made = made_by(options.argv, step)
+    origin = made_by(options.argv, step)
     if options.json:
-        from envcfg.report.plan import plan_json
+        from envcfg.report.plan_report import plan_json
 
         write(plan_json(plan))
     elif options.what == "plan":
-        from envcfg.report.plan import plan_text, print_table
+        from envcfg.report.plan_report import plan_text, print_table
 
         if sys.stdout.isatty():
             print_table(plan)
@@ -87,14 +92,15 @@ def run(options: argparse.Namespace) -> int:
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
     elif options.what == "job":
-        write(render_job_part(plan, made))
+        write(render_job_part(plan, origin))
     else:
-        put_script(options, render_script(plan, made), step.inputs, is_sourced=True)
+        files = render_files(plan, origin, machinery_place(options, origin))
+        put_script(options, files, step.inputs, is_sourced=True)
     return 0
 
 
 def _convert(options: argparse.Namespace) -> int:
-    """Print or write the script that replaces another one; say what is not in it."""
+    """Print or write the converted script; list the parts that are not in it."""
     if options.command is not None:
         msg = "--from takes the command from the script, and one stands behind --"
         raise UsageError(msg, hint="leave out one of them")
@@ -104,27 +110,43 @@ def _convert(options: argparse.Namespace) -> int:
     if not options.script:
         msg = "--from is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
-    from envcfg.core.conversion import convert_file
+    from envcfg.core.script_conversion import convert_file
 
     check_script(options, [options.script])
-    made = convert_file(
+    conversion = convert_file(
         options.script,
         vars(options),
         made_by=options.argv,
         drop_known=options.drop_known,
+        named_lines=options.line,
+        place=machinery_place(options, options.argv),
         tell=tell,
     )
-    for each in made.variables:
-        what = f"stays, and overrides the profile's {each.profile}"
-        if each.is_removed:
-            what = "is left out, as the profile sets it"
-        elif each.value == each.profile:
-            what = "is as the profile has it; --drop-known leaves the line out"
-        tell(f"{options.script}:{each.line}: {each.name}={each.value}: {what}")
+    for line in conversion.lines:
+        if line.added:
+            options_added = " ".join(line.added)
+            place = f"{options.script}:{line.line}"
+            tell(f"{place}: added to the line if the job allows it: {options_added}")
+    for variable in conversion.variables:
+        effect = f"stays, and overrides the profile's {variable.profile}"
+        if variable.is_removed:
+            effect = "is left out, as the profile sets it"
+            if not variable.profile:
+                effect = "is left out, as each rank gets its own value"
+        elif variable.value == variable.profile:
+            effect = "is as the profile has it; --drop-known leaves the line out"
+        setting = "=".join(filter(None, (variable.name, variable.value)))
+        tell(f"{options.script}:{variable.line}: {setting}: {effect}")
     if options.json:
-        from envcfg.report.request import conversion_json
+        from envcfg.report.request_report import conversion_json
 
-        write(conversion_json(made, options.script))
+        write(conversion_json(conversion, options.script))
     else:
-        put_script(options, made.script, [options.script], is_sourced=True)
+        for text in conversion.machineries:
+            save_machinery(
+                options, Files("", text), f"{one_line(options.output)} needs"
+            )
+        put_script(
+            options, Files(conversion.script, ""), [options.script], is_sourced=True
+        )
     return 0

@@ -1,45 +1,62 @@
 """Defaults of options from files: ``envcfg.toml`` of a project, ``config.toml`` of a user.
 
-Imported only where there is such a file. A value is read by its option's own reader, as on
-the command line, and never run. The nearer wins: command line, environment, project, user;
-values of an option that may be repeated add up.
+Imported only if such a file exists. The reader of each option parses its value, as on
+the command line; nothing is executed. The nearest value wins: command line,
+environment, project, user. Values of repeatable options add up.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shlex
-import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+from envcfg.common.errors import (
+    FindingsError,
+    OutputError,
+    ProfileError,
+    UsageError,
+    suggest,
+)
+from envcfg.common.findings import Finding, Place
+from envcfg.core.lint_options import LINT
 from envcfg.core.option import NO_DEFAULT, Option, Table, read_value, write_options
 from envcfg.core.request_options import REQUEST, SCRIPT
 from envcfg.core.selection import records_folder
 from envcfg.core.step_options import STEP
-from envcfg.errors import FindingsError, LibraryError, OutputError, UsageError, suggest
-from envcfg.findings import Finding, Place
-from envcfg.profile.guard import examine, refusal
-from envcfg.profile.records import is_recorded
+from envcfg.job.plan.diagnostics import is_path
+from envcfg.profile.folders import PROJECT_DEFAULTS
+from envcfg.profile.guard import examine
+from envcfg.profile.project import parse_toml, read_project
+from envcfg.profile.refusal import refuse_file, refuse_project
+from envcfg.profile.words import is_profile_path
 
 TABLE: Table = {**REQUEST, **STEP, **SCRIPT}
-ROWS = {each.flag[2:]: each for options in TABLE.values() for each in options}
+ROWS = {option.flag[2:]: option for options in TABLE.values() for option in options}
+# Options of commands that are not a step, by their table in the file.
+TABLES = {"lint": {row.flag[2:]: row for rows in LINT.values() for row in rows}}
 IN_FORCE, OVERRIDDEN, NOT_TRUSTED = "in force", "overridden", "not trusted"
-# Texts that may begin with a path: of an image, a profile, a file to source, a mount.
+# Values that may begin with a path: an image, a profile, a file to source, a mount.
 _PATHS = frozenset({"IMAGE", "NAME|FILE", "FILE|CMD", "SPEC"})
-_LARGEST = 16_000  # bytes: a key of ten thousand parts takes Python minutes
-_MOST = 20  # problems of a file that are said
+_IS_FILE = {"NAME|FILE": is_profile_path, "FILE|CMD": is_path}
+_GLOB = LINT["which rules count"][-1].metavar
+_MOST = 20  # problems that are reported for one file
 _QUOTES = 'put a text in quotes, as in account = "project_1"'
 
 
 class Default(NamedTuple):
-    """What a file or a variable says of an option.
+    """The value of an option in a file or variable.
 
     Attributes:
-        value: as the option's reader made it of the text.
-        file: its path; of a variable its name, behind a ``$``.
-        line: from 1; of a variable 0.
+        value: the parsed value.
+        file: its path, or the name of a variable after a ``$``.
+        line: from 1; 0 for a variable.
+        refuse: creates the error if the project's file is not trusted.
+        table: the table of the file that holds the option, such as ``lint``.
     """
 
     option: Option
@@ -47,79 +64,127 @@ class Default(NamedTuple):
     file: str
     line: int
     state: str = IN_FORCE
+    refuse: Callable[..., ProfileError | None] | None = None
+    table: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return the key in the file: ``TABLE.NAME``, or ``NAME`` without a table."""
+        name = self.option.flag[2:]
+        return f"{self.table}.{name}" if self.table else name
+
+    @property
+    def needs_trust(self) -> bool:
+        """Return whether the value is valid only in a trusted project."""
+        needs = self.option.needs_trust
+        return needs if isinstance(needs, bool) else needs(self.value)
 
     @property
     def is_trusted(self) -> bool:
-        """Return whether it may count, as far as its file goes."""
-        return self.state != NOT_TRUSTED
+        """Return whether its file allows the value."""
+        return self.refuse is None
 
     @property
     def words(self) -> list[str]:
-        """Return it as words of a command line; none where it is as built in."""
+        """Return the value as words of a command line; empty for the built-in default."""
         return list(write_options({"": [self.option]}, {self.option.name: self.value}))
 
     @property
     def text(self) -> str:
-        """Return it for people."""
-        return shlex.join(self.words) or f"{self.option.flag}: as without a default"
+        """Return the value as text for messages."""
+        text = shlex.join(self.words) or f"{self.option.flag}: as without a default"
+        return f"{self.table} {text}" if self.table else text
 
     @property
     def placed(self) -> str:
-        """Return it with the place where it stands."""
-        return f"{self.text} ({self.file}:{self.line})"
+        """Return the value with its place."""
+        text = self._replace(table="").text
+        return f"{text} ({self.file}:{self.line})"
 
 
 def read_files(user: str, project: str, environ: Mapping[str, str]) -> list[Default]:
-    """Return what the files of user and project say, each if there is one; user's first.
+    """Return the defaults in the files of user and project, the user's first.
 
     Raises:
-        FindingsError: with all that is wrong in a file, or if it must not count.
+        FindingsError: with all errors of a file, or because a file is not trusted.
         OutputError: it cannot be read.
     """
     records = records_folder(environ)
-    found: list[Default] = []
+    defaults: list[Default] = []
+    # The user's file comes first, so that the project's values override it.
     for path in filter(None, (user, project)):
         try:
             file = examine(path, site="")
         except OSError as err:
             msg = f"{path}: cannot be read: {err.strerror}"
             raise OutputError(msg, hint="correct it, or move it away") from err
-        problem = refusal(file, path, records)
-        if problem and (path == user or (file.doubt and file.doubt.is_final)):
-            raise FindingsError([problem])
-        is_trusted = path == user or is_recorded(records, file.real, file.data)
-        for each in parse(file.data, path):
-            counts = is_trusted or not each.option.needs_trust
-            found.append(each if counts else each._replace(state=NOT_TRUSTED))
-    return found
+        is_final = file.doubt and file.doubt.is_final
+        # A project's file may be untrusted without an error: harmless values still
+        # apply.
+        problem = refuse_file(file, path, records) if path == user or is_final else None
+        if problem:
+            raise problem
+        rows = parse(file.data, path)
+        # The trust check reads all files of the project, so it is skipped if no
+        # value needs it.
+        if path == project and any(row.needs_trust for row in rows):
+            root = os.path.realpath(os.path.dirname(path))
+            files = read_project(root, {PROJECT_DEFAULTS: file.data})
+            refuse = partial(refuse_project, files, records)
+            if refuse(Place(path, 1)):
+                rows = [
+                    row._replace(state=NOT_TRUSTED, refuse=refuse)
+                    if row.needs_trust
+                    else row
+                    for row in rows
+                ]
+        defaults += rows
+    return defaults
 
 
 def parse(data: bytes, path: str) -> list[Default]:
-    """Return what the bytes of the file *path* say.
+    """Return the defaults in the bytes of the file *path*.
 
     Raises:
-        FindingsError: with all that is wrong in them.
+        FindingsError: with all errors in them.
     """
-    found: list[Default] = []
+    defaults: list[Default] = []
     problems: list[Finding] = []
     text, document = _document(data, path)
-    for key, said in document.items():
+    for table, key, content in _entries(document):
+        # TOML reports no lines for keys, so the key is searched in the text.
         name = rf"([\"']?){re.escape(key)}\1[ \t]*[]=.]"
-        match = re.search(rf"(?m)^[ \t]*(?:\[[ \t]*)?{name}", text)
+        above = rf"(?:{table}[ \t]*\.[ \t]*)?" if table else ""
+        match = re.search(rf"(?m)^[ \t]*(?:\[[ \t]*)?{above}{name}", text)
         line = text.count("\n", 0, match.start()) + 1 if match else 1
+        rows = TABLES[table] if table else ROWS
         try:
-            if key not in ROWS:
+            if key in TABLES:
+                msg = "takes a table"
+                raise UsageError(msg, hint=f"as in [{key}]")
+            if key not in rows:
                 msg = "there is no option of this name that can have a default"
-                raise UsageError(msg, hint=suggest(key, ROWS))
-            value = _value(ROWS[key], said, os.path.dirname(path))
-            found.append(Default(ROWS[key], value, path, line))
+                raise UsageError(msg, hint=suggest(key, rows))
+            value = _value(rows[key], content, os.path.dirname(path))
+            defaults.append(Default(rows[key], value, path, line, table=table))
         except (ValueError, UsageError) as err:
-            problems.append(_problem(err, path, line, key))
+            path_of_key = f"{table}.{key}" if table else key
+            problems.append(_problem(err, path, line, path_of_key))
+        # A limit keeps the report of a wrong file readable.
         if len(problems) == _MOST:
             break
     if problems:
         raise FindingsError(problems)
-    return found
+    return defaults
+
+
+def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield table, key and content of each option; the table is empty for most."""
+    for key, content in document.items():
+        if key in TABLES and isinstance(content, dict):
+            yield from ((key, name, inner) for name, inner in content.items())
+        else:
+            yield "", key, content
 
 
 def _problem(err: Exception, path: str, line: int, key: str = "") -> Finding:
@@ -130,25 +195,21 @@ def _problem(err: Exception, path: str, line: int, key: str = "") -> Finding:
 
 def _document(data: bytes, path: str) -> tuple[str, Mapping[str, Any]]:
     try:
-        if sys.version_info >= (3, 11):
-            from tomllib import loads
-        else:
-            from tomli import loads
-        if len(data) > _LARGEST:
-            msg = f"more than {_LARGEST} bytes are too many"
-            raise ValueError(msg)
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
-        return text, loads(text)
-    except ImportError as err:
-        raise LibraryError(package="tomli", use=f"reading {path}") from err
-    except (ValueError, RecursionError) as err:
-        at = re.search(r"line (\d+)", str(err))
-        said = ValueError(f"this is not TOML: {err}")
-        raise FindingsError([_problem(said, path, int(at[1]) if at else 1)]) from None
+        document = parse_toml(data, path)
+        return data.decode("utf-8-sig").replace("\r\n", "\n"), document
+    except ValueError as err:
+        # tomllib names the line only in its message.
+        match = re.search(r"line (\d+)", str(err))
+        value_error = ValueError(f"this is not TOML: {err}")
+        raise FindingsError(
+            [_problem(value_error, path, int(match[1]) if match else 1)]
+        ) from None
 
 
 def _value(option: Option, said: Any, folder: str) -> Any:  # noqa: ANN401  # any option's
-    """Return the value of what TOML has; raise ``ValueError`` for another type."""
+    """Return the option's value for a value of TOML; raise ``ValueError`` for a wrong
+    type."""
+    # A switch has no text form, so a quoted "false" would mean true.
     if option.kind == "switch" and not isinstance(said, bool):
         msg = "takes true or false"
         raise UsageError(msg, hint=f"as in {option.flag[2:]} = true")
@@ -156,21 +217,35 @@ def _value(option: Option, said: Any, folder: str) -> Any:  # noqa: ANN401  # an
         return said
     if isinstance(said, bool) and option.kind == "maybe":
         return option.alone if said else option.default
+    # A table of NAME=VALUE options is natural TOML, and repeats the option for each
+    # entry.
     several = [said]
     if isinstance(said, dict) and option.metavar == "NAME=VALUE":
-        several = [f"{name}={_text(each)}" for name, each in said.items()]
+        several = [f"{name}={_text(part)}" for name, part in said.items()]
+    elif isinstance(said, dict) and option.metavar == _GLOB:
+        lists = {
+            name: rules if isinstance(rules, list) else [rules]
+            for name, rules in said.items()
+        }
+        several = [
+            f"{name}={','.join(map(_text, rules))}" for name, rules in lists.items()
+        ]
     elif isinstance(said, list) and option.kind == "many":
         several = said
-    texts = (_placed(option, _text(each), folder) for each in several)
+    texts = (_placed(option, _text(text), folder) for text in several)
     values = [read_value(option, text) for text in texts]
     return values if option.kind == "many" else values[0]
 
 
 def _text(said: object) -> str:
+    # bool is a subclass of int, so it is tested first.
     if isinstance(said, bool) or not isinstance(said, (str, int, float)):
         kinds = {bool: "true or false", list: "a list", dict: "a table"}
         msg = f"takes a text or a number, not {kinds.get(type(said), 'a date')}"
         raise ValueError(msg)  # noqa: TRY004  # as readers of options raise it
+    if isinstance(said, int) and abs(said) >= 1 << 63:  # TOML needs only 64 bits
+        msg = "takes a number of 64 bits at most"
+        raise ValueError(msg)
     if "\0" in (text := str(said)):
         msg = "holds a NUL, which no command line can"
         raise ValueError(msg)
@@ -178,65 +253,82 @@ def _text(said: object) -> str:
 
 
 def _placed(option: Option, text: str, folder: str) -> str:
-    """Return *text* with the path of what stands next to the file, as seen from here.
+    """Return *text* with its path resolved from the folder of its file.
 
-    A shell would have made ``~/`` the home folder; a name without a dot is none of a file.
+    A profile and a file to source are in that folder. An image and a mount are there
+    only if such a file exists; otherwise they are names, or paths for the container
+    runtime. Only a shell replaces ``~/``.
     """
-    if option.metavar not in _PATHS or text.startswith("~/"):
+    if option.metavar == _GLOB:
+        is_path = "/" in text.partition("=")[0] and not text.startswith(("/", "~/"))
+        path = text.removeprefix("./")
+        return f"{glob.escape(folder)}/{path}" if is_path else os.path.expanduser(text)
+    if option.metavar not in _PATHS or not text or text.startswith("~/"):
         return os.path.expanduser(text) if option.metavar in _PATHS else text
     path = text.partition(":")[0] if option.metavar == "SPEC" else text
-    there = os.path.join(folder, path.removeprefix("./"))
-    is_path = ("/" in path or "." in path) and os.path.exists(there)
-    return there + text[len(path) :] if is_path and folder != os.getcwd() else text
+    target = os.path.join(folder, path.removeprefix("./"))
+    is_file = _IS_FILE.get(option.metavar)
+    is_path = is_file(text) if is_file else "/" in path or "." in path
+    is_there = is_path and (is_file or os.path.exists(target))
+    # In the current folder, the relative path stays as the user wrote it.
+    return target + text[len(path) :] if is_there and folder != os.getcwd() else text
 
 
+# The environment comes after the files, so the last value of an option wins.
 def settle(found: Iterable[Default], environ: Mapping[str, str]) -> list[Default]:
-    """Return *found* with their states, and behind them what variables say instead."""
-    chosen = ((each, environ.get(each.variable)) for each in ROWS.values())
-    named = (Default(o, said, f"${o.variable}", 0) for o, said in chosen if said)
-    rows = [*found, *named]
-    last = {each.option.name: each for each in rows if each.option.kind != "many"}
+    """Return the defaults from files, then those from the environment.
+
+    A default that a later one replaces is marked as overridden.
+    """
+    settings = ((row, environ.get(row.variable)) for row in ROWS.values())
+    defaults = (Default(o, text, f"${o.variable}", 0) for o, text in settings if text)
+    rows = [*found, *defaults]
+    # Repeatable options are never overridden: their values add up.
+    last = {row.option.name: row for row in rows if row.option.kind != "many"}
     return [
-        each
-        if last.get(each.option.name, each) is each
-        else each._replace(state=OVERRIDDEN)
-        for each in rows
+        row if last.get(row.option.name, row) is row else row._replace(state=OVERRIDDEN)
+        for row in rows
     ]
 
 
-def values_of(found: Iterable[Default]) -> dict[str, Any]:
-    """Return the values in force, by name; the environment's are read where they count."""
+def values_of(defaults: Iterable[Default]) -> dict[str, Any]:
+    """Return the values in force, by name; values from the environment are read
+    elsewhere."""
     values: dict[str, Any] = {}
-    for each in found:
-        if each.state == IN_FORCE and each.line:
-            name, is_many = each.option.name, each.option.kind == "many"
-            values[name] = values.get(name, []) + each.value if is_many else each.value
+    for default in defaults:
+        if default.state == IN_FORCE and default.line:
+            name, is_many = default.option.name, default.option.kind == "many"
+            values[name] = (
+                values.get(name, []) + default.value if is_many else default.value
+            )
     return values
 
 
-def taken(found: Sequence[Default], given: Collection[str]) -> list[Default]:
-    """Return those that a job gets whose command line gives the options *given*.
+def taken(found: Sequence[Default], inputs: Collection[str]) -> list[Default]:
+    """Return the defaults that the options *inputs* of the command line do not override.
 
     Raises:
-        FindingsError: one of them must not count before its file is trusted.
+        FindingsError: a default must not be used before its file is trusted.
     """
-    left = [
-        each
-        for each in found
-        if each.option.kind == "many" or each.option.name not in given
+    defaults = [
+        default
+        for default in found
+        if default.option.kind == "many" or default.option.name not in inputs
     ]
-    if doubtful := [each for each in left if not each.is_trusted]:
-        file, line = doubtful[0].file, doubtful[0].line
-        names = [each.option.flag[2:] for each in doubtful]
-        said = "counts only when you trust this file, because it decides what runs"
-        fix = (
-            f"look at it, then: envcfg profiles trust {shlex.quote(file)}; without it: "
+    # An untrusted value is not needed if the command line has one, so it is not an
+    # error.
+    if doubtful := [default for default in defaults if default.refuse]:
+        first = doubtful[0]
+        names = [default.option.flag[2:] for default in doubtful]
+        alternative = (
+            f"; without it: {' '.join(f'{NO_DEFAULT} {name}' for name in names)}"
         )
-        fix += " ".join(f"{NO_DEFAULT} {name}" for name in names)
-        subject, place = ", ".join(names), Place(file, line)
-        raise FindingsError(
-            [Finding("default-not-trusted", "error", subject, said, fix, place=place)]
-        )
+        place = Place(first.file, first.line)
+        refuse = first.refuse or (lambda *_, **__: None)
+        if problem := refuse(place, subject=", ".join(names), alternative=alternative):
+            raise problem
     return [
-        each for each in left if each.state == IN_FORCE and each.line and each.words
+        default
+        for default in defaults
+        if default.state == IN_FORCE and default.line and default.words
     ]

@@ -1,46 +1,51 @@
-"""What findings and variables mean, and who says so."""
+"""The meaning of findings and variables, with their sources."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from envcfg.characters import one_line
-from envcfg.core.profiles import show
-from envcfg.core.selection import open_catalog, untrusted
-from envcfg.errors import UsageError, suggest
-from envcfg.findings import Finding
-from envcfg.knowledge.topics import Topic, load_topics
-from envcfg.knowledge.variables import check_variable, load_variables
-from envcfg.lint.rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import Rule
-from envcfg.profile.catalog import Catalog
-from envcfg.profile.look.survey import uses_of
-from envcfg.report.background import (
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError, nearest
+from envcfg.common.findings import Finding
+from envcfg.core.explainable import (
     Explainable,
-    Said,
+    Explained,
+    PlainEntry,
     in_groups,
     log_rules,
     said_findings,
     words_known,
     words_of,
 )
-from envcfg.report.explanation import Explained
+from envcfg.core.profiles import show
+from envcfg.core.selection import open_catalog, untrusted
+from envcfg.knowledge.topics import Topic, load_topics
+from envcfg.knowledge.variables import check_variable, load_variables
+from envcfg.lint.lint_rule import load_rules as load_lint_rules
+from envcfg.log.rulebook import Rule
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.look.survey import uses_of
 
 Tell = Callable[[Finding], object]
 _MOST_HITS = 20
-NOTHING_LIKE_IT = "envcfg explain lists all there is"  # the hint, if no name is near
+
+
+class UnknownNameError(UsageError):
+    """A name without an explanation; *is_near*: the hint is about a similar name."""
+
+    is_near = False
 
 
 class Explanation(NamedTuple):
-    """What was asked for, in order, and what stands behind it.
+    """The explained entries, in order, with their background.
 
     Attributes:
-        rules: of logs and of hangs, by their ids.
+        rules: rules of logs and hangs, by id.
     """
 
-    found: list[Explainable]
+    entries: list[Explainable]
     topics: list[Topic]
     rules: dict[str, Rule]
 
@@ -51,34 +56,40 @@ def explain(
     profile: str | None = None,
     tell: Tell = lambda _: None,
 ) -> Explanation:
-    """Return what *names* mean, ids of findings or variables; all findings without any.
+    """Return the meaning of *names* (ids of findings or variables); without names, all
+    findings.
 
     Args:
-        names: as findings have them, or as programs spell the variable.
-        profile: which sets a variable; None: all that there are.
-        tell: takes notes on profiles that cannot be used, or would not count.
+        names: ids of findings, or names of variables.
+        profile: only this profile's use of a variable; None: all profiles.
+        tell: receives notes on unusable or untrusted profiles.
 
     Raises:
-        UsageError: nothing is known of a name; also ``ProfileError``.
+        UnknownNameError: a name is unknown; also ``ProfileError``.
     """
     rules = log_rules()
     topics = load_topics()
-    said = said_findings(topics)
+    findings = said_findings(topics)
     words = words_known(topics)
 
     def find(name: str) -> Collection[Explainable]:
+        # A lower-case word such as "port" may be part of a sentence, so it counts
+        # only alone.
         if name in words and (len(names) == 1 or name.isupper()):
             return [words[name]]
-        if name in rules or name in said:
-            return [rules[name] if name in rules else said[name]]
+        if name.isupper() and name.lower() in words and name not in load_variables():
+            return [words[name.lower()]]  # GCD, NCCL
+        if name in rules or name in findings:
+            return [rules[name] if name in rules else findings[name]]
+        # The pattern avoids loading the lint rules, which is slow, for other names.
         if re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
             lint = load_lint_rules().values()
-            if found := [rule for rule in lint if name in (rule.id, rule.name)]:
-                return found
+            if explainables := [rule for rule in lint if name in (rule.id, rule.name)]:
+                return explainables
         return list(variable(name))
 
     def variable(name: str) -> Iterator[Explainable]:
-        """Yield a variable; behind a name that nobody reads, the one that is meant."""
+        """Yield a variable; for a misspelt name, also the variable that is meant."""
         catalog = open_catalog(enforce=False)
         profiles = [profile] if profile else _usable(catalog, tell)
         variables = load_variables()
@@ -86,93 +97,116 @@ def explain(
         for note in untrusted(catalog):
             tell(note)
         if known is None and not uses.uses:
+            # Partitions come last, because their search loads every profile.
             if parts := list(_partitions(name, catalog, profiles)):
                 yield from parts
                 return
-            raise _unknown(name, [*rules, *said, *words, *variables], catalog.names())
-        word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
-        others = [
-            each.name
-            for each in variables.values()
-            if name in {each.instead, each.renamed}
+            candidates = [*rules, *findings, *words, *variables]
+            raise _unknown(name, candidates, catalog.names())
+        slips = [
+            variable.name
+            for variable in variables.values()
+            if name in {variable.instead, variable.renamed}
         ]
-        texts = {
-            each.id: (each.meaning, each.fix or "", each.needle, *each.samples)
-            for each in rules.values()
-        }
-        of_rules = [key for key in texts if word.search("\n".join(texts[key]))]
-        yield Explained(name, known, tuple(others), uses, tuple(of_rules))
+        of_rules = _rules_with(name, rules.values())
+        yield Explained(name, known, tuple(slips), uses, of_rules)
         right = known and (known.instead or known.renamed)
+        # The right variable is explained too, unless the user asked for it anyway.
         if right in variables and right not in names:
             yield from variable(str(right))
 
-    found = [each for name in names for each in find(name)]
+    explanation = [explainable for name in names for explainable in find(name)]
     if not names:
-        found = [*rules.values(), *said.values(), *load_lint_rules().values()]
-        found += words.values()
-    return Explanation(found, topics, rules)
+        explanation = [*rules.values(), *findings.values(), *load_lint_rules().values()]
+        explanation += words.values()
+    return Explanation(explanation, topics, rules)
+
+
+def _rules_with(name: str, rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Return the ids of the rules that mention a variable."""
+    # The word boundary prevents NCCL_IB from matching NCCL_IB_HCA.
+    word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")
+    texts = {
+        rule.id: (rule.meaning, rule.fix or "", rule.needle, *rule.samples)
+        for rule in rules
+    }
+    return tuple(key for key in texts if word.search("\n".join(texts[key])))
 
 
 def group(words: str) -> Explanation:
-    """Return the findings of a group, by its title; nothing where there is no such."""
+    """Return the findings of the group with this title, if there is one."""
     every = explain([])
-    return every._replace(found=[*in_groups(every.found, every.topics).get(words, [])])
+    return every._replace(
+        entries=[*in_groups(every.entries, every.topics).get(words, [])]
+    )
 
 
 def search(words: str) -> Explanation:
-    """Return what holds all *words*: in the name, then in the meaning, then elsewhere."""
+    """Return the entries with all *words*: by name, by meaning, by other texts."""
     every = explain([])
-    named = [
-        Said(each.name, " ".join(each.meaning.split()))
-        for each in load_variables().values()
+    variables = [
+        PlainEntry(variable.name, " ".join(variable.meaning.split()))
+        for variable in load_variables().values()
     ]
-    wanted = words.lower().split()
+    words_wanted = words.lower().split()
     hits: list[tuple[int, Explainable]] = []
-    for each in (*every.found, *named):
-        if isinstance(each, Explained):
+    for explainable in (*every.entries, *variables):
+        if isinstance(explainable, Explained):
             continue
-        texts = (each.id, *words_of(each))
+        texts = (explainable.id, *words_of(explainable))
+        # The depth of the first match is its rank: name, meaning, then other texts.
         for depth in range(1, len(texts) + 1):
             text = "\n".join(texts[:depth]).lower()
-            if all(word in text for word in wanted):
-                hits.append((depth, each))
+            if all(word in text for word in words_wanted):
+                hits.append((depth, explainable))
                 break
     hits.sort(key=lambda hit: hit[0])
-    return every._replace(found=[each for _, each in hits][:_MOST_HITS])
+    return every._replace(entries=[entry for _, entry in hits][:_MOST_HITS])
 
 
-def _partitions(name: str, catalog: Catalog, profiles: Sequence[str]) -> Iterator[Said]:
-    """Yield what each profile says of a partition of this name."""
+def _partitions(
+    name: str, catalog: Catalog, profiles: Sequence[str]
+) -> Iterator[PlainEntry]:
+    """Yield the entry of each profile for a partition of this name."""
     for profile in profiles:
         if catalog.load(profile).partitions.get(name):
-            for each in show(catalog, profile, facts={}).values:
-                if (each.section, each.name) == ("partitions", name) and each.reason:
-                    said = f"{each.text}; {each.reason.why} ({each.reason.cited})"
-                    named = f"{name} of {profile}"
-                    yield Said(named, said, "partition", "requests and what they cost")
+            for value in show(catalog, profile, facts={}).values:
+                if (value.section, value.name) == ("partitions", name) and value.reason:
+                    text = f"{value.text}; {value.reason.why} ({value.reason.cited})"
+                    label = f"{name} of {profile}"
+                    yield PlainEntry(
+                        label, text, "partition", "requests and what they cost"
+                    )
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:
-    """Return the profiles that can be read; the others are told of."""
+    """Return the readable profiles; report the others."""
     from envcfg.profile.look.survey import survey
 
-    found, problems = survey(catalog)
-    for path in sorted({each.place.path for each in problems if each.place}):
+    summaries, problems = survey(catalog)
+    for path in sorted({problem.place.path for problem in problems if problem.place}):
         fix = f"envcfg profiles validate {one_line(path)}"
         tell(Finding("profile-broken", "warning", path, "cannot be used", fix))
-    return [each.name for each in found]
+    return [summary.name for summary in summaries]
 
 
-def _unknown(name: str, known: Sequence[str], profiles: Sequence[str]) -> UsageError:
+def _unknown(
+    name: str, candidates: Sequence[str], profiles: Sequence[str]
+) -> UnknownNameError:
+    # Upper case suggests a variable, whose hints are different.
     if name.isupper():
-        hints = [each.fix for each in check_variable(name, None) if each.fix]
+        hints = [finding.fix for finding in check_variable(name, None) if finding.fix]
         msg = f"nothing is known of a variable {name}"
     else:
         hints, msg = [], f"unknown rule or variable {name!r}"
         if name in profiles:
             hints = [f"this is a profile: envcfg profiles show {name}"]
-        if name.upper() in known:
+        if name.upper() in candidates:
             hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
-    if not hints and "did you" in (hint := suggest(name, known)):
-        hints = [hint.partition("?")[0] + "?"]
-    return UsageError(msg, hint=(hints or [NOTHING_LIKE_IT])[0])
+    # A part of a name is searched for.
+    if not hints and (near := nearest(name, candidates, may_be_part=False)):
+        hints = [f"did you mean {near!r}?"]
+    hint = hints[0] if hints else "envcfg explain lists all there is"
+    error = UnknownNameError(msg, hint=hint)
+    error.is_near = bool(hints)
+    return error

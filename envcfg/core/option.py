@@ -1,4 +1,4 @@
-"""What an option is: from one table it is read, and written back as words."""
+"""The record of an option: read from text, and written back as words."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -6,10 +6,10 @@ from functools import cache, partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from envcfg.datafile import load_kept
-from envcfg.errors import UsageError, suggest
+from envcfg.common.datafile import load_kept
+from envcfg.common.errors import UsageError, suggest
 
-# What a program gives to an option.
+# The values that a program can pass to an option.
 Given: TypeAlias = "str | PathLike[str] | int | Sequence[str | int] | None"
 
 
@@ -17,23 +17,24 @@ class Option(NamedTuple):
     """One option of a command.
 
     Attributes:
-        flag: its long name, ``--bind``; *short*: another, ``-o``.
-        help: what the help page says of it, as argparse takes it: a ``%`` is doubled; empty
-            where ``options.yaml`` says it, which only a help page reads.
-        metavar: what stands there for its value; None: its choices, if it takes a value.
-        kind: ``one`` value, of which the last counts; ``many``, in a list; ``maybe`` one,
-            else *alone*; a ``switch``, on or off.
-        read: makes a value of a text; raises ``ValueError`` with what is wrong.
-        write: makes of a value a text that *read* takes for the same value; None where
-            another option with the same *dest* has to.
-        choices: the texts that there are, if any may not stand.
-        default: the value where nothing is given; of ``many`` an empty list.
-        dest: what its value is called; else *flag* says it.
-        spares: another option, which is not required where this one is given; all is said
-            with it, so that no file's defaults count.
-        variable: of the environment, that counts where no option is given.
-        needs_trust: its value runs or loads code, or names a file that is overwritten: from
-            a project's file it counts only when the user has trusted that.
+        flag: its long name, ``--bind``; *short*: a short name, ``-o``.
+        help: its help text in the form of argparse, with a doubled ``%``; empty if it
+            is in ``options.yaml``, which only a help page reads.
+        metavar: the placeholder for its value; None: its choices, if it takes a value.
+        kind: ``one`` value, the last one; ``many``, in a list; ``maybe`` one, otherwise
+            *alone*; a ``switch``, on or off.
+        read: parses a text; raises ``ValueError`` with the problem.
+        write: returns a text that *read* parses to the same value; None if another
+            option with the same *dest* must do so.
+        choices: the allowed texts, if they are limited.
+        default: the value without the option; for ``many`` an empty list.
+        dest: the name of its value; by default from *flag*.
+        spares: another option that is not required with this one; files' defaults are
+            then not used.
+        variable: the environment variable that is used without the option.
+        needs_trust: its value runs or loads code, or names a file that is overwritten.
+            From a project's file it is used only if the user trusts the project. A
+            function decides for each value.
     """
 
     flag: str
@@ -50,11 +51,11 @@ class Option(NamedTuple):
     required: bool = False
     spares: str = ""
     variable: str = ""
-    needs_trust: bool = False
+    needs_trust: bool | Callable[[Any], bool] = False
 
     @property
     def name(self) -> str:
-        """What its value is called."""
+        """The name of its value."""
         return self.dest or self.flag[2:].replace("-", "_")
 
 
@@ -63,65 +64,70 @@ switch = partial(Option, kind="switch")
 
 @cache
 def help_texts() -> Mapping[str, str]:
-    """Return what the help page says of the options of the core's tables, by flag."""
-    (found,) = load_kept("options", [f"{os.path.dirname(__file__)}/options.yaml"])
-    return dict(found)
+    """Return the help texts of the options in the core's tables, by flag."""
+    (texts,) = load_kept("options", [f"{os.path.dirname(__file__)}/options.yaml"])
+    return dict(texts)
 
 
-# The options of each group, by the title of the group, as the help page has them.
+# The options of each group, by the title of the group on the help page.
 Table = Mapping[str, Sequence[Option]]
 
 NO_DEFAULT = "--no-default"
 
 
 def no_default(*tables: Table) -> Option:
-    """Return the option that leaves out defaults of *tables* which files give."""
-    rows = (each for table in tables for options in table.values() for each in options)
+    """Return the option that ignores defaults from files for *tables*."""
+    rows = (
+        option for table in tables for options in table.values() for option in options
+    )
     return Option(
         NO_DEFAULT,
         "leave out what envcfg.toml says of this option; all: read no such file; may be "
         "repeated",
         metavar="OPTION",
         kind="many",
-        choices=("all", *(each.flag[2:] for each in rows)),
+        choices=("all", *(row.flag[2:] for row in rows)),
     )
 
 
-def read_options(table: Table, given: Iterable[tuple[str, Given]]) -> dict[str, Any]:
-    """Return the values of all options of *table*, by name, as a command line gives them.
+def read_options(table: Table, inputs: Iterable[tuple[str, Given]]) -> dict[str, Any]:
+    """Return the values of all options of *table*, by name, like a command line.
 
     Args:
-        given: an option's flag without dashes, ``_`` for ``-``, and what it is given, in
-            order: a text or a number; of ``many`` also several; True: the option alone.
-            None and False leave it as by default.
+        inputs: an option's flag without dashes, with ``_`` for ``-``, and its value: a
+            text or a number; for ``many`` also several; True: the option alone. None
+            and False keep the default.
 
     Raises:
-        UsageError: there is no such option, or it does not take this.
+        UsageError: an option does not exist, or rejects its value.
     """
-    rows = [each for options in table.values() for each in options]
-    known = {each.flag[2:].replace("-", "_"): each for each in rows}
+    rows = [row for options in table.values() for row in options]
+    known = {row.flag[2:].replace("-", "_"): row for row in rows}
     values: dict[str, Any] = {
-        each.name: [] if each.kind == "many" else each.default for each in rows
+        row.name: [] if row.kind == "many" else row.default for row in rows
     }
-    for name, said in given:
+    for name, value in inputs:
         option = known.get(name)
         if option is None:
             msg = f"there is no option {name}"
             raise UsageError(msg, hint=suggest(name, known))
-        if said is None or said is False:
+        # None and False let a program pass optional values without a test.
+        if value is None or value is False:
             continue
         if option.kind == "many":
-            several = said if isinstance(said, (tuple, list)) else [said]
-            values[option.name] += [read_value(option, str(each)) for each in several]
-        elif said is True and option.kind != "one":
+            several = value if isinstance(value, (tuple, list)) else [value]
+            values[option.name] += [read_value(option, str(part)) for part in several]
+        # A bare True for an option with a value falls through, and its reader
+        # rejects it.
+        elif value is True and option.kind != "one":
             values[option.name] = True if option.kind == "switch" else option.alone
         else:
-            values[option.name] = read_value(option, str(said))
+            values[option.name] = read_value(option, str(value))
     return values
 
 
 def read_value(option: Option, text: str) -> Any:  # noqa: ANN401  # any option's
-    """Return what *option* makes of *text*; raise ``UsageError`` where that is wrong."""
+    """Return the value of *text* for *option*; raise ``UsageError`` if it is wrong."""
     try:
         value = option.read(text)
     except ValueError as err:
@@ -134,12 +140,13 @@ def read_value(option: Option, text: str) -> Any:  # noqa: ANN401  # any option'
 
 
 def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield words that are read as *values* again; what is as by default needs none.
+    """Yield words that parse to *values*; defaults need none.
 
     Args:
-        values: of the options, by name, as they were read. Options that share a name
-            share a list, whose order stays.
+        values: the parsed values of the options, by name. Options that share a name
+            share a list, whose order is kept.
     """
+    # --set and --unset share a list, because their order decides the result.
     sharing: dict[str, list[Option]] = {}
     for options in table.values():
         for option in options:
@@ -147,14 +154,15 @@ def write_options(table: Table, values: Mapping[str, Any]) -> Iterator[str]:
     for name, options in sharing.items():
         many = options[0].kind == "many"
         for value in values[name] if many else [values[name]]:
-            said = (_words(option, value) for option in options)
-            yield from next(filter(None, said), ())
+            words = (_words(option, value) for option in options)
+            yield from next(filter(None, words), ())
 
 
 def _words(option: Option, value: Any) -> Sequence[str]:  # noqa: ANN401  # any option's
-    """Return how *option* says *value*; nothing where it need not, or cannot."""
+    """Return the words for *value*; empty if none are needed or possible."""
     if option.kind == "switch":
         return (option.flag,) if value else ()
+    # A default is left out, so that a later version may change it.
     if value == option.default:
         return ()
     if option.kind == "maybe" and value == option.alone:
@@ -162,23 +170,25 @@ def _words(option: Option, value: Any) -> Sequence[str]:  # noqa: ANN401  # any 
     text = option.write(value)
     if text is None:
         return ()
-    # Behind a sign of equality it is the value, whatever it looks like.
+    # After "=", the text is the value, even if it begins with a dash.
     if option.kind == "one" and text and text[0] != "-":
         return option.flag, text
     return (f"{option.flag}={text}",)
 
 
 def number_of(things: str) -> Callable[[str], int]:
-    """Return what reads a number of *things*, at least one."""
+    """Return a reader for a positive number of *things*."""
 
     def read(text: str) -> int:
         from envcfg.log.process import MOST_RANKS
 
+        # A dollar sign reaches envcfg only if the shell did not expand it.
         if text.startswith("$"):
             msg = (
                 f"{text} is not known before the job runs: give the number of {things}"
             )
             raise ValueError(msg)
+        # The length is tested first, because int() rejects very long texts.
         digits = text.isascii() and text.isdigit() and len(text) <= len(str(MOST_RANKS))
         if not (digits and 0 < int(text) <= MOST_RANKS):
             msg = f"{text!r} is not a number of {things}, 1 to {MOST_RANKS}"
@@ -189,13 +199,14 @@ def number_of(things: str) -> Callable[[str], int]:
 
 
 def within(least: float, most: float, things: str) -> Callable[[str], float]:
-    """Return what reads a number of *things*, fractions too, in these bounds."""
+    """Return a reader for a number of *things* within these bounds, fractions allowed."""
 
     def read(text: str) -> float:
         try:
             number = float(text)
         except ValueError:
             number = float("nan")
+        # A comparison with NaN is false, so it is rejected here too.
         if not least <= number <= most:
             msg = f"{text!r} is not a number of {things}, {least:g} to {most:g}"
             raise ValueError(msg)

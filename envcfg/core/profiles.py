@@ -1,4 +1,4 @@
-"""The profiles that there are: shown, compared, checked, detected, begun."""
+"""The available profiles: shown, compared, checked, detected and created."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.core.limits import as_of_today
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
+from envcfg.site.current_limits import as_of_today
 
 if TYPE_CHECKING:
     from envcfg.profile.look.difference import Difference
-    from envcfg.profile.look.view import View
+    from envcfg.profile.look.value_list import View
 
 
 class Compared(NamedTuple):
-    """What differs between two profiles, by the names that they were given by."""
+    """The differences of two profiles, with the names as given."""
 
     old: str
     new: str
-    found: Sequence[Difference]
+    differences: Sequence[Difference]
 
 
 def show(
@@ -31,40 +31,40 @@ def show(
     image: str | None = None,
     launcher: str | None = None,
 ) -> View:
-    """Return every value of a profile, with its reason and where it stands.
+    """Return every value of a profile, with its reason and place.
 
     Args:
-        name: of one, or the path of a file.
-        facts: what conditions may ask for.
-        image: file or URI; ``none``: no container; None: not known.
-        launcher: who starts the ranks; None: not known.
+        name: the name of a profile, or the path of a file.
+        facts: facts for conditions.
+        image: file or URI; ``none``: no container; None: unknown.
+        launcher: the launcher of the ranks; None: unknown.
 
     Raises:
-        UsageError: there is none; also for a fact that cannot be, or a launcher that the
-            profile lacks.
-        ProfileError: something is wrong in it.
+        UsageError: the profile does not exist, a fact is impossible, or the profile
+            lacks the launcher.
+        ProfileError: the profile has errors.
     """
-    from envcfg.launch.container import named_runtimes
-    from envcfg.launch.facts import check_facts
-    from envcfg.launch.plan import Options
-    from envcfg.launch.resolve import resolve
-    from envcfg.profile.look.view import look_at
+    from envcfg.job.plan.container import named_runtimes
+    from envcfg.job.plan.plan import Options
+    from envcfg.job.plan.plan_facts import check_facts
+    from envcfg.job.plan.resolve import resolve
+    from envcfg.profile.look.value_list import look_at
 
     profile = catalog.load(name)
     check_facts(facts)
-    wanted = Options(
+    options = Options(
         container=None if image == "none" else image,
         image_file=image and os.path.realpath(image),
         launcher=launcher,
         facts=facts,
     )
-    found = resolve(profile, "", wanted).facts
-    known = {name: fact.value for name, fact in found.items()}  # as wrap would
+    found = resolve(profile, "", options).facts
+    values = {name: fact.value for name, fact in found.items()}  # the same as in wrap
     if image is None and "container" not in facts:
-        del known["container"]  # not given is not known
-        if "runtime" not in facts:  # as the launcher: the profile's first
-            known["runtime"] = named_runtimes(profile)[0].kind
-    return look_at(as_of_today(profile), catalog.layers(name), known)
+        del values["container"]  # without an image, the fact is unknown
+        if "runtime" not in facts:  # like the launcher: the profile's first
+            values["runtime"] = named_runtimes(profile)[0].kind
+    return look_at(as_of_today(profile), catalog.layers(name), values)
 
 
 def compare(
@@ -76,7 +76,7 @@ def compare(
     image: str | None = None,
     launcher: str | None = None,
 ) -> Compared:
-    """Return what differs between two profiles, as ``show`` has them."""
+    """Return the differences of two profiles; see ``show``."""
     from envcfg.profile.look.difference import differences
 
     views = [
@@ -87,30 +87,34 @@ def compare(
 
 
 def validate(
-    catalog: Catalog, files: Sequence[str]
+    catalog: Catalog, files: Sequence[str], *, aging: bool = False
 ) -> tuple[dict[str, list[Finding]], list[tuple[str, str]]]:
-    """Return what is wrong in each of *files*, and of others why they cannot be read.
+    """Return the problems of each of *files*, and the reasons why others cannot be read.
 
     Args:
-        files: paths, also of folders of profiles.
+        files: paths of profiles, or folders of profiles.
+        aging: whether to report limits and prices that are soon outdated.
     """
     from envcfg.profile.validate import validate as problems_of
+    from envcfg.site.current_limits import day_of, now
 
-    found: dict[str, list[Finding]] = {}
+    today = day_of(now()) if aging else None
+    findings: dict[str, list[Finding]] = {}
     unread: list[tuple[str, str]] = []
-    for given in files:
-        paths = [given]
-        if os.path.isdir(given):
-            names = sorted(each for each in os.listdir(given) if each.endswith(".yaml"))
-            paths = [os.path.join(given, name) for name in names]
+    for file in files:
+        paths = [file]
+        if os.path.isdir(file):
+            names = sorted(name for name in os.listdir(file) if name.endswith(".yaml"))
+            paths = [os.path.join(file, name) for name in names]
             if not paths:
                 why = "no profile in this folder: its name ends in .yaml"
-                unread.append((given, why))
+                unread.append((file, why))
         for path in paths:
             try:
+                # Opening the file here separates missing files from wrong ones.
                 open(path, "rb").close()
             except OSError as err:  # noqa: PERF203  # one file, not all of them
                 unread.append((path, f"cannot be read: {err.strerror}"))
             else:
-                found[path] = problems_of(path, catalog)
-    return found, unread
+                findings[path] = problems_of(path, catalog, today=today)
+    return findings, unread

@@ -1,4 +1,4 @@
-"""The options that say what is asked of a scheduler."""
+"""The options of a request to the scheduler."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from envcfg.common.errors import UsageError
 from envcfg.core.option import Option, Table, number_of, switch
-from envcfg.errors import UsageError
+from envcfg.job.request.amounts import array_tasks, mebibytes, seconds
+from envcfg.job.request.shape import Signal, UserRequest
 from envcfg.profile.words import is_plain
-from envcfg.request.amounts import array_tasks, mebibytes, seconds
-from envcfg.request.shape import Asked, Signal
 
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
 _SIGNAL = re.compile(
@@ -34,11 +34,11 @@ def _argument(text: str) -> str:
     return text
 
 
-def _read_by(read: Callable[[str], int]) -> Callable[[str], str]:
-    """Return what takes a text as it is, if *read* can read it."""
+def _read_by(reader: Callable[[str], int]) -> Callable[[str], str]:
+    """Return a reader that keeps the text unchanged if *reader* accepts it."""
 
     def check(text: str) -> str:
-        read(text)
+        reader(text)
         return text
 
     return check
@@ -67,7 +67,7 @@ _AMOUNTS = (
     Option("--nvme", metavar="GIB", read=number_of("GiB")),
     Option("--time", metavar="TIME", read=_time, short="-t"),
 )
-# What goes to the scheduler as it stands.
+# Options that go to the scheduler unchanged.
 _NAMED = (
     Option("--account", metavar="NAME", read=_plain, short="-A"),
     Option("--partition", metavar="PARTITION", read=_plain, short="-p"),
@@ -91,27 +91,27 @@ _BEHAVIOUR = (
     ),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
-SCRIPT: Table = {"the script": (switch("--inline"), switch("--no-verify"))}
-_SLURM = {"--log": "--output"}  # its own names, where they differ
+SCRIPT: Table = {"the script": (switch("--no-verify"),)}
+_SLURM = {"--log": "--output"}  # Slurm's names, if they differ
 
 
-def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> Asked:
-    """Return what the *values* of ``REQUEST``, by name, ask for.
+def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> UserRequest:
+    """Return the request in the *values* of ``REQUEST``, by name.
 
-    The *command* names the job where they do not.
+    The *command* gives the job its name if no option does.
     """
-    given = {each.flag: values[each.name] for each in _NAMED}
-    named = {
+    named_options = {option.flag: values[option.name] for option in _NAMED}
+    names = {
         _SLURM.get(flag, flag): value
-        for flag, value in given.items()
+        for flag, value in named_options.items()
         if value is not None
     }
-    named.setdefault("--job-name", _job_name(command))
+    names.setdefault("--job-name", _job_name(command))
     signal = values["signal"]
     again = values["requeue"]
     if again is not None and signal is None:
         signal = Signal("USR1", 120)
-    return Asked(
+    return UserRequest(
         nodes=values["nodes"],
         gpus=values["gpus"],
         gpus_per_node=values["gpus_per_node"],
@@ -123,19 +123,20 @@ def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> Asked:
         requeue=again is not None,
         restarts=again or 0,
         signal=signal,
-        named=named,
+        other_options=names,
         extra=tuple(values["request_arg"]),
     )
 
 
 def ranks_per_node(values: Mapping[str, Any]) -> int | None:
-    """Return ``--ranks``, for which ``--ntasks`` may stand, which counts on all nodes.
+    """Return ``--ranks``, or its equivalent from ``--ntasks``, which counts on all
+    nodes.
 
     Args:
-        values: of ``REQUEST`` and ``STEP``, by name.
+        values: the values of ``REQUEST`` and ``STEP``, by name.
 
     Raises:
-        UsageError: nobody says on how many nodes, or they do not divide.
+        UsageError: the number of nodes is unknown, or the tasks do not divide evenly.
     """
     tasks: int | None = values["ntasks"]
     nodes: int | None = values["nodes"]

@@ -1,6 +1,6 @@
-"""What this machine shows of itself, which profiles there are for it, and which is taken.
+"""The facts of this machine, the available profiles, and the selected one.
 
-That is the one given, the environment's, or the one that fits.
+The selection is the given profile, the environment's, or the matching one.
 """
 
 from __future__ import annotations
@@ -9,84 +9,86 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.characters import whole_number
-from envcfg.core.site import (
+from envcfg.backends.launchers import is_local
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.characters import whole_number
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import profile_folders, project_folders
+from envcfg.site.machine import (
     cluster_here,
     cluster_name,
     job_kind,
     scheduler_here,
     this_machine,
 )
-from envcfg.errors import UsageError
-from envcfg.findings import Finding
-from envcfg.launchers import is_local
-from envcfg.profile.catalog import Catalog
-from envcfg.profile.folders import profile_folders, project_folders
-from envcfg.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Detected
 
 
-def open_catalog(here: str | None = None, *, enforce: bool = True) -> Catalog:
-    """Return the profiles that count here: from the layers, as the environment has them.
+def open_catalog(path: str | None = None, *, enforce: bool = True) -> Catalog:
+    """Return the profiles that apply here, from the layers in the environment.
 
     Args:
-        enforce: a file that others may have written is an error where it would be used;
-            else it is only noted.
+        enforce: a file that others may have written is an error when it is used;
+            otherwise it is only noted.
 
     Raises:
         UsageError: the current folder is gone.
     """
     return Catalog(
-        profile_folders(os.environ, here or current_folder()),
+        profile_folders(os.environ, path or current_folder()),
         records=records_folder(os.environ),
         enforce=enforce,
-        strangers=project_folders(here or current_folder())[:-1],
+        strangers=project_folders(path or current_folder())[:-1],
         here=_here,
     )
 
 
 def _here(catalog: Catalog) -> str:
-    from envcfg.core.here import here_profile
+    from envcfg.site.unknown_cluster import here_profile
 
     return here_profile(catalog)[0]
 
 
 def records_folder(environ: Mapping[str, str]) -> str:
-    """Return where the user's words on files of others are kept."""
+    """Return the folder with the user's trust decisions on files of others."""
     state = environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):  # as its specification has it
+    if not state.startswith("/"):  # the XDG specification ignores relative paths
         state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
     return f"{state}/envcfg/trusted"
 
 
 def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
-    """Return which profiles know this machine, and what it shows of itself.
+    """Return the profiles that match this machine, and the facts they matched.
 
-    Where no name, host or mark tells, the scheduler is asked how the cluster is called;
-    in a job the job's own variables tell.
+    If no name, host or mark matches, the scheduler is asked for the cluster's name. In
+    a job, its variables give the name.
 
     Raises:
-        ProfileError: files of others would have to be asked, and are not trusted.
+        ProfileError: files of others would have to be read, and are not trusted.
     """
     from envcfg.profile.detect import Detected, ask, known_profiles
 
+    # The cheap facts come first: asking the scheduler can take seconds.
     machine = this_machine()
-    known, broken = known_profiles(catalog)
-    detection = ask(known, machine, broken)
-    is_guess = all(each.evidence == "devices" for each in detection.found)
+    signs, broken = known_profiles(catalog)
+    detection = ask(signs, machine, broken)
+    # Devices are only a guess, and a name from the scheduler overrules it.
+    is_guess = all(answer.evidence == "devices" for answer in detection.matches)
     is_open = is_asking and is_guess and machine.cluster is None
     if is_open and (cluster := cluster_here()):
         machine = machine._replace(cluster=cluster)
-        detection = ask(known, machine, broken)
+        detection = ask(signs, machine, broken)
     return Detected(detection, machine)
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
-    """Return a note on each file loaded so far that lies over a built-in profile.
+    """Return a note on each loaded file that overrides a built-in profile.
 
-    What strangers have put where profiles are looked for is noted, too.
+    Ignored files of other users are noted too.
     """
     return [
         *catalog.ignored.values(),
@@ -105,47 +107,50 @@ def overlays(catalog: Catalog) -> list[Finding]:
 
 
 def untrusted(catalog: Catalog) -> list[Finding]:
-    """Return a note on each file that was looked at and would not count."""
+    """Return a note on each file that was examined and is not trusted."""
     return [
         *catalog.ignored.values(),
         *(
-            each._replace(
+            finding._replace(
                 severity="note",
-                subject=each.place.path if each.place else "",
-                message=f"{each.message}; wrap would refuse it",
+                subject=finding.place.path if finding.place else "",
+                message=f"{finding.message}; wrap would refuse it",
                 place=None,
             )
-            for each in catalog.refused.values()
+            for finding in catalog.refused.values()
         ),
     ]
 
 
 def select_profile(
-    catalog: Catalog, given: str | None, launcher: str | None
+    catalog: Catalog, value: str | None, launcher: str | None
 ) -> tuple[str, list[Finding]]:
-    """Return the profile's name, and what is to be said of how it was found.
+    """Return the profile's name, and the notes on its selection.
 
     Args:
-        given: what ``--profile`` says.
-        launcher: what ``--launcher`` says.
+        value: the value of ``--profile``.
+        launcher: the value of ``--launcher``.
 
     Raises:
-        UsageError: this is a job, on a system that no profile knows; or there is no
-            such profile as the environment names.
+        UsageError: this is a job on an unknown system; or the profile in the
+            environment does not exist.
     """
-    if given is not None:
-        return given, []
-    if chosen := os.environ.get("ENVCFG_PROFILE"):
+    # The command line wins without any detection, so it works on every machine.
+    if value is not None:
+        return value, []
+    if choice := os.environ.get("ENVCFG_PROFILE"):
         try:
-            catalog.files(chosen)
-        except UsageError as err:  # the command line does not show where it is from
+            catalog.files(choice)
+        except UsageError as err:  # the message must name the variable
             msg = f"ENVCFG_PROFILE: {err.message}"
             raise UsageError(msg, hint=err.hint) from None
-        return chosen, []
-    # With ranks on this machine alone no scheduler counts.
+        return choice, []
+    # If all ranks run on this machine, no scheduler matters.
     alone = is_local(launcher) and cluster_name() is None and not job_kind()
     detection, machine = detect_system(catalog, is_asking=not alone)
-    detected = detection.one()
+    detected = detection.single_match()
+    # A broken file may be the right one, so the user is told before a guess is
+    # used.
     broken = [
         Finding(
             rule="profile-broken",
@@ -158,16 +163,18 @@ def select_profile(
     ]
     job = job_kind()
     is_guess = not detected or (machine.cluster and detected.evidence == "devices")
+    # On a login node without a matching profile, one is made from the scheduler's
+    # answers.
     if is_guess and not (job or alone) and scheduler_here():
-        from envcfg.core.here import here_profile
+        from envcfg.site.unknown_cluster import here_profile
 
-        own, read = here_profile(catalog, machine.cluster)
-        return own, [*broken, *read]
+        own, findings = here_profile(catalog, machine.cluster)
+        return own, [*broken, *findings]
     if detected and detected.evidence == "devices":
-        said = f"is used, because of what is in this machine: {detected.why}"
+        reason = f"is used, because of what is in this machine: {detected.why}"
         fix = "choose another with --profile; envcfg profiles detect says more"
         guess = Finding(
-            "profile-by-devices", "note", f"profile {detected.name}", said, fix
+            "profile-by-devices", "note", f"profile {detected.name}", reason, fix
         )
         return detected.name, [*broken, guess]
     if detected:
@@ -175,12 +182,12 @@ def select_profile(
     cluster = machine.cluster
     place = f"cluster {cluster}" if cluster else "no cluster named"
     place += f", host {machine.host}"
-    # One process of many nodes would look like success.
+    # A single process of a job with many nodes would look like success.
     if job and not is_local(launcher):
         raise _unknown_in_job(job, place, detection.broken)
-    said = f"no profile knows this system: {place}"
+    reason = f"no profile knows this system: {place}"
     fix = "choose one with --profile; envcfg profiles list shows all"
-    note = Finding("profile-not-detected", "note", "profile workstation", said, fix)
+    note = Finding("profile-not-detected", "note", "profile workstation", reason, fix)
     return "workstation", [*broken, note]
 
 
@@ -202,7 +209,7 @@ def current_folder() -> str:
     """Return the path of the current folder.
 
     Raises:
-        UsageError: somebody has removed it.
+        UsageError: it was removed.
     """
     try:
         return os.getcwd()
@@ -212,7 +219,9 @@ def current_folder() -> str:
 
 
 def job_nodes() -> int:
-    """Return how many nodes the job has, where its scheduler says it; else 1."""
-    names = (each.nodes_variable or "" for each in SCHEDULERS.values())
+    """Return the number of nodes of the job, if its scheduler reports it; otherwise 1."""
+    # The first variable of each scheduler has the number.
+    tables = (scheduler.told_by for scheduler in SCHEDULERS.values())
+    names = (table["--nodes"][0] for table in tables if "--nodes" in table)
     nodes = next((os.environ[name] for name in names if name in os.environ), "")
     return whole_number(nodes) or 1

@@ -1,11 +1,17 @@
-"""A step: what the user wants to run, with the profile that is chosen, to its plan."""
+"""Build a step from the user's options and the selected profile."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.core.diagnostics import DIAGNOSTICS, SPEEDS
+from envcfg.backends.runtimes.runtime import Runtime
+from envcfg.backends.scheduler_client import query
+from envcfg.backends.starters import OWN
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
+from envcfg.core.option_values import Change
 from envcfg.core.selection import (
     current_folder,
     job_nodes,
@@ -13,32 +19,28 @@ from envcfg.core.selection import (
     overlays,
     select_profile,
 )
-from envcfg.core.site import ask, on_path
 from envcfg.core.step_options import STEP, read_diagnostics
-from envcfg.core.values import Change
-from envcfg.errors import UsageError
-from envcfg.findings import Finding
-from envcfg.launch.container import choose_runtimes, named_runtimes
-from envcfg.launch.diagnostics import is_path
-from envcfg.launch.facts import check_facts
-from envcfg.launch.image import locate_image, missing_sources
-from envcfg.launch.notes import one_node_notes
-from envcfg.launch.plan import Options, Plan, Read
-from envcfg.launch.program import program_notes
-from envcfg.launch.resolve import resolve
+from envcfg.job.plan.container import choose_runtimes, named_runtimes
+from envcfg.job.plan.diagnostics import is_path
+from envcfg.job.plan.image_files import locate_image, missing_sources
+from envcfg.job.plan.plan import ImageFacts, Options, Plan
+from envcfg.job.plan.plan_facts import check_facts
+from envcfg.job.plan.plan_notes import one_node_notes
+from envcfg.job.plan.program_file import program_notes
+from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
-from envcfg.profile.model import Profile
+from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
-from envcfg.starters import OWN
+from envcfg.site.machine import on_path
 
-# Those of wrap that make the nodes and ranks what they are in the job.
+# The options of wrap that shape the nodes and ranks of the job.
 SAME: Table = {
-    **{title: each for title, each in STEP.items() if title not in DIAGNOSTICS},
+    **{title: options for title, options in STEP.items() if title not in DIAGNOSTICS},
     "what comes first in each task": [
-        each
+        option
         for options in DIAGNOSTICS.values()
-        for each in options
-        if each.flag == "--setup"
+        for option in options
+        if option.flag == "--setup"
     ],
 }
 REQUIRE = Option(
@@ -49,23 +51,23 @@ REQUIRE = Option(
 
 
 class Step(NamedTuple):
-    """What the user wants to run.
+    """The step that the user wants to run.
 
     Attributes:
-        profile_name: as it was given or detected; a name, with its layer, or a file.
+        profile_name: given or detected; a name with its layer, or a file.
         profile_hash: SHA-256 over the bytes of the profile's files.
-        given: as it was asked for: the values of ``STEP``, by name.
-        options: what that comes to.
-        findings: what may go wrong, seen from this machine.
-        notes: on the profile's files, for the plan.
-        inputs: files that the step is made from, or needs.
-        defaults: options that come from files, each with its place.
+        option_values: the values of the options ``STEP``, by name.
+        options: the checked options.
+        findings: possible problems, detected on this machine.
+        notes: notes on the profile's files, for the plan.
+        inputs: files from which the step is made, or that it needs.
+        defaults: options from files, each with its place.
     """
 
     profile_name: str
     profile: Profile
     profile_hash: str
-    given: Mapping[str, Any]
+    option_values: Mapping[str, Any]
     options: Options
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -80,109 +82,144 @@ def make_step(
     *,
     is_line: bool = False,
 ) -> Step:
-    """Return what is asked for, with the profile that is chosen.
+    """Return the requested step with the selected profile.
 
     Args:
-        values: what the user says, as options of ``STEP``, by name.
+        values: the user's values for the options of ``STEP``, by name.
         command: the program and its arguments; None: a script of several steps.
         is_line: *command* is a launch line, with srun and the container.
 
     Raises:
-        UsageError: they cannot be right; also ``ProfileError``.
+        UsageError: the options are wrong; also ``ProfileError``.
     """
-    if command is not None and not command:
-        msg = "no command after --"
-        raise UsageError(msg, hint=example)
-    for name, given in (
-        ("--profile", values["profile"]),
-        ("--container", values["container"]),
-        ("the command", command[0] if command else None),
-    ):
-        if given == "":
-            msg = f"{name} is empty"
-            raise UsageError(msg, hint="is the variable set that it comes from?")
-    here = current_folder()
+    _check_words(values, command, example)
+    # The folder is read once: it may be removed while the command runs.
+    folder = current_folder()
     findings: list[Finding] = []
     exports: Mapping[str, str] = {}
+    # The words of a launch line become options before anything is checked.
     if is_line:
-        from envcfg.core.launch_line import take_line
+        from envcfg.core.launch_line_options import take_line
 
         values, command, exports = take_line(values, command or ())
     if values["changes"]:
         findings += check_changes(values["changes"])
-    facts = dict(values["fact"])
-    check_facts(facts)
-    for chosen in CHOSEN:
-        if chosen in facts:
-            msg = f"--fact {chosen}={facts[chosen]}: this is chosen, not stated"
-            raise UsageError(msg, hint=f"--{chosen} {facts[chosen]} chooses it")
-    catalog = open_catalog(here)
+    facts = _facts_of(values)
+    # The profile is loaded after the simple checks, because reading YAML is slow.
+    catalog = open_catalog(folder)
     name, reason = select_profile(catalog, values["profile"], values["launcher"])
     profile = catalog.load(name)
-    said = {name: (text,) for name, text in exports.items() if name in profile.env}
+    # A setup file of the project runs in the job, so the project must be trusted.
+    if values["setup"] and is_path(values["setup"]):
+        catalog.check_named(values["setup"])
+    # Only variables of the profile are repeated: others reach the ranks through
+    # srun.
+    exported = {name: (text,) for name, text in exports.items() if name in profile.env}
     runtime = None if values["runtime"] == "auto" else values["runtime"]
-    found = () if runtime else _runtimes_here(profile)
+    runtimes = () if runtime else _runtimes_here(profile)
     first = choose_runtimes(
-        profile, runtime, found, values["container"], values["launcher"]
+        profile, runtime, runtimes, values["container"], values["launcher"]
     )[0]
-    image, seen = locate_image(values["container"], here, first)
-    read = Read()
-    # A name is the runtime's to look up, whatever lies here under the same.
-    named = not image or first.is_reference(image)
-    described = image and image.endswith(first.described or "\0")
-    if image and not (named or described or values["no_inspect"]):
-        from envcfg.core.image_facts import read_image
-
-        read, found_in = read_image(image)
-        seen += found_in
-    wanted = Options(
+    image, reading, seen = _find_image(values, folder, first)
+    options = Options(
         container=image,
         image_file=image and os.path.realpath(image),
-        read=read,
+        image_facts=reading,
         runtime=runtime,
-        found=found,
+        runtimes_here=runtimes,
         runtime_args=tuple(values["runtime_arg"]),
-        binds=tuple(bind for given in values["bind"] for bind in given),
+        binds=tuple(bind for group in values["bind"] for bind in group),
         launcher=values["launcher"],
         starter_args={own: tuple(values[f"{own}_arg"]) for own in OWN},
         ranks=values["ranks"],
-        settings={**said, **dict(values["changes"])},
+        settings={**exported, **dict(values["changes"])},
         facts=facts,
+        # Repeated modules are loaded once, in the order of the first mention.
         modules=tuple(dict.fromkeys(values["module"])),
         no_modules=values["no_modules"],
         command=tuple(command or ()),
         allowed=tuple(dict.fromkeys(values["allowed"])),
-        as_said=is_line,
+        keeps_launch_line=is_line,
         diagnostics=read_diagnostics(values),
     )
     return Step(
+        # The digest and the list of files are taken last, when all files were read.
         profile_name=catalog.qualified(name),
         profile=profile,
         profile_hash=catalog.digest(),
-        given=values,
-        options=wanted,
+        option_values=values,
+        options=options,
         findings=(*reason, *seen, *findings),
         notes=tuple(overlays(catalog)),
-        inputs=(*catalog.files_read(), *_files_of(wanted)),
+        inputs=(*catalog.files_read(), *_files_of(options)),
     )
 
 
-def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
-    """Yield what is known to be wrong with names and values; None is taken away.
+def _check_words(
+    values: Mapping[str, Any], command: Sequence[str] | None, example: str
+) -> None:
+    """Refuse a command without words, and empty values."""
+    if command is not None and not command:
+        msg = "no command after --"
+        raise UsageError(msg, hint=example)
+    # An empty value usually comes from a shell variable that is not set.
+    for name, value in (
+        ("--profile", values["profile"]),
+        ("--container", values["container"]),
+        ("the command", command[0] if command else None),
+    ):
+        if value == "":
+            msg = f"{name} is empty"
+            raise UsageError(msg, hint="is the variable set that it comes from?")
 
-    They are the user's word, which may be a slip.
+
+def _facts_of(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the stated facts, which must be known and not chosen by other options."""
+    facts = dict(values["fact"])
+    check_facts(facts)
+    # A stated launcher would not change the command line, so the statement could be
+    # false.
+    for option in CHOSEN:
+        if option in facts:
+            msg = f"--fact {option}={facts[option]}: this is chosen, not stated"
+            raise UsageError(msg, hint=f"--{option} {facts[option]} chooses it")
+    return facts
+
+
+def _find_image(
+    values: Mapping[str, Any], folder: str, runtime: Runtime
+) -> tuple[str | None, ImageFacts, list[Finding]]:
+    """Return the image, its content as far as it can be read, and findings."""
+    image, findings = locate_image(values["container"], folder, runtime)
+    # The runtime resolves a name, even if a local file has the same name.
+    if not image or runtime.is_reference(image) or values["no_inspect"]:
+        return image, ImageFacts(), findings
+    # A file that only describes an image has nothing to inspect.
+    if image.endswith(runtime.described or "\0"):
+        return image, ImageFacts(), findings
+    from envcfg.core.image_cache import read_image
+
+    reading, problems = read_image(image)
+    return image, reading, [*findings, *problems]
+
+
+def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
+    """Yield known problems of names and values; None means unset.
+
+    The user typed them, and may have made a mistake.
     """
     from envcfg.knowledge.variables import check_variable
 
+    # Only the last value of a name is checked, because the others have no effect.
     last = dict(changes)
     for name, word in last.items():
-        if any(each != (name, word) for each in changes if each[0] == name):
-            what = "is given twice, with different values: the last one counts"
-            yield Finding("option-twice", "note", name, what)
+        if any(change != (name, word) for change in changes if change[0] == name):
+            message = "is given twice, with different values: the last one counts"
+            yield Finding("option-twice", "note", name, message)
         option = "--unset" if word is None else "--set"
         value = None if word is None else format_word(word)
         for problem in check_variable(name, value):
-            # Never an error: the user may know better.
+            # A warning at most: the user may know a newer version.
             subject = f"{option} {name}"
             yield problem._replace(
                 rule="setting-doubtful", severity="warning", subject=subject
@@ -190,36 +227,39 @@ def check_changes(changes: Sequence[Change]) -> Iterator[Finding]:
 
 
 def plan_step(step: Step) -> Plan:
-    """Return the plan of *step*, in whose notes is what was seen on this machine, too.
+    """Return the plan of *step*, with notes on this machine.
 
     Raises:
-        UsageError: something cannot be right.
+        UsageError: options contradict each other, or the profile.
     """
     return complete(resolve_step(step), step, job_nodes())
 
 
 def resolve_step(step: Step) -> Plan:
-    """Return the plan of *step* as its profile has it, which is not complete yet.
+    """Return the plan of *step* from its profile; it is not complete yet.
 
     Raises:
-        UsageError: something cannot be right.
+        UsageError: options contradict each other, or the profile.
     """
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
     return plan._replace(defaults=step.defaults)
 
 
 def complete(plan: Plan, step: Step, nodes: int) -> Plan:
-    """Return *plan* with what only the machine and the whole job tell.
+    """Return *plan* with the facts that need the machine and the whole job.
 
     Args:
-        plan: of ``resolve_step``; its number of ranks may be the job's by now.
+        plan: from ``resolve_step``; its number of ranks may have been replaced by the
+            job's.
 
     Raises:
-        UsageError: something cannot be right.
+        UsageError: options contradict each other, or the profile.
     """
     if plan.diagnostics.preflight:
         plan = _with_preflight(plan, step)
-    seen = (
+    # Findings of this machine come first: the user can correct them before
+    # submitting.
+    findings = (
         *step.findings,
         *missing_sources(plan.container),
         *program_notes(
@@ -227,61 +267,60 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         ),
         *one_node_notes(plan, nodes),
     )
-    return plan._replace(notes=(*seen, *plan.notes))
-
-
-def wrap_words(step: Step) -> list[str]:
-    """Return all of ``envcfg wrap`` for *step*, whatever files say; not the command."""
-    words = write_options(STEP, step_values(step))
-    return ["envcfg", "wrap", NO_DEFAULT, "all", *words]
+    return plan._replace(notes=(*findings, *plan.notes))
 
 
 def step_values(step: Step) -> dict[str, Any]:
-    """Return the values of all options of ``STEP`` as another command line takes them."""
-    made, profile = step.options, step.profile_name
+    """Return the values of all options of ``STEP`` for another command line."""
+    options, profile = step.options, step.profile_name
     return {
-        **step.given,
-        # A path is the job's too, whatever its folder.
+        **step.option_values,
+        # The other command may run in another folder.
         "profile": os.path.abspath(profile) if "/" in profile else profile,
-        "container": made.container or "none",
-        "ranks": made.ranks,
-        "changes": made.settings.items(),  # each once
+        "container": options.container or "none",
+        "ranks": options.ranks,
+        "changes": options.settings.items(),  # without repetitions
     }
 
 
 def _runtimes_here(profile: Profile) -> tuple[str, ...]:
-    """Return the signs of the profile's runtimes that are here, where they decide."""
-    known = named_runtimes(profile)
-    if len({each.kind for each in known}) == 1:
+    """Return the available runtimes of the profile, if they affect the choice."""
+    runtimes = named_runtimes(profile)
+    # With one kind of runtime there is no choice, and asking srun takes time.
+    if len({runtime.kind for runtime in runtimes}) == 1:
         return ()
     programs = [
-        each.program for each in known if each.program and on_path(each.program)
+        runtime.program
+        for runtime in runtimes
+        if runtime.program and on_path(runtime.program)
     ]
-    options = [each.option for each in known if each.option]
-    known_here = ask(["srun", "--help"], 10) if options else ""  # plug-ins add to it
-    return (*programs, *(each for each in options if f"{each}=" in known_here))
+    options = [runtime.option for runtime in runtimes if runtime.option]
+    known_here = query(["srun", "--help"]).text if options else ""  # lists plug-ins
+    return (*programs, *(option for option in options if f"{option}=" in known_here))
 
 
-def _files_of(wanted: Options) -> Iterator[str]:
-    if wanted.image_file:
-        yield wanted.image_file
-    if wanted.diagnostics.setup and is_path(wanted.diagnostics.setup):
-        yield wanted.diagnostics.setup
-    yield from (bind.source for bind in wanted.binds)
+def _files_of(options: Options) -> Iterator[str]:
+    if options.image_file:
+        yield options.image_file
+    if options.diagnostics.setup and is_path(options.diagnostics.setup):
+        yield options.diagnostics.setup
+    yield from (bind.source for bind in options.binds)
 
 
 def _with_preflight(plan: Plan, step: Step) -> Plan:
-    """Return *plan* with the command line that looks at the nodes of its job.
+    """Return *plan* with the command line that checks the nodes of its job.
 
     Raises:
-        UsageError: it is for several steps.
+        UsageError: the script has several steps.
     """
     table = {**SAME, "": [REQUIRE]}
-    # The command may name the launcher, and how many ranks there are.
+    # The command itself may have named the launcher and the number of ranks.
     values = {**step_values(step), "launcher": plan.launcher, "ranks": plan.ranks}
     words = write_options(table, values)
     if not plan.command:
         msg = "--preflight goes with a command: several steps need it once"
         hint = "call it before them, with the same options: envcfg preflight"
         raise UsageError(msg, hint=hint)
+    # Defaults of files are already in the words; reading them again in the job
+    # could change the plan.
     return plan._replace(preflight=("envcfg", "preflight", NO_DEFAULT, "all", *words))

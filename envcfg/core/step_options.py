@@ -1,4 +1,4 @@
-"""The options that say what a step runs, in what, and with which settings.
+"""The options of a step: its command, its container and its settings.
 
 Every command that makes such a step takes them: ``wrap``, ``job``.
 """
@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from envcfg import runtimes
-from envcfg.core.diagnostics import DIAGNOSTICS
+from envcfg.backends import runtimes
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.common.characters import joined_lines
+from envcfg.common.errors import UsageError
+from envcfg.core.diagnostic_options import DIAGNOSTICS
 from envcfg.core.option import Option, Table, number_of, switch
-from envcfg.core.values import (
+from envcfg.core.option_values import (
     read_binds,
     read_module,
     read_pair,
@@ -19,20 +22,24 @@ from envcfg.core.values import (
     write_removal,
     write_setting,
 )
-from envcfg.errors import UsageError
-from envcfg.launch.diagnostics import (
+from envcfg.job.plan.diagnostics import (
     PROFILERS,
     Diagnostics,
     is_path,
     profiler_words,
 )
-from envcfg.launch.plan import ALLOWABLE
-from envcfg.launchers import LAUNCHERS
+from envcfg.job.plan.plan import ALLOWABLE
+from envcfg.profile.words import is_profile_path
 
 _runs = partial(Option, kind="many", metavar="ARG", needs_trust=True)
 STEP: Table = {
     "what to run, and where": (
-        Option("--profile", metavar="NAME|FILE", variable="ENVCFG_PROFILE"),
+        Option(
+            "--profile",
+            metavar="NAME|FILE",
+            variable="ENVCFG_PROFILE",
+            needs_trust=is_profile_path,
+        ),
         Option("--container", metavar="IMAGE", required=True, needs_trust=True),
         Option(
             "--runtime",
@@ -90,7 +97,7 @@ STEP: Table = {
 
 
 def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
-    """Return what the *values* of ``STEP``, by name, ask a job to tell of itself.
+    """Return the diagnostics requested by the *values* of ``STEP``, by name.
 
     Raises:
         UsageError: options that do not go together, or commands that bash cannot read.
@@ -128,11 +135,12 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         reported=values["report_environment"],
         setup=values["setup"],
         stage=tuple(dict.fromkeys(values["stage"])),
+        kept=values["keep_caches"],
     )
 
 
 def _check_bash(code: str) -> None:
-    """Let bash read the commands, as an open quote would swallow the script's own."""
+    """Check the commands with bash, because an open quote would hide later lines."""
     import subprocess
 
     try:
@@ -145,5 +153,5 @@ def _check_bash(code: str) -> None:
     except OSError:
         return  # no bash here: the job will say it
     if done.returncode != 0:
-        msg = f"--setup: bash cannot read it: {done.stderr.strip().splitlines()[0]}"
+        msg = f"--setup: bash cannot read it: {joined_lines(done.stderr)}"
         raise UsageError(msg, hint="quote it as one word, or give a file")

@@ -1,133 +1,236 @@
-"""A job script that is checked and given to its scheduler, and what that says of it."""
+"""Check a job script, submit it to its scheduler, and read the answer.
+
+The scheduler gets the checked bytes on its standard input. A path would be read later,
+and another process may have changed the file by then.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.characters import one_line
+from envcfg.backends.scheduler_client import Answer, hand_over, query
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.characters import one_line
+from envcfg.common.errors import FindingsError, JobError, UsageError
+from envcfg.common.findings import Finding
 from envcfg.core.selection import detect_system, open_catalog
-from envcfg.core.site import scheduler_here
-from envcfg.errors import FindingsError, JobError, UsageError
-from envcfg.findings import Finding
-from envcfg.lint.reading import asked_by
-from envcfg.lint.source import Sources
-from envcfg.request.options import option_table
-from envcfg.schedulers import SCHEDULERS
+from envcfg.job.request.scheduler_options import option_table
+from envcfg.lint.model_builder import asked_by
+from envcfg.lint.script_source import Sources
+from envcfg.site.machine import scheduler_here
 
 if TYPE_CHECKING:
-    from envcfg.core.lint import Linter
-    from envcfg.request.admission import Given
-    from envcfg.schedulers.model import Scheduler
+    from envcfg.backends.schedulers.scheduler import Scheduler
+    from envcfg.core.linting import Linter
+    from envcfg.job.request.admission import GivenOption
 
 _SIGN = re.compile(r"%(\d*)([A-Za-z%])")
+Notify = Callable[[str, str | None], object]  # gets a message and a hint
+
+
+_LONGEST = 10_000  # characters of a line of the scheduler
 
 
 class Submitted(NamedTuple):
-    """What a scheduler made of a script.
+    """The scheduler's answer to a script.
 
     Attributes:
-        scheduler: the command that submits; *exit_code*: what it ended with.
-        job: its id; None: there is none, or the scheduler did not say it.
-        log: where the job writes; None where only the job knows.
-        starts: when it would start, as the scheduler says it; None: it does not.
-        said: all its other words, by line; *hint*: what helps, if that is known.
-        findings: what is doubtful in the script.
+        scheduler: the command that submits; *exit_code*: its exit code.
+        script: the script's file; None: it is not stored.
+        job: its id; None: there is no job, or the scheduler did not print the id.
+        number: the part of the id in file names.
+        log: the job's output file; None: only the job knows its name.
+        starts: the expected start, in the scheduler's format; None: unknown.
+        fault: the reason if the scheduler rejected the script; *hint*: the remedy, if
+            known.
+        said: all its other messages, by line.
+        findings: the doubts about the script.
     """
 
     scheduler: str
-    script: str
+    script: str | None
     job: str | None
+    number: str | None
     log: str | None
     starts: str | None
     dry_run: bool
     exit_code: int
+    fault: str | None
     said: tuple[str, ...]
     hint: str | None
     findings: tuple[Finding, ...]
 
 
 def system_here() -> str | None:
-    """Return the profile of this system, if it is known; devices alone are a guess."""
-    if named := os.environ.get("ENVCFG_PROFILE"):
-        return named
-    found = detect_system(open_catalog(enforce=False)).detection.one()
-    return found.name if found and found.evidence != "devices" else None
+    """Return the profile of this system, if known; devices alone are only a guess."""
+    if name := os.environ.get("ENVCFG_PROFILE"):
+        return name
+    # Untrusted files are not an error here, because nothing of them is used except
+    # the name.
+    answer = detect_system(open_catalog(enforce=False)).detection.single_match()
+    return answer.name if answer and answer.evidence != "devices" else None
 
 
-def submit(script: str, data: bytes, linter: Linter, *, dry_run: bool) -> Submitted:
+def submit(
+    script: str,
+    data: bytes,
+    linter: Linter,
+    *,
+    dry_run: bool,
+    notify: Notify = lambda message, hint: None,  # noqa: ARG005
+) -> Submitted:
     """Give a script to its scheduler, or ask when its job would start.
 
     Args:
-        data: what is in it; of a dry run no file is read.
-        linter: with the system that it is for, if that is known.
+        script: its path, for messages; the job gets its name if the script sets none.
+        data: its bytes; the file is not read again.
+        linter: knows the script's target system, if it is known.
+        dry_run: nothing is submitted.
+        notify: receives notices while the scheduler is slow.
 
     Raises:
-        FindingsError: lint refuses the script; ``JobError``: there is no scheduler here;
-            ``UsageError``: the scheduler does not tell the start of a job.
+        FindingsError: lint rejects the script; ``JobError``: there is no scheduler
+            here, or it does not answer; ``UsageError``: the scheduler cannot predict
+            the start of a job.
     """
-    import subprocess
-
-    name, given = asked_by(Sources().add(script, data))
-    known = [SCHEDULERS[name]] if name else [*SCHEDULERS.values()]
-    if (scheduler := scheduler_here(known)) is None:
-        msg = f"{' or '.join(each.submit for each in known)} is not on PATH"
+    # The directives decide the scheduler: a system may have the commands of
+    # several.
+    name, directives = asked_by(Sources().add(script, data))
+    schedulers = [SCHEDULERS[name]] if name else [*SCHEDULERS.values()]
+    if (scheduler := scheduler_here(schedulers)) is None:
+        msg = f"{' or '.join(scheduler.submit for scheduler in schedulers)} is not on PATH"
         raise JobError(msg, hint="run it on a login node of the system")
-    found = linter.judge({script: data}).all
-    if errors := [each for each in found if each.severity == "error"]:
+    # Errors stop the submission before the job waits for hours and then fails.
+    findings = linter.judge({script: data}).all
+    if errors := [finding for finding in findings if finding.severity == "error"]:
         raise FindingsError(errors)
     if dry_run and not scheduler.test:
         msg = f"{scheduler.title} does not say when a job would start"
         raise UsageError(msg, hint="leave out --dry-run; the script has no error")
-    last = scheduler.test if dry_run else (os.path.join(".", script),)
-    done = subprocess.run(
-        [*scheduler.submit.split(), *last],
-        input=data if dry_run else b"",
-        capture_output=True,
-        check=False,
-    )
-    out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
-    code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    starts = re.search(scheduler.starts, err) if dry_run and not code else None
-    job = None if dry_run or code else re.search(scheduler.answer, out, re.M)
-    lines = [line.rstrip() for line in f"{out}\n{err}".split("\n")]
-    answers = option_table(scheduler.name).answers.items() if code else ()
+    options = _options(directives, scheduler)
+    words = [*scheduler.submit.split(), *_name_words(script, data, options, scheduler)]
+    if dry_run:
+        answer = query([*words, *scheduler.test], data)
+    else:
+        answer = _hand_over(words, data, scheduler, notify)
+    # No exit code means no answer, and the job may or may not exist.
+    if answer.exit_code is None:
+        raise JobError(answer.fault, hint=f"{scheduler.lists} lists your jobs")
+    # A negative code is a signal; shells show it as 128 plus its number.
+    code = answer.exit_code if answer.exit_code >= 0 else 128 - answer.exit_code
+    starts = re.search(scheduler.starts, answer.err) if dry_run and not code else None
+    job = None if dry_run or code else re.search(scheduler.answer, answer.out, re.M)
+    # Without the group, the whole id names the files.
+    number = job.groupdict().get("number") or job["id"] if job else None
+    # Each character of a line may become four, so an endless line is cut.
+    texts = f"{answer.out}\n{answer.err}".split("\n")
+    lines = [line[:_LONGEST].rstrip() for line in texts]
+    fault, hint = _explain(answer, code, script, scheduler)
     return Submitted(
         scheduler=scheduler.submit,
         script=script,
         job=job["id"] if job else None,
-        log=_log(script, given, scheduler, job) if job else None,
+        number=number,
+        log=_log(script, options, scheduler, number) if number else None,
         starts=starts["time"] if starts else None,
         dry_run=dry_run,
         exit_code=code,
+        fault=fault,
+        # The line with the job's id is already in the result, so it is not
+        # repeated.
         said=tuple(one_line(s) for s in lines if s and not (job and s == job[0])),
-        hint=next((fix for part, fix in answers if part in out + err), None),
-        findings=tuple(found),
+        hint=hint,
+        findings=tuple(findings),
     )
+
+
+def _options(inputs: list[GivenOption], scheduler: Scheduler) -> dict[str, str | None]:
+    """Return the values of a script's options, by the names that profiles use."""
+    means = option_table(scheduler.name).means
+    return {means.get(option.name, option.name): option.value for option in inputs}
+
+
+def _name_words(
+    script: str, data: bytes, options: dict[str, str | None], scheduler: Scheduler
+) -> list[str]:
+    """Return the options that name a job after its script, unless it already has a
+    name.
+
+    A scheduler does so for a script file; from stdin, all jobs get the same name.
+    """
+    if (
+        "job-name" in options
+        or _name_in_variable(scheduler)
+        or (scheduler.name_lines and re.search(scheduler.name_lines, data, re.M))
+    ):
+        return []
+    return [word.format(os.path.basename(script)) for word in scheduler.name_words]
+
+
+def _name_in_variable(scheduler: Scheduler) -> str | None:
+    prefix = scheduler.option_prefix
+    return os.environ.get(f"{prefix}JOB_NAME") if prefix else None
+
+
+def _hand_over(
+    words: list[str], data: bytes, scheduler: Scheduler, notify: Notify
+) -> Answer:
+    """Submit a script; notify of a slow scheduler and of an interruption."""
+    program, hint = scheduler.submit, f"{scheduler.lists} lists your jobs"
+    slow = f"no answer from {program} for {{}} s; Ctrl-C stops waiting"
+    stopped = f"{program} was interrupted: the job may be submitted, or not"
+    return hand_over(
+        words,
+        data,
+        wait=lambda seconds: notify(slow.format(seconds), None),
+        interrupt=lambda: notify(stopped, hint),
+    )
+
+
+def _explain(
+    answer: Answer, code: int, script: str, scheduler: Scheduler
+) -> tuple[str | None, str | None]:
+    """Return why the scheduler rejected the script, and the remedy if it is known."""
+    if not code:
+        return None, None
+    program, text = scheduler.submit, answer.out + answer.err
+    table = option_table(scheduler.name)
+    end = f"and ended with {code}"
+    # Unclear answers come first: to submit again could run the job twice.
+    if any(part in text for part in table.unsure):
+        fault = f"{program} got no answer to {script}, {end}: the job may be submitted"
+        return fault, f"{scheduler.lists} lists your jobs"
+    hint = next((fix for part, fix in table.answers.items() if part in text), None)
+    if any(part in text for part in table.unreached):
+        fault = f"{program} reached no {scheduler.title}, {end}: no job is submitted"
+        return fault, hint
+    return f"{program} refused {script}, {end}", hint
 
 
 def _log(
-    script: str, options: list[Given], scheduler: Scheduler, job: re.Match[str]
+    script: str, options: dict[str, str | None], scheduler: Scheduler, number: str
 ) -> str | None:
-    """Return where the job writes, of an array its first job; None: not known yet."""
-    means = option_table(scheduler.name).means
-    given = {means.get(each.name, each.name): each.value for each in options}
-    array = given.get("array")
+    """Return the job's output file, for an array that of its first task; None: unknown."""
+    array = options.get("array")
     own = scheduler.own_output[array is not None]
-    path = given.get("output") or own
+    path = options.get("output") or own
+    # Some schedulers accept a folder and choose the file name.
     if os.path.isdir(path):
         path = os.path.join(path, own)
+    # The scheduler's own placeholders are translated to Slurm's, so that one table is
+    # enough.
     for sign, written in scheduler.fills.items():
         path = path.replace(written, sign)
-    number = job.groupdict().get("number") or job["id"]
-    known = {"x": given.get("job-name") or os.path.basename(script), "A": number}
-    known |= (
-        {"%": "%", "j": number} if array is None else {"a": re.split("[-,:]", array)[0]}
-    )
-    if {each[2] for each in _SIGN.finditer(path)} - {*known} or re.search(
+    name = options.get("job-name") or _name_in_variable(scheduler)
+    values = {"x": name or os.path.basename(script), "A": number, "%": "%"}
+    values |= {"j": number} if array is None else {"a": re.split("[-,:]", array)[0]}
+    # An unknown placeholder or a shell variable is filled in only by the job.
+    if {sign[2] for sign in _SIGN.finditer(path)} - {*values} or re.search(
         r"[$^{]", path
     ):
         return None
-    filled = _SIGN.sub(lambda each: known[each[2]].zfill(int(each[1] or 0)), path)
-    return os.path.join(given.get("chdir") or given.get("cwd") or "", filled)
+    filled = _SIGN.sub(lambda sign: values[sign[2]].zfill(int(sign[1] or 0)), path)
+    return os.path.join(options.get("chdir") or options.get("cwd") or "", filled)

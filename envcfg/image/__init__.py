@@ -1,1 +1,2 @@
-"""What is in an image: its files read where they lie, and the facts that they show."""
+"""The contents of an image: its files are read in place, and its facts derived from
+them."""

@@ -1,4 +1,4 @@
-"""Bytes of an image that may lie: read within bounds, or refused in words for people."""
+"""Bytes of an untrusted image: read within bounds, or rejected with a readable message."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ _WHOLE = "copy or build it once more; is the file as large as where it comes fro
 
 
 class FormError(OSError):
-    """An image that cannot be read, or a part of it; ``open`` puts its name before.
+    """An image, or a part of it, that cannot be read; ``open`` adds its name.
 
     Attributes:
-        hint: what to do about it.
+        hint: the remedy.
     """
 
     def __init__(self, message: str, hint: str) -> None:
-        """Keep what is wrong, in words for people, and what to do about it."""
+        """Store the message and the hint with the remedy."""
         super().__init__(message)
         self.hint = hint
 
 
 def refuse(why: str) -> NoReturn:
-    """Say that the bytes of an image cannot be right.
+    """Report that the bytes of an image are invalid.
 
     Raises:
         FormError: always.
@@ -31,39 +31,39 @@ def refuse(why: str) -> NoReturn:
 
 
 class BoundedFile:
-    """Bytes of a file that is open, from *start* on.
+    """Bytes of an open file, beginning at *start*.
 
     Attributes:
-        size: in bytes, never more than there are.
+        size: in bytes, at most the file's.
     """
 
     def __init__(
         self, descriptor: int, start: int = 0, size: int | None = None
     ) -> None:
-        """Look at *size* bytes, or at all, from *start* on."""
+        """Provide *size* bytes from *start*, or all remaining ones."""
         self._descriptor = descriptor
         self._start = start
-        there = max(0, os.fstat(descriptor).st_size - start)
-        self.size = there if size is None else min(size, there)
+        available = max(0, os.fstat(descriptor).st_size - start)
+        self.size = available if size is None else min(size, available)
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return exactly *length* bytes from *offset* on.
+        """Return exactly *length* bytes from *offset*.
 
         Raises:
-            OSError: they are not all there.
+            OSError: some of them are missing.
         """
         is_there = offset + length <= self.size
-        at = self._start + offset
-        data = os.pread(self._descriptor, length, at) if is_there else b""
+        position = self._start + offset
+        data = os.pread(self._descriptor, length, position) if is_there else b""
         if not is_there or len(data) != length:
             refuse(f"bytes {offset:,} to {offset + length:,} are missing")
         return data
 
     def part(self, offset: int, size: int) -> BoundedFile:
-        """Return *size* bytes from *offset* on as a window of its own.
+        """Return *size* bytes from *offset* as a separate window.
 
         Raises:
-            OSError: they are not all there.
+            OSError: some of them are missing.
         """
         if offset < 0 or size < 0 or offset + size > self.size:
             end = f"{offset + size:,} are missing: it has {self.size:,}"

@@ -1,7 +1,7 @@
-"""ELF files: what a shared library needs and provides, and the words that stand in it.
+"""ELF files: their needed libraries, provided symbols, and strings.
 
-They come from images of anybody. Whatever their bytes say, reading them ends, takes
-bounded time and memory, and gives a record or an ``ElfError``.
+The files come from images of unknown origin. Reading always ends, with bounded time and
+memory, in a record or an ``ElfError``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from envcfg.image.fact_patterns import load_signs
-from envcfg.image.record import Library
+from envcfg.image.image_record import Library
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-MOST_SCANNED = 96 << 20  # bytes of constants in which a version is looked for
-_MOST_READS = 400_000  # PyTorch's largest library takes a tenth
+MOST_SCANNED = 96 << 20  # bytes of constants that are searched for a version
+_MOST_READS = 400_000  # PyTorch's largest library needs a tenth
 _MOST_BYTES = 64 << 20
 _MOST_SYMBOLS = 60_000
 _CHUNK = 1 << 20
 _HOLE = bytes(_CHUNK)
 _PAGE = 1 << 17  # the usual block of squashfs
 _MOST_PAGES = 128
-_LONGEST = 256  # bytes of one word that is looked for
+_LONGEST = 256  # bytes of one searched word
 _BASE = 1  # flag of the version that only names the library itself (VER_FLG_BASE)
-# What damaged files make pyelftools raise, beside its own errors.
+# Exceptions of pyelftools for damaged files, besides its own.
 _DAMAGE = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(NotImplementedError, RecursionError, TypeError, ValueError),
@@ -37,22 +37,23 @@ _DAMAGE = (
 
 
 class ElfError(ValueError):
-    """A file that is not an ELF, or a damaged one; says so in words for people."""
+    """A file that is not an ELF, or a damaged one; the message is readable."""
 
-    def __init__(self, what: str = "a damaged ELF file") -> None:
-        """Keep *what* it is."""
-        super().__init__(what)
+    def __init__(self, damage: str = "a damaged ELF file") -> None:
+        """Keep the description of the damage."""
+        super().__init__(damage)
 
 
 def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
-    """Return what the ELF file at *path* says of itself.
+    """Return the dependencies and symbols of the ELF file at *path*.
 
-    *symbols* is the pattern of the exported symbols that are wanted; empty: none.
+    *symbols* is the pattern of the wanted exported symbols; empty: none.
 
     Raises:
         ElfError: it is not an ELF file, or a damaged one.
         OSError: it cannot be read.
     """
+    # pyelftools is imported late: most commands read no library.
     from elftools.elf.dynamic import DynamicSegment
 
     elf = _open(file)
@@ -62,14 +63,14 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
         for segment in elf.iter_segments("PT_DYNAMIC"):
             tags = segment.iter_tags() if isinstance(segment, DynamicSegment) else ()
             for tag in tags:
-                kind = str(tag.entry.d_tag).removeprefix("DT_")  # unknown: a number
+                kind = str(tag.entry.d_tag).removeprefix("DT_")  # or a number
                 value = str(getattr(tag, kind.lower(), ""))
                 if kind == "NEEDED":
                     needed.append(value)
                 elif kind == "SONAME":
                     soname = value
                 elif kind == "RUNPATH" or (kind == "RPATH" and not runpath):
-                    # where both stand, RPATH is not looked at
+                    # the loader ignores RPATH if RUNPATH exists
                     runpath, is_rpath = value, kind == "RPATH"
         requires, provides = _versions(elf)
         return Library(
@@ -79,17 +80,20 @@ def read_library(file: BinaryIO, path: str, symbols: str = "") -> Library:
             needed=tuple(needed),
             requires=requires,
             provides=provides,
+            # An empty entry means the current folder, which is never the library's.
             runpath=tuple(filter(None, runpath.split(":"))),
             is_rpath=is_rpath,
+            # The symbols are read only if needed: large libraries have tens of
+            # thousands.
             symbols=tuple(sorted(_symbols(elf, symbols))) if symbols else (),
         )
 
 
 def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
-    """Yield where *pattern*, in ASCII, stands in the constants of an ELF file.
+    """Yield the matches of the ASCII *pattern* in the constants of an ELF file.
 
-    Only ``.rodata`` is read, the code of GPUs is not; where there are no sections, the
-    beginning of the file. At most ``MOST_SCANNED`` bytes, in pieces.
+    Only ``.rodata`` is read, not the code of GPUs. Without sections, the beginning of
+    the file is read. At most ``MOST_SCANNED`` bytes are read, in pieces.
 
     Raises:
         ElfError: it is not an ELF file, or a damaged one.
@@ -100,20 +104,21 @@ def find_words(file: BinaryIO, pattern: str) -> Iterator[re.Match[bytes]]:
         section = elf.get_section_by_name(".rodata")
         start, size = (section["sh_offset"], section["sh_size"]) if section else (0, 0)
         file.seek(start)
-    wanted = re.compile(pattern.encode("ascii"))
-    left = min(size or MOST_SCANNED, MOST_SCANNED)
-    kept = b""
-    while left > 0 and (piece := file.read(min(_CHUNK, left))):
-        left -= len(piece)
-        if piece == _HOLE[: len(piece)]:  # of a sparse file, which costs no disk
-            kept = b""
+    expression = re.compile(pattern.encode("ascii"))
+    remaining = min(size or MOST_SCANNED, MOST_SCANNED)
+    tail = b""
+    while remaining > 0 and (piece := file.read(min(_CHUNK, remaining))):
+        remaining -= len(piece)
+        if piece == _HOLE[: len(piece)]:  # a hole of a sparse file
+            tail = b""
             continue
-        text = kept + piece
-        is_last = left <= 0 or len(piece) < _CHUNK
-        # What begins in the last bytes is seen whole with the next piece.
+        text = tail + piece
+        is_last = remaining <= 0 or len(piece) < _CHUNK
+        # A match that begins in the last bytes is found completely with the next
+        # piece.
         end = len(text) if is_last else len(text) - _LONGEST
-        yield from (each for each in wanted.finditer(text) if each.start() < end)
-        kept = text[end:]
+        yield from (match for match in expression.finditer(text) if match.start() < end)
+        tail = text[end:]
 
 
 def _open(file: BinaryIO) -> ELFFile:
@@ -124,25 +129,36 @@ def _open(file: BinaryIO) -> ELFFile:
         raise ElfError("no ELF file")  # noqa: EM101
     file.seek(0)
     with _mended():
-        return ELFFile(cast("IO[bytes]", _Metered(file)))
+        return ELFFile(cast("IO[bytes]", _LimitedFile(file)))
 
 
 def _versions(
     elf: ELFFile,
 ) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Return the versions that it requires, by library, and those that it provides."""
+    """Return the versions that *elf* requires, by library, and those that it provides."""
     from elftools.elf.gnuversions import GNUVerDefSection, GNUVerNeedSection
 
     needs = elf.get_section_by_name(".gnu.version_r")
     has = elf.get_section_by_name(".gnu.version_d")
-    wanted = needs.iter_versions() if isinstance(needs, GNUVerNeedSection) else ()
-    there = has.iter_versions() if isinstance(has, GNUVerDefSection) else ()
+    needs_versions = (
+        needs.iter_versions() if isinstance(needs, GNUVerNeedSection) else ()
+    )
+    has_versions = has.iter_versions() if isinstance(has, GNUVerDefSection) else ()
     requires = {
-        str(library.name): tuple(str(each.name) for each in versions)
-        for library, versions in wanted
+        str(library.name): tuple(str(version.name) for version in versions)
+        for library, versions in needs_versions
     }
-    names = (islice(names, 1) for each, names in there if not each["vd_flags"] & _BASE)
-    return requires, tuple(str(each.name) for some in names for each in some)
+    # The first name of a version is its own; the following names are its
+    # predecessors.
+    names = (
+        islice(names, 1)
+        for version, names in has_versions
+        # The base version names only the file, and no symbol requires it.
+        if not version["vd_flags"] & _BASE
+    )
+    return requires, tuple(
+        str(version_auxiliary.name) for some in names for version_auxiliary in some
+    )
 
 
 def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
@@ -151,6 +167,7 @@ def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
     section = elf.get_section_by_name(".dynsym")
     if not isinstance(section, SymbolTableSection):
         return
+    # A table above the limit is not read: its entries could not be trusted.
     is_sane = section.num_symbols() <= _MOST_SYMBOLS
     for symbol in section.iter_symbols() if is_sane else ():
         name = str(symbol.name)
@@ -160,7 +177,7 @@ def _symbols(elf: ELFFile, pattern: str) -> Iterator[str]:
 
 @contextmanager
 def _mended() -> Iterator[None]:
-    """Turn whatever damage raises into an ``ElfError``."""
+    """Turn every exception caused by damage into an ``ElfError``."""
     from elftools.common.exceptions import ELFError
 
     try:
@@ -171,11 +188,11 @@ def _mended() -> Iterator[None]:
         raise ElfError from err
 
 
-class _Metered:
-    """A file that gives only so much: tables of a hostile file may never end.
+class _LimitedFile:
+    """A file with a limit on reads: the tables of a hostile file may never end.
 
-    Pages are kept: tables are read here and there, and each read of a compressed image
-    would unpack its block once more.
+    Pages are kept in memory, because tables are read in no order. Each read of a
+    compressed image would decompress its block again.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -186,6 +203,7 @@ class _Metered:
 
     def read(self, size: int = -1) -> bytes:
         self._reads += 1
+        # A negative size means the whole file, which no table needs.
         if size < 0 or self._reads > _MOST_READS or self._bytes + size > _MOST_BYTES:
             raise ElfError("an ELF file with tables without end")  # noqa: EM101
         size = max(0, min(size, self._end - self._at))
@@ -201,11 +219,12 @@ class _Metered:
         return self._file.read(_PAGE)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        at = offset + (0, self._at, self._end)[whence]
-        if not 0 <= at < 1 << 62:
+        position = offset + (0, self._at, self._end)[whence]
+        # seek() of a real file fails for larger offsets, with another exception.
+        if not 0 <= position < 1 << 62:
             raise ElfError("an ELF file with places outside of it")  # noqa: EM101
-        self._at = at
-        return at
+        self._at = position
+        return position
 
     def tell(self) -> int:
         return self._at

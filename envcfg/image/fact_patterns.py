@@ -1,4 +1,4 @@
-"""By which signs an image shows its facts: the records of ``facts.yaml``."""
+"""The signs of facts in an image: the records of ``facts.yaml``."""
 
 import os
 import posixpath
@@ -7,22 +7,36 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.datafile import load_yaml, record
-from envcfg.image.record import version_number
+from envcfg.common.datafile import load_yaml, record
+from envcfg.image.image_record import version_number
 
 _NET = "ncclNetPlugin_v"
 
 
 class TextSign(NamedTuple):
-    """A fact that a text file tells: *pattern* has a group ``value``."""
+    """A fact in a text file: *pattern* and *items* have a group ``value``.
+
+    Attributes:
+        items: a pattern; the fact is the list of its matches in the value.
+    """
 
     fact: str
     paths: tuple[str, ...]
     pattern: str
+    items: str = ""
+
+
+class ExtensionSign(NamedTuple):
+    """The compiled library of a Python *package*, and the words of each of its parts."""
+
+    fact: str
+    package: str
+    path: str
+    parts: Mapping[str, str]
 
 
 class LibrarySign(NamedTuple):
-    """A fact that a shared library tells; ``facts.yaml`` says what each field is for."""
+    """A fact from a shared library; ``facts.yaml`` describes the fields."""
 
     fact: str
     soname: str
@@ -37,9 +51,9 @@ class LibrarySign(NamedTuple):
 
 
 class PluginSign(NamedTuple):
-    """How plug-ins of NCCL are called, where they lie and what they export.
+    """Plug-ins of NCCL: their names, folders and exported symbols.
 
-    *looked_for* says what each library looks for, from a release on and before another.
+    *looked_for* lists the names searched by each library, with the range of releases.
     """
 
     names: tuple[str, ...]
@@ -50,9 +64,10 @@ class PluginSign(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """All of them; ``facts.yaml`` says what each is for."""
+    """All signs; ``facts.yaml`` describes the fields."""
 
     texts: tuple[TextSign, ...]
+    extensions: tuple[ExtensionSign, ...]
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
     bases: tuple[Mapping[str, str], ...]
@@ -75,18 +90,24 @@ class Signs(NamedTuple):
 
 @cache
 def load_signs() -> Signs:
-    """Return what ``facts.yaml`` says."""
+    """Return the signs in ``facts.yaml``."""
     data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
     own = {
-        "texts": tuple(record(TextSign, each) for each in data["texts"]),
-        "libraries": tuple(record(LibrarySign, each) for each in data["libraries"]),
+        "texts": tuple(record(TextSign, text) for text in data["texts"]),
+        "extensions": tuple(
+            record(ExtensionSign, extension) for extension in data["extensions"]
+        ),
+        "libraries": tuple(
+            record(LibrarySign, library) for library in data["libraries"]
+        ),
         "plugins": record(PluginSign, data["plugins"]),
     }
     return record(Signs, {**data, **own})
 
 
 class Interfaces(NamedTuple):
-    """What a release of NCCL takes: versions *oldest* to *newest*, and who says so."""
+    """The plug-in interfaces of a release of NCCL: *oldest* to *newest*, with the
+    source."""
 
     oldest: int
     newest: int
@@ -94,7 +115,7 @@ class Interfaces(NamedTuple):
 
 
 def interfaces_of(version: str) -> Interfaces | None:
-    """Return what NCCL or RCCL of this *version* takes; None where that is not known.
+    """Return the interfaces of NCCL or RCCL of this *version*; None if unknown.
 
     >>> interfaces_of("2.21.5")[:2]
     (5, 8)
@@ -102,14 +123,16 @@ def interfaces_of(version: str) -> Interfaces | None:
     True
     """
     number = version_number(version)
-    known = [e for e in load_signs().interfaces if number >= version_number(e["since"])]
-    return record(Interfaces, known[-1]) if number and known else None
+    releases = [
+        e for e in load_signs().interfaces if number >= version_number(e["since"])
+    ]
+    return record(Interfaces, releases[-1]) if number and releases else None
 
 
 def is_plugin(path: str) -> bool:
-    """Tell by the name of a file whether it is a plug-in for NCCL's network."""
+    """Return whether a file has the name of a plug-in for NCCL's network."""
     name = posixpath.basename(path)
-    return any(fnmatchcase(name, each) for each in load_signs().plugin_files)
+    return any(fnmatchcase(name, file) for file in load_signs().plugin_files)
 
 
 def net_versions(symbols: Sequence[str]) -> list[int]:
@@ -118,9 +141,11 @@ def net_versions(symbols: Sequence[str]) -> list[int]:
     >>> net_versions(["ncclNetPlugin_v10", "ncclTunerPlugin_v2", "ncclNetPlugin_v9"])
     [9, 10]
     """
-    return sorted(int(each[len(_NET) :]) for each in symbols if each.startswith(_NET))
+    return sorted(
+        int(symbol[len(_NET) :]) for symbol in symbols if symbol.startswith(_NET)
+    )
 
 
 def is_of_driver(soname: str) -> bool:
-    """Tell whether the runtime brings *soname* with the driver (``--nv``, ``--rocm``)."""
-    return any(fnmatchcase(soname, each) for each in load_signs().driver)
+    """Return whether *soname* comes with the driver (``--nv``, ``--rocm``)."""
+    return any(fnmatchcase(soname, name) for name in load_signs().driver)

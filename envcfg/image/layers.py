@@ -1,20 +1,20 @@
-"""Trees over each other: layers in a store of containers, mounts of a host on an image."""
+"""Stacked trees: the layers in a container store, and mounts of a host over an image."""
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
 from typing import NamedTuple
 
-from envcfg.image.record import Library
+from envcfg.image.image_record import Library
 from envcfg.image.tree import Entry, Tree
 
 _WHITEOUT = ".wh."  # a file .wh.NAME hides NAME of the layers below
-_OPAQUE = ".wh..wh..opq"  # a folder that holds it hides all of them
+_OPAQUE = ".wh..wh..opq"  # a folder with this file hides the lower ones
 _FOLDER = Entry("folder")
 
 
 class LayeredTree(Tree):
-    """What a container sees of layers that lie over each other."""
+    """The merged view of stacked layers in a container."""
 
     def __init__(self, layers: Sequence[Tree]) -> None:
         """Read *layers*, the uppermost first."""
@@ -23,30 +23,34 @@ class LayeredTree(Tree):
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
-        found = self._find(path)
-        return None if found is None else found[1]
+        hit = self._find(path)
+        return None if hit is None else hit[1]
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""
         names: set[str] = set()
         hidden: set[str] = set()
+        # The order is from the top, so that a removed name hides those of lower
+        # layers only.
         for layer in self._folders(path):
-            here = set(layer.children(path))
-            marks = {name for name in here if name.startswith(_WHITEOUT)}
-            gone = {n for n in here if layer.is_whiteout(posixpath.join(path, n))}
-            names |= here - marks - gone - hidden
+            layer_names = set(layer.children(path))
+            marks = {name for name in layer_names if name.startswith(_WHITEOUT)}
+            gone = {
+                n for n in layer_names if layer.is_whiteout(posixpath.join(path, n))
+            }
+            names |= layer_names - marks - gone - hidden
             hidden |= gone | {mark[len(_WHITEOUT) :] for mark in marks}
         return sorted(names)
 
     def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
-        found = self._find(path)
-        if found is None:
+        hit = self._find(path)
+        if hit is None:
             raise FileNotFoundError(path)
-        return found[0].open_entry(path)
+        return hit[0].open_entry(path)
 
     def _find(self, path: str) -> tuple[Tree, Entry] | None:
-        """Return the uppermost layer that says what *path* is."""
+        """Return the uppermost layer with an entry for *path*, or None if it is removed."""
         folder = posixpath.dirname(path)
         for layer in self._layers if path == "/" else self._folders(folder):
             if layer.is_whiteout(path):
@@ -58,29 +62,29 @@ class LayeredTree(Tree):
         return None
 
     def _folders(self, path: str) -> tuple[Tree, ...]:
-        """Return the layers that have a part in the folder *path*, uppermost first."""
+        """Return the layers that contribute to the folder *path*, uppermost first."""
         if path not in self._seen:
-            found = []
+            folders = []
             above = posixpath.dirname(path)
             for layer in self._layers if path == "/" else self._folders(above):
                 entry = layer.entry(path)
                 if entry is not None:
                     if entry.kind != "folder":
                         break
-                    found.append(layer)
+                    folders.append(layer)
                 mark = posixpath.join(path, _OPAQUE)
                 if _hides(layer, path) or (
                     entry and (layer.has_opaque_mark(path) or layer.entry(mark))
                 ):
                     break
-            self._seen[path] = tuple(found)
+            self._seen[path] = tuple(folders)
         return self._seen[path]
 
 
 def _hides(layer: Tree, path: str) -> bool:
-    """Return whether a file says that *path* is removed, as archives of layers do.
+    """Return whether a whiteout file removes *path*, as in archives of layers.
 
-    It counts for the layers below: what this one has itself under the name is there.
+    It affects only lower layers: an entry of the same layer still exists.
     """
     folder, name = posixpath.split(path)
     return layer.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
@@ -94,18 +98,18 @@ class Mount(NamedTuple):
 
 
 class RecordedTree(Tree):
-    """The libraries of a machine that is not here: what was written down of them."""
+    """The recorded libraries of another machine."""
 
     def __init__(
         self, libraries: Mapping[str, Library], links: Mapping[str, str]
     ) -> None:
-        """Know *libraries* by their paths, and by *links* the paths of other names."""
+        """Store *libraries* by their paths, and *links* from other names to paths."""
         self.libraries = libraries
         self._links = {n: path for n, path in links.items() if n not in libraries}
         self._names: dict[str, set[str]] = {}
         for path in (*libraries, *self._links):
-            for each in (path, *_parents(path)):
-                folder, name = posixpath.split(each)
+            for parent in (path, *_parents(path)):
+                folder, name = posixpath.split(parent)
                 if name:
                     self._names.setdefault(folder, set()).add(name)
 
@@ -122,7 +126,7 @@ class RecordedTree(Tree):
         return sorted(self._names.get(path, ()))
 
     def open_entry(self, path: str) -> BufferedReader:
-        """See ``Tree``; only the record of a file is here."""
+        """See ``Tree``; only the record of a file is available."""
         msg = f"{path} was recorded on another machine, and is not here"
         raise OSError(msg)
 
@@ -131,36 +135,41 @@ class Overlay(Tree):
     """An image with mounts of a host over it, the last one on top."""
 
     def __init__(self, image: Tree, host: Tree, mounts: Sequence[Mount]) -> None:
-        """Lay *mounts* of *host* over *image*; those whose source is absent are not."""
+        """Lay *mounts* of *host* over *image*; mounts with a missing source are skipped."""
         self._image, self._host = image, host
-        real = [(host.resolve(each.source), each.target.rstrip("/")) for each in mounts]
-        self._layers = [(at, target) for at, target in reversed(real) if at and target]
+        real = [
+            (host.resolve(mount.source), mount.target.rstrip("/")) for mount in mounts
+        ]
+        self._layers = [
+            (place, target) for place, target in reversed(real) if place and target
+        ]
         self._above = {up for _, target in self._layers for up in _parents(target)}
 
     def on_host(self, path: str) -> str | None:
-        """Return where *path*, links followed, lies on the host; None: in the image."""
+        """Return the place of *path* on the host, without links; None if it is in the
+        image."""
         for source, target in self._layers:
             if path == target or path.startswith(f"{target}/"):
                 return source + path[len(target) :]
         return None
 
     def recorded(self, path: str) -> Library | None:
-        """Return the record of a file that is not here to be read; else None."""
-        here = self.on_host(path)
-        if here is None or not isinstance(self._host, RecordedTree):
+        """Return the library at *path* if a host report describes it, else None."""
+        host_path = self.on_host(path)
+        if host_path is None or not isinstance(self._host, RecordedTree):
             return None
-        return self._host.libraries.get(self._host.resolve(here) or here)
+        return self._host.libraries.get(self._host.resolve(host_path) or host_path)
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
-        if (here := self.on_host(path)) is not None:
-            return self._host.entry(here)
+        if (host_path := self.on_host(path)) is not None:
+            return self._host.entry(host_path)
         return self._image.entry(path) or (_FOLDER if path in self._above else None)
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""
-        if (here := self.on_host(path)) is not None:
-            return self._host.children(here)
+        if (host_path := self.on_host(path)) is not None:
+            return self._host.children(host_path)
         own = self._image.entry(path)
         names = set(self._image.children(path) if own and own.kind == "folder" else ())
         for target in (*self._above, *(target for _, target in self._layers)):
@@ -170,9 +179,9 @@ class Overlay(Tree):
 
     def open_entry(self, path: str) -> BufferedReader:
         """See ``Tree``."""
-        here = self.on_host(path)
-        tree = self._image if here is None else self._host
-        return tree.open_entry(here or path)
+        host_path = self.on_host(path)
+        tree = self._image if host_path is None else self._host
+        return tree.open_entry(host_path or path)
 
 
 def _parents(path: str) -> Iterator[str]:

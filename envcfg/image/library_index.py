@@ -1,4 +1,5 @@
-"""The shared libraries of an image: where its loader finds each, and what its file says."""
+"""The shared libraries of an image: the choice of the loader, and the content of each
+file."""
 
 import posixpath
 import re
@@ -8,79 +9,85 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import BinaryIO, NamedTuple
 
-from envcfg.datafile import finding_in
-from envcfg.findings import Finding
+from envcfg.common.datafile import finding_in
+from envcfg.common.findings import Finding
 from envcfg.image.elf import ElfError, find_words, read_library
-from envcfg.image.environment import folders_of
 from envcfg.image.fact_patterns import LibrarySign, load_signs
+from envcfg.image.image_environment import folders_of
+from envcfg.image.image_record import Library
 from envcfg.image.layers import Overlay
-from envcfg.image.record import Library
 from envcfg.image.tree import Tree
 
 _MAGIC = b"glibc-ld.so.cache1.1"
 _HEADER, _ENTRY = 48, 24
 _MOST_CACHED = 8 << 20
 _MOST_FOLDERS = 200
-# What the loader of each distribution was built with; ``ld.so --help`` lists them. Debian's
-# and Ubuntu's do not look into lib64.
+# The search paths compiled into the loader of each distribution, as listed by
+# ``ld.so --help``. Debian and Ubuntu do not search lib64.
 _DEBIAN = ("/lib/{}", "/usr/lib/{}", "/lib", "/usr/lib")
 _TRIPLETS = ("x86_64-linux-gnu", "aarch64-linux-gnu", "powerpc64le-linux-gnu")
 _OTHERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _DPKG = "/var/lib/dpkg/status"
 _MOST_DPKG = 16 << 20
-_SYSTEM = ("/usr/lib", "/lib")  # where Debian's packages put libraries
+_SYSTEM = ("/usr/lib", "/lib")  # the folders of libraries in Debian's packages
 
 
-class Found(NamedTuple):
-    """Where a library is: its path, links not followed, and what leads there."""
+class Location(NamedTuple):
+    """The location of a library: its path without resolving links, and the reason."""
 
     path: str
     why: str
 
 
 class LibraryIndex:
-    """The libraries of one image, as the loader finds them under one environment.
+    """The libraries of one image, found as by the loader under one environment.
 
     Attributes:
         tree: the image.
-        preloaded: what ``LD_PRELOAD`` names.
+        preloaded: the libraries in ``LD_PRELOAD``.
         damaged: libraries that could not be read.
     """
 
     def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
-        """Look at nothing yet but what the loader reads: *environ* is the program's."""
+        """Prepare the search paths of the loader for a program with this *environ*."""
         self.tree = tree
+        # The loader accepts blanks and colons as separators in this variable.
         self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
         self._library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
         self._defaults: tuple[str, ...] = _OTHERS
         for triplet in _TRIPLETS:
-            if any(tree.look(f"{each}/{triplet}/libc.so.6") for each in _SYSTEM):
-                self._defaults = tuple(each.format(triplet) for each in _DEBIAN)
+            # The place of libc identifies the distribution more reliably than
+            # os-release.
+            if any(tree.look(f"{folder}/{triplet}/libc.so.6") for folder in _SYSTEM):
+                self._defaults = tuple(pattern.format(triplet) for pattern in _DEBIAN)
                 break
         self._cache = _read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
         self.damaged: list[Finding] = []
         self._libraries: dict[str, Library | None] = {}
         self._packages: dict[str, str] | None = None
 
-    def find(self, soname: str, wanted_by: Library | None = None) -> Found | None:
-        """Return the file that is loaded for *soname*; None where there is none.
+    def find(self, soname: str, wanted_by: Library | None = None) -> Location | None:
+        """Return the file that the loader uses for *soname*; None if there is none.
 
-        *wanted_by* is the library that needs it; None: the program itself.
+        *wanted_by* is the library with this dependency; None: the program itself.
         """
+        # The first existing place wins, in the order of the loader.
         for path, why in self._places(soname, wanted_by):
             entry = self.tree.look(path)
             if entry and entry.kind == "file":
-                return Found(path, why)
+                return Location(path, why)
         return None
 
     def _places(self, soname: str, by: Library | None) -> Iterator[tuple[str, str]]:
+        # A preloaded library satisfies later requests for its name.
         for path in self.preloaded:
             if posixpath.basename(path) == soname:
                 yield path, "LD_PRELOAD of the image"
         places = [(self._library_path, "LD_LIBRARY_PATH of the image")]
         if by is not None:
-            kind, at = ("RPATH", 0) if by.is_rpath else ("RUNPATH", 1)
-            places.insert(at, (list(_own_folders(by)), f"{kind} of {by.path}"))
+            # RPATH is searched before LD_LIBRARY_PATH, RUNPATH after it.
+            kind, index = ("RPATH", 0) if by.is_rpath else ("RUNPATH", 1)
+            places.insert(index, (list(_own_folders(by)), f"{kind} of {by.path}"))
         for folders, why in places:
             yield from ((f"{folder}/{soname}", why) for folder in folders)
         for path in self._cache.get(soname, ()):
@@ -89,39 +96,43 @@ class LibraryIndex:
             yield f"{folder}/{soname}", "default folder of the loader"
 
     def folders(self) -> list[str]:
-        """Return the folders in which libraries lie, for every program of the image."""
+        """Return the folders with libraries, for every program of the image."""
         cached = map(posixpath.dirname, chain.from_iterable(self._cache.values()))
         every = dict.fromkeys((*self._library_path, *cached, *self._defaults))
+        # The number is limited: a hostile cache could name any number of folders.
         return list(every)[:_MOST_FOLDERS]
 
     def library(self, path: str) -> Library | None:
-        """Return what the file at *path* says; None where it is not an ELF file."""
+        """Return the library at *path*; None if it is not an ELF file."""
         real = self.tree.resolve(path)
         if real is None:
             return None
         if real not in self._libraries:
-            known = self._recorded(real)
-            self._libraries[real] = known and known._replace(path=real)
-            with nullcontext() if known else self._opened(real) as file:
+            library = self._recorded(real)
+            # The stored path is the real one, so that two links give the same
+            # library.
+            self._libraries[real] = library and library._replace(path=real)
+            with nullcontext() if library else self._opened(real) as file:
                 if file:
                     symbols = load_signs().plugins.symbols
                     self._libraries[real] = read_library(file, real, symbols)
         return self._libraries[real]
 
     def _recorded(self, path: str) -> Library | None:
-        """Return what was written down of a file of a host that is not here."""
+        """Return the library in the host's record, if the path is bound from another
+        host."""
         return self.tree.recorded(path) if isinstance(self.tree, Overlay) else None
 
     def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
-        """Yield where *pattern* stands in the constants of the file at *path*."""
+        """Yield the matches of *pattern* in the constants of the file at *path*."""
         real = self.tree.resolve(path) or path
         if self._recorded(real):
-            return  # it is left where the words are
+            return  # the record holds no constants of the file
         with self._opened(path) as file:
             yield from find_words(file, pattern) if file else ()
 
     def first_words(self, path: str, patterns: Sequence[str]) -> dict[str, str] | None:
-        """Return the groups of the first of *patterns* that stands in a file, as text."""
+        """Return the groups of the first matching pattern in a file, as text."""
         for pattern in patterns:
             for match in self.words(path, pattern):
                 groups = match.groupdict(b"").items()
@@ -129,31 +140,39 @@ class LibraryIndex:
         return None
 
     def version(self, sign: LibrarySign, path: str) -> str:
-        """Return the version of the library at *path*; ``yes`` where nothing tells it."""
+        """Return the version of the library at *path*; ``yes`` if it is unknown."""
         real = self.tree.resolve(path) or path
-        for each in dict.fromkeys((path, real)) if sign.pc else ():
-            pc = f"{posixpath.dirname(each)}/pkgconfig/{sign.pc}.pc"
+        # pkg-config gives an exact version, and is cheaper than a search in the
+        # library.
+        for copy in dict.fromkeys((path, real)) if sign.pc else ():
+            pc = f"{posixpath.dirname(copy)}/pkgconfig/{sign.pc}.pc"
             text = self.tree.text(pc, 1 << 16) or ""
             if match_ := re.search(r"(?m)^Version:\s*(\d+(?:\.\d+)*)", text):
                 return match_[1]
-        if said := self.first_words(path, sign.strings):
-            return said["value"]
+        # Strings come before the file name: sonames such as libnccl.so.2 are too
+        # imprecise.
+        if groups := self.first_words(path, sign.strings):
+            return groups["value"]
         if sign.file and (match_ := re.search(sign.file, real)):
             return match_["value"]
+        # A package database knows only files of the system's folders.
         if sign.dpkg and real.startswith(_SYSTEM):
             version = self._dpkg().get(sign.dpkg, "")
+            # The epoch before the colon and the revision after the dash are
+            # Debian's own.
             if match_ := re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", version):
                 return match_[1]
         return "yes"
 
     def glob(self, pattern: str, sites: Iterator[str] | list[str]) -> Iterator[str]:
-        """Yield the paths that fit *pattern*, with ``{site}`` and ``{lib}`` filled in."""
+        """Yield the paths that match *pattern*, with ``{site}`` and ``{lib}`` filled in."""
         if not pattern.startswith(("{lib}", "{site}")):
             yield from self.tree.glob(pattern)
             return
         start, _, inside = pattern.partition("}")
         for folder in self.folders() if start == "{lib" else list(sites):
-            # The folder's own name may hold a sign of patterns: it is not a pattern.
+            # The folder's name may contain a glob character. It is not part of the
+            # pattern.
             yield from self.tree.glob(inside, below=folder, hidden=True)
 
     def _dpkg(self) -> dict[str, str]:
@@ -168,44 +187,52 @@ class LibraryIndex:
 
     @contextmanager
     def _opened(self, path: str) -> Iterator[BinaryIO | None]:
-        """Yield a file, or None where there is none; note it where it is damaged."""
+        """Yield a file, or None if it does not exist; record a damaged file."""
         try:
             with self.tree.open(path) or nullcontext() as file:
                 yield file
         except ElfError as err:
-            found = finding_in("image", "image-library-damaged", path, problem=err)
-            if found not in self.damaged:
-                self.damaged.append(found)
+            finding = finding_in("image", "image-library-damaged", path, problem=err)
+            # The same file may be opened several times, and needs one finding.
+            if finding not in self.damaged:
+                self.damaged.append(finding)
 
 
 def _own_folders(library: Library) -> Iterator[str]:
-    """Yield the folders that *library* itself names, ``$ORIGIN`` filled in."""
+    """Yield the folders in the library's own search path, with ``$ORIGIN`` filled in."""
     origin = posixpath.dirname(library.path)
-    for each in library.runpath:
-        folder = each.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+    for name in library.runpath:
+        folder = name.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+        # A relative folder depends on the current folder of the program, which is
+        # unknown.
         if folder.startswith("/"):
             yield posixpath.normpath(folder)
 
 
 def _read_cache(data: bytes) -> dict[str, tuple[str, ...]]:
-    """Return the paths of each soname in an ``ld.so.cache``; nothing of a damaged one.
+    """Return the paths of each soname in an ``ld.so.cache``; empty if the cache is
+    damaged.
 
     Source: glibc, ``sysdeps/generic/dl-cache.h`` (``struct cache_file_new``), 2.32.
     """
+    # An old cache may precede the new one in the same file, so the magic is
+    # searched.
     start = data.find(_MAGIC)
     if start < 0 or len(data) < start + _HEADER:
         return {}
     (count,) = struct.unpack_from("<I", data, start + len(_MAGIC))
     table = data[start + _HEADER : start + _HEADER + count * _ENTRY]
+    # A cut table ends within an entry; the rest is dropped.
     table = table[: len(table) - len(table) % _ENTRY]
-    found: dict[str, list[str]] = {}
+    entries: dict[str, list[str]] = {}
     for _, key, value, _, _ in struct.iter_unpack("<iIIIQ", table):
         soname, path = _text(data, start + key), _text(data, start + value)
         if soname and path.startswith("/"):
-            found.setdefault(soname, []).append(path)
-    return {soname: tuple(dict.fromkeys(paths)) for soname, paths in found.items()}
+            entries.setdefault(soname, []).append(path)
+    return {soname: tuple(dict.fromkeys(paths)) for soname, paths in entries.items()}
 
 
-def _text(data: bytes, at: int) -> str:
-    end = data.find(b"\0", at, at + 4096)
-    return data[at:end].decode("utf-8", "replace") if end > at else ""
+def _text(data: bytes, position: int) -> str:
+    # The length is limited, because a damaged offset may point into other data.
+    end = data.find(b"\0", position, position + 4096)
+    return data[position:end].decode("utf-8", "replace") if end > position else ""

@@ -1,25 +1,26 @@
-"""What those who built an image say of it: configuration, labels, variables, bases."""
+"""Metadata that the builder stored in an image: configuration, labels, variables, bases."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from envcfg.common.nesting import read_json
 from envcfg.image.fact_patterns import load_signs
-from envcfg.image.record import Metadata
+from envcfg.image.image_record import Metadata
 from envcfg.image.tree import Tree
 
-BUILD_ARCHITECTURE = "org.label-schema.build-arch"  # a label that Apptainer writes
-# As Go names them, and as `uname -m` does; the others have one name.
+BUILD_ARCHITECTURE = "org.label-schema.build-arch"  # a label of Apptainer
+# Architectures by Go's name, with the name of `uname -m`; others are the same.
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
-_LABELS = "/.singularity.d/labels.json"  # of Apptainer and SingularityCE
-_CHARLIECLOUD = "/ch/environment"  # a line NAME=VALUE for each
+_LABELS = "/.singularity.d/labels.json"  # from Apptainer and SingularityCE
+_CHARLIECLOUD = "/ch/environment"  # lines of NAME=VALUE
 _ENROOT, _ENROOT_START = "/etc/environment", "/etc/rc"
-# By Apptainer's build (the definition's header), and of OCI images.
+# Labels of Apptainer's build (the definition's header), and of OCI images.
 _BASE_LABELS = (
     "org.label-schema.usage.singularity.deffile.from",
     "org.opencontainers.image.base.name",
 )
-# Of each build before: its definition, the newest with the highest number.
+# The definitions of all earlier builds; the newest has the highest number.
 _HISTORY = "/.singularity.d/bootstrap_history/*"
 _NOW = "/.singularity.d/Singularity"
 _MOST = 16
@@ -27,30 +28,28 @@ _FROM = re.compile(r"^[ \t]*from[ \t]*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTIL
 
 
 def machine(architecture: str) -> str:
-    """Return Go's name of an *architecture* as ``uname -m`` has it."""
+    """Return the name of *architecture*, given in Go's form, as in ``uname -m``."""
     return _ARCHITECTURES.get(architecture, architecture)
 
 
 def parse_object(data: bytes | str) -> dict[str, Any]:
-    """Return the JSON object in *data*; empty where it is none, or no JSON."""
-    import json
-
+    """Return the JSON object in *data*; empty if it is missing or not JSON."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
+        document = read_json(data)
+    except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def texts(found: object) -> dict[str, str]:
-    """Return those entries of an object that are texts, of anything else none."""
-    if not isinstance(found, Mapping):
+def texts(result: object) -> dict[str, str]:
+    """Return the text entries of an object; empty for anything else."""
+    if not isinstance(result, Mapping):
         return {}
-    return {str(key): value for key, value in found.items() if isinstance(value, str)}
+    return {str(key): value for key, value in result.items() if isinstance(value, str)}
 
 
 def variables(lines: object) -> dict[str, str]:
-    """Return the variables of ``NAME=VALUE`` in a list; other entries say nothing."""
+    """Return the variables of ``NAME=VALUE`` in a list; other entries are ignored."""
     if not isinstance(lines, list):
         return {}
     pairs = (line.partition("=") for line in lines if isinstance(line, str))
@@ -58,14 +57,14 @@ def variables(lines: object) -> dict[str, str]:
 
 
 def words(found: object) -> tuple[str, ...]:
-    """Return the texts in a list, of anything else none."""
+    """Return the texts in a list; empty for anything else."""
     if not isinstance(found, list):
         return ()
-    return tuple(each for each in found if isinstance(each, str))
+    return tuple(word for word in found if isinstance(word, str))
 
 
 def read_config(form: str, data: bytes) -> Metadata:
-    """Return what the configuration *data* of an image says (OCI image-spec 1.1)."""
+    """Return the metadata in an image's configuration *data* (OCI image-spec 1.1)."""
     config = parse_object(data)
     inner = config.get("config")
     inner = inner if isinstance(inner, dict) else {}
@@ -79,7 +78,7 @@ def read_config(form: str, data: bytes) -> Metadata:
 
 
 def complete(metadata: Metadata, tree: Tree) -> Metadata:
-    """Return *metadata* with what the files of *tree* say beside it.
+    """Return *metadata* with the facts from the files of *tree*.
 
     Raises:
         OSError: the image is damaged.
@@ -88,29 +87,30 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
     environment = dict(metadata.environment)
     environment |= variables((tree.text(_CHARLIECLOUD) or "").splitlines())
     start = tree.text(_ENROOT_START) or ""
-    if "/etc/rc.local" in start:  # as enroot's import writes it; labels are comments
+    if "/etc/rc.local" in start:  # written by enroot's import; the labels are comments
         for line in start.splitlines():
             if not line.startswith("# "):
                 break
             name, _, value = line[2:].partition(" ")
             labels[name] = value
         environment |= variables((tree.text(_ENROOT) or "").splitlines())
-    said = machine(labels.get(BUILD_ARCHITECTURE, ""))
+    architecture = machine(labels.get(BUILD_ARCHITECTURE, ""))
     return metadata._replace(
-        architecture=metadata.architecture or said,
+        architecture=metadata.architecture or architecture,
         labels=labels,
         environment=environment,
     )
 
 
 def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the images that this one was made from, the nearest first, each once."""
+    """Return the images from which this one was built, the nearest first, without
+    repetitions."""
     numbered = {path: re.search(r"\d{1,6}$", path) for path in tree.glob(_HISTORY)}
-    numbers = {path: int(each[0]) if each else -1 for path, each in numbered.items()}
-    history = sorted(numbers, key=lambda each: numbers[each], reverse=True)
+    numbers = {path: int(match[0]) if match else -1 for path, match in numbered.items()}
+    history = sorted(numbers, key=lambda path: numbers[path], reverse=True)
     paths = (_NOW, *history[:_MOST])
-    found = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
-    named = (labels[name] for name in _BASE_LABELS if labels.get(name))
-    signs = (each["name"] for each in load_signs().bases if tree.entry(each["path"]))
-    bases = (*named, *(each[1].rstrip() for each in found if each), *signs)
+    matches = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
+    named_bases = (labels[name] for name in _BASE_LABELS if labels.get(name))
+    signs = (base["name"] for base in load_signs().bases if tree.entry(base["path"]))
+    bases = (*named_bases, *(match[1].rstrip() for match in matches if match), *signs)
     return tuple(dict.fromkeys(bases))[:_MOST]

@@ -1,25 +1,25 @@
-"""A SIF: which of its parts is the image's root, and what it says beside the files.
+"""SIF images: the part with the root file system, and the metadata next to the files.
 
-A header of 128 bytes and descriptors of 585, numbers little-endian wherever it was made
-(sif v2.19, pkg/sif: header.go, descriptor.go). Signatures are not looked at.
+The header has 128 bytes and each descriptor 585, with little-endian numbers on every
+system (sif v2.19, pkg/sif: header.go, descriptor.go). Signatures are not checked.
 """
 
 import struct
 from collections.abc import Sequence
 
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
+from envcfg.image.image_record import Metadata
 from envcfg.image.layers import LayeredTree
 from envcfg.image.metadata import machine, parse_object, read_config, texts
-from envcfg.image.record import Metadata
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import MOST_BYTES, Tree
 
 MAGIC = b"SIF_MAGIC\0"
-MAGIC_AT = 32  # after the line that makes it a program
+MAGIC_AT = 32  # after the line that makes the file executable
 _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _PARTITION = struct.Struct("<ii3s")
-_MOST_DESCRIPTORS = 4096  # a SIF has 48, made with another number a few more
+_MOST_DESCRIPTORS = 4096  # a SIF usually has 48
 
 _LABELS, _PARTITIONS, _OCI_INDEX, _OCI_BLOB = 0x4003, 0x4004, 0x400A, 0x400B
 _SQUASHFS, _ENCRYPTED = 1, 5
@@ -38,7 +38,7 @@ _BUILD_HINT = "make a SIF with a squashfs of it: apptainer build new.sif IMAGE"
 
 
 def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
-    """Return the files of the SIF that *file* is, and what it says beside them.
+    """Return the files of a SIF and its metadata.
 
     Raises:
         OSError: it is damaged, or its files cannot be read; FormError has a hint.
@@ -50,7 +50,7 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
         refuse(f"{total} descriptors in {length} bytes")
     if header[1] != MAGIC:
         refuse("it does not begin as a SIF")
-    parts = [  # of each descriptor its kind, its data, and what its type says of them
+    parts = [  # for each descriptor: its kind, its data, and its type's own fields
         (kind, file.part(offset, size), extra)
         for kind, used, _, _, _, offset, size, *_, extra in _DESCRIPTOR.iter_unpack(
             file.read_at(start, length)
@@ -77,15 +77,15 @@ def read_sif(file: BoundedFile) -> tuple[Tree, Metadata]:
     if system == _ENCRYPTED:
         raise FormError("a SIF whose files are encrypted", _ENCRYPTED_HINT)  # noqa: EM101
     if system != _SQUASHFS:
-        named = _FILE_SYSTEMS.get(system, f"of the unknown kind {system}")
-        msg = f"a SIF whose root file system is {named}, which is not read"
+        system_name = _FILE_SYSTEMS.get(system, f"of the unknown kind {system}")
+        msg = f"a SIF whose root file system is {system_name}, which is not read"
         raise FormError(msg, _BUILD_HINT)
     own = machine(_ARCHITECTURES.get(_text(code), ""))
     return SquashTree(root), Metadata("sif", own, labels, unread=tuple(unread))
 
 
 def _read_oci(parts: Sequence[tuple[int, BoundedFile, bytes]]) -> tuple[Tree, Metadata]:
-    """Return what an OCI-SIF holds, whose layers are squashfs (SingularityCE 4)."""
+    """Return the files of an OCI-SIF with squashfs layers (SingularityCE 4)."""
     blobs = {_text(extra): part for kind, part, extra in parts if kind == _OCI_BLOB}
     index = next(part for kind, part, _ in parts if kind == _OCI_INDEX)
     manifests = parse_object(_whole(index)).get("manifests")

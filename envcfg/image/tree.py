@@ -1,7 +1,7 @@
-"""The files of an image, read where they are: one interface for each form of image.
+"""The files of an image, read in place: one interface for each form of image.
 
-The simplest form, a folder, is here, and what ends the reading of any of them in time; the
-other forms have modules of their own.
+This module has the simplest form, a folder, and the time limit for reading any form.
+Other forms have their own modules.
 """
 
 import abc
@@ -13,14 +13,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-# How overlayfs and fuse-overlayfs write that a folder hides those of layers below.
+# The marks of overlayfs and fuse-overlayfs on a folder that hides those of lower
+# layers.
 OPAQUE_ATTRIBUTES = (
     "trusted.overlay.opaque",
     "user.overlay.opaque",
     "user.fuseoverlayfs.opaque",
 )
-_MOST_LINKS = 40  # as Linux has it: more are a circle
-MOST_BYTES = 4 << 20  # of a text that is read whole
+_MOST_LINKS = 40  # the limit of Linux; more links are a circle
+MOST_BYTES = 4 << 20  # bytes of a text that is read completely
 
 Kind = Literal["file", "folder", "link", "other"]
 _KINDS: dict[int, Kind] = {
@@ -31,13 +32,13 @@ _KINDS: dict[int, Kind] = {
 
 
 class Entry(NamedTuple):
-    """What stands under a name in a folder.
+    """An entry of a folder.
 
     Attributes:
-        kind: what it is itself, a link not followed.
-        size: in bytes, of a file.
-        executable: whether somebody may run it, of a file.
-        target: what a link names, as it is written there.
+        kind: the kind of the entry itself, without following a link.
+        size: the bytes of a file.
+        executable: whether a file has an execute bit.
+        target: the unchanged target of a link.
     """
 
     kind: Kind
@@ -47,27 +48,28 @@ class Entry(NamedTuple):
 
 
 class Tree(abc.ABC):
-    """The files of one image. Paths are absolute, as a program in the image names them.
+    """The files of one image. Paths are absolute, as inside the image.
 
-    A form of image says ``entry``, ``children`` and ``open_entry``; links are followed
-    here, and never lead out of the image. What is damaged raises OSError with words for
-    people, whatever the form.
+    A form of image implements ``entry``, ``children`` and ``open_entry``. Links are
+    followed here and never lead out of the image. Damage raises OSError with a readable
+    message, in every form.
     """
 
     @abc.abstractmethod
     def entry(self, path: str) -> Entry | None:
-        """Return what *path* is; the folders before it are not links. None: not there."""
+        """Return the entry at *path* without following links; None: it does not exist."""
 
     @abc.abstractmethod
     def children(self, path: str) -> list[str]:
-        """Return the names in the folder *path*, which is no link, sorted."""
+        """Return the names in the folder *path*, which is not a link, sorted."""
 
     @abc.abstractmethod
     def open_entry(self, path: str) -> io.BufferedReader:
-        """Open the file *path*, which is no link: to read and to seek in."""
+        """Open the file *path*, which is not a link, for reading and seeking."""
 
     def is_whiteout(self, path: str) -> bool:  # noqa: ARG002  # most have none
-        """Return whether *path* is a device 0/0: as overlayfs marks what is removed."""
+        """Return whether *path* is a device 0/0, the mark of overlayfs for a removed
+        file."""
         return False
 
     def has_opaque_mark(self, path: str) -> bool:  # noqa: ARG002  # most have none
@@ -75,102 +77,109 @@ class Tree(abc.ABC):
         return False
 
     def resolve(self, path: str) -> str | None:
-        """Return *path* without links, or None where nothing is."""
-        left = [part for part in path.split("/") if part][::-1]
+        """Return *path* without links, or None if it does not exist."""
+        # The parts are processed one by one: os.path.realpath would follow links of
+        # the host.
+        remaining = [part for part in path.split("/") if part][::-1]
         done, links = "/", 0
-        while left:
-            part = left.pop()
+        while remaining:
+            part = remaining.pop()
+            # The root is its own parent, so no number of ".." leaves the image.
             if part in (".", ".."):
                 done = posixpath.dirname(done) if part == ".." else done
                 continue
-            here = posixpath.join(done, part)
-            entry = self.entry(here)
+            current = posixpath.join(done, part)
+            entry = self.entry(current)
             links += entry is not None and entry.kind == "link"
             if entry is None or links > _MOST_LINKS:
                 return None
             if entry.kind != "link":
-                done = here
+                done = current
                 continue
+            # An absolute link starts at the root of the image, not of the host.
             done = "/" if entry.target.startswith("/") else done
-            left.extend([each for each in entry.target.split("/") if each][::-1])
+            remaining.extend([part for part in entry.target.split("/") if part][::-1])
         return done
 
     def look(self, path: str) -> Entry | None:
-        """Return what *path* leads to, links followed; None where nothing is."""
-        found = self.resolve(path)
-        return None if found is None else self.entry(found)
+        """Return the entry that *path* leads to, following links; None if there is none."""
+        target = self.resolve(path)
+        return None if target is None else self.entry(target)
 
-    def _at(self, path: str, kind: Kind) -> str:
-        """Return *path* without links where it is of this *kind*; else nothing."""
-        found = self.resolve(path)
-        entry = self.entry(found) if found else None
-        return found if found and entry and entry.kind == kind else ""
+    def _target(self, path: str, kind: Kind) -> str:
+        """Return *path* without links if it has this *kind*; else an empty text."""
+        target = self.resolve(path)
+        entry = self.entry(target) if target else None
+        return target if target and entry and entry.kind == kind else ""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in *folder*, sorted; none where there is no such folder."""
-        found = self._at(folder, "folder")
-        return self.children(found) if found else []
+        """Return the names in *folder*, sorted; none if there is no such folder."""
+        target = self._target(folder, "folder")
+        return self.children(target) if target else []
 
     def open(self, path: str) -> io.BufferedReader | None:
-        """Open the file *path* to read and to seek in; None where there is no file."""
-        found = self._at(path, "file")
+        """Open the file *path* for reading and seeking; None if it does not exist."""
+        target = self._target(path, "file")
         try:
-            return self.open_entry(found) if found else None
-        except PermissionError:  # what nobody may read shows nothing
+            return self.open_entry(target) if target else None
+        except PermissionError:  # an unreadable file counts as missing
             return None
 
     def read(self, path: str, most: int = MOST_BYTES) -> bytes | None:
-        """Return the first *most* bytes of the file *path*; None where there is none."""
+        """Return the first *most* bytes of the file *path*; None if there is none."""
         if (file := self.open(path)) is None:
             return None
         with file:
             return file.read(most)
 
     def text(self, path: str, most: int = MOST_BYTES) -> str | None:
-        """Return the same as text; what is not UTF-8 becomes U+FFFD."""
+        """Return the file as text; invalid UTF-8 becomes U+FFFD."""
         data = self.read(path, most)
         return None if data is None else data.decode("utf-8", "replace")
 
     def glob(
         self, pattern: str, *, below: str = "", hidden: bool = False
     ) -> Iterator[str]:
-        """Yield the paths that fit *pattern*, sorted; ``*`` stands for within a name.
+        """Yield the paths that match *pattern*, sorted; ``*`` matches within a name.
 
-        Only folders on the way are listed: a pattern is cheap where its parts are few.
-        It is of the path below *below*. With *hidden* names may begin with a dot.
+        Only folders on the way are listed, so a pattern with few parts is cheap. The
+        pattern applies to the path below *below*. With *hidden*, names may begin with a
+        dot.
         """
         from fnmatch import fnmatchcase
 
-        found = [below]
+        folders = [below]
         for part in pattern.strip("/").split("/"):
             if any(char in part for char in "*?["):
-                found = [
+                folders = [
                     f"{folder}/{name}"
-                    for folder in found
+                    for folder in folders
                     for name in self.names(folder or "/")
                     if fnmatchcase(name, part)
+                    # As in a shell, hidden names match only if the pattern begins
+                    # with a dot.
                     and (hidden or part.startswith(".") or not name.startswith("."))
                 ]
             else:
-                found = [f"{folder}/{part}" for folder in found]
-        yield from (path for path in found if self.look(path) is not None)
+                folders = [f"{folder}/{part}" for folder in folders]
+        yield from (path for path in folders if self.look(path) is not None)
 
 
 class FolderTree(Tree):
     """The files below a folder, links followed inside it."""
 
     def __init__(self, root: str) -> None:
-        """Read what stands below *root*."""
+        """Read the folder *root*."""
         self._root = root.rstrip("/")
 
     def entry(self, path: str) -> Entry | None:
         """See ``Tree``."""
-        here = self._root + path
+        path_on_disk = self._root + path
         try:
-            status = os.lstat(here)
-            target = os.readlink(here) if stat.S_ISLNK(status.st_mode) else ""
+            status = os.lstat(path_on_disk)
+            target = os.readlink(path_on_disk) if stat.S_ISLNK(status.st_mode) else ""
         except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
-            return None  # what nobody may read shows nothing
+            return None  # an unreadable entry counts as missing
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
         return Entry(kind, status.st_size, bool(status.st_mode & 0o111), target)
 
@@ -195,23 +204,28 @@ class FolderTree(Tree):
 
     def has_opaque_mark(self, path: str) -> bool:
         """See ``Tree``."""
-        here = self._root + path
+        path_on_disk = self._root + path
         try:
-            names = {*os.listxattr(here, follow_symlinks=False)} & {*OPAQUE_ATTRIBUTES}
-            values = {os.getxattr(here, each, follow_symlinks=False) for each in names}
+            # Only the marks are read: other attributes may be large.
+            names = {*os.listxattr(path_on_disk, follow_symlinks=False)} & {
+                *OPAQUE_ATTRIBUTES
+            }
+            values = {
+                os.getxattr(path_on_disk, name, follow_symlinks=False) for name in names
+            }
         except (OSError, ValueError):
             return False
         return b"y" in values
 
 
 class TimeIsUpError(Exception):
-    """The image is not read in the time that there was."""
+    """The time limit for reading the image has passed."""
 
 
 class DeadlineTree(Tree):
-    """The files of another tree, as long as there is time.
+    """The files of another tree, up to a time limit.
 
-    One read of a file system that does not answer is not cut short; the next is.
+    A single read from a hanging file system is not interrupted; the next read fails.
     """
 
     def __init__(
@@ -220,6 +234,7 @@ class DeadlineTree(Tree):
         """Read *tree* for *seconds*, from now on, by *clock*."""
         self._tree = tree
         self._clock = clock
+        # The clock is a parameter so that tests need not wait.
         self._end = clock() + seconds
 
     def entry(self, path: str) -> Entry | None:
@@ -248,12 +263,15 @@ class DeadlineTree(Tree):
 
 
 class _DeadlineFile(io.BufferedReader):
-    """A file of such a tree."""
+    """A file of a ``DeadlineTree``."""
 
     def __init__(self, file: io.BufferedReader, check: Callable[[], None]) -> None:
+        # The buffer is larger than the default, because network file systems answer
+        # slowly.
         super().__init__(file.detach(), 1 << 16)
         self._check = check
 
+    # Each read is checked: one large file could otherwise use all the time.
     def read(self, size: int | None = -1, /) -> bytes:
         self._check()
         return super().read(size)

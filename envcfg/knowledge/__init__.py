@@ -1,1 +1,1 @@
-"""What is known of environment variables: names, meanings, values and who says so."""
+"""Knowledge about environment variables: names, meanings, values and sources."""

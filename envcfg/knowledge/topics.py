@@ -1,30 +1,30 @@
-"""What stands behind findings: background, how to look further, what belongs to it.
+"""The background of findings: explanations, further commands, related findings.
 
-A finding says what is so and what to do; a topic says more than that of all the findings it
-is for. What is known is data: ``topics/*.yaml``.
+A finding states the problem and the remedy. A topic adds the knowledge common to its
+findings. The content is data: ``topics/*.yaml``.
 """
 
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.datafile import knowledge_path, load_yaml, names_in, record
+from envcfg.common.datafile import knowledge_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
-    """What several findings have in common.
+    """The common background of several findings.
 
     Attributes:
-        name: as a heading has it.
-        background: what one has to know to understand them.
-        source: who says so.
-        date: of the source, or when it was read.
-        rules: ids of findings, or patterns of them, whose words stand elsewhere: known
-            stacks, and rules of logs whose file belongs to another topic.
-        says: ids of findings that write their own words, each with what it means.
-        terms: words that are not findings, each with what it means.
-        look: commands and places that show more.
-        variables: that have to do with it.
+        name: the name used as heading.
+        background: the knowledge needed to understand the findings.
+        source: the source of the background.
+        date: the date of the source, or of reading it.
+        rules: ids of findings, or patterns of them, with texts in other files: known
+            stacks, and log rules in a file of another topic.
+        says: ids of findings that write their own texts, each with its meaning.
+        terms: words that are not findings, each with its meaning.
+        look: commands and places with more information.
+        variables: variables that concern it.
         related: ids of other findings.
     """
 
@@ -42,6 +42,8 @@ class Topic(NamedTuple):
 
 def load_topics() -> list[Topic]:
     """Return every topic, in the order of files and of each file."""
+    # The order is fixed by the file names, so that lists do not change between
+    # systems.
     folder = knowledge_path("topics")
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
@@ -52,20 +54,20 @@ def load_topics() -> list[Topic]:
 
 
 def find_topic(topics: list[Topic], finding: str, file: str = "") -> Topic | None:
-    """Return the topic of a finding by its id: the one that names it most exactly.
+    """Return the topic of a finding by its id: the most exact match.
 
     Args:
-        file: the topic of the file in which its rule stands, which counts where no topic
-            names the finding.
+        file: the topic of the rule's file, used if no topic names the finding.
     """
     from fnmatch import fnmatchcase
 
-    found = [
-        ((pattern == finding, len(pattern)), at)
-        for at, topic in enumerate(topics)
+    hits = [
+        # An exact name beats any pattern, and a longer pattern beats a shorter one.
+        ((pattern == finding, len(pattern)), index)
+        for index, topic in enumerate(topics)
         for pattern in (*topic.rules, *topic.says, *topic.terms)
         if fnmatchcase(finding, pattern)
     ]
-    if found:
-        return topics[max(found)[1]]
-    return next((each for each in topics if each.name == file), None)
+    if hits:
+        return topics[max(hits)[1]]
+    return next((topic for topic in topics if topic.name == file), None)

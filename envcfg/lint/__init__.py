@@ -1,1 +1,1 @@
-"""What job scripts do, in which scope, and what is wrong in them."""
+"""Job scripts under lint: the commands they run, the scope of each, and their faults."""

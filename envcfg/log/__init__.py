@@ -1,1 +1,1 @@
-"""What a job's log says of its network: from lines to events, states and a verdict."""
+"""Network use of a job, judged from its log: from lines to events, states and a verdict."""

@@ -1,15 +1,16 @@
-"""One attempt of a job: what ended in it, and what ranks did that did not end first."""
+"""One attempt of a job: the process that ended first, and the reactions of the other
+ranks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from envcfg.log.endings import Endings, has_agents, in_order
-from envcfg.log.job import Job
+from envcfg.log.exceptions import ABSENT, End, LogException
+from envcfg.log.job_state import Job
+from envcfg.log.line_owner import Owner
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import RAISED, Rule
-from envcfg.log.thrown import ABSENT, End, Thrown
-from envcfg.log.who import Who
 from envcfg.log.world import World
 
 EXCEPTION = "program-exception"
@@ -21,64 +22,68 @@ class Attempt:
 
     Attributes:
         ends: in their order.
-        follow: of them, what only follows from another end.
-        waits: of them, what says that somebody waited for others in vain.
-        causes: of them, what may have been the first.
-        lines: of them, what one line tells.
-        agents: tasks of the starter are agents, and no ranks.
+        follow: those that only follow from another end.
+        waits: those that report waiting in vain for others.
+        causes: those that may have been the first.
+        lines: those in a single line.
+        agents: True if tasks of the starter are agents, and no ranks.
     """
 
-    def __init__(self, ends: Iterable[Thrown | End], endings: Endings) -> None:
-        """Take in *ends*, which *endings* knows."""
+    def __init__(self, ends: Iterable[LogException | End], endings: Endings) -> None:
+        """Add *ends*, which *endings* holds."""
         self.ends = in_order(list(ends))
         self._endings = endings
-        self.waits = [each for each in self.ends if self.rule(each).event == ABSENT]
+        self.waits = [event for event in self.ends if self.rule(event).event == ABSENT]
         self.follow = [
-            each
-            for each in self.ends
-            if self.rule(each).consequence
-            and (isinstance(each, Thrown) or each not in self.waits)
+            event
+            for event in self.ends
+            if self.rule(event).consequence
+            and (isinstance(event, LogException) or event not in self.waits)
         ]
         self.causes = []
-        for each in self.ends:
-            # Does it say that a program ended, and not what its network did?
-            rule = self.rule(each)
-            if isinstance(each, End):
+        for end in self.ends:
+            # The cause must be the end of a program, not a report on its network.
+            rule = self.rule(end)
+            if isinstance(end, End):
                 ended = bool(rule.says or rule.ends) and rule.event != ABSENT
             else:
                 ended = rule.ends or rule.event == RAISED or rule.severity != "error"
                 ended = ended and not rule.benign
             if ended and not rule.consequence:
-                self.causes.append(each)
-        self.lines = [each for each in self.ends if isinstance(each, End)]
+                self.causes.append(end)
+        self.lines = [event for event in self.ends if isinstance(event, End)]
         self.agents = has_agents(self.lines)
 
-    def rule(self, each: Thrown | End) -> Rule:
-        """Return the rule that knows *each*."""
-        if isinstance(each, End):
-            return each.rule
+    def rule(self, event: LogException | End) -> Rule:
+        """Return the rule that matched *event*."""
+        if isinstance(event, End):
+            return event.rule
         rules = self._endings.rulebook.rules
-        return self._endings.rule_of(each) or rules[EXCEPTION]
+        return self._endings.rule_of(event) or rules[EXCEPTION]
 
-    def whose(self, each: Thrown | End) -> Who:
-        """Return whose end *each* was; nobody where the task is an agent."""
-        who = self._endings.whose(each) if isinstance(each, Thrown) else each.who
-        if isinstance(each, End) and each.rule.event == ABSENT:
-            who = each.speaker  # he speaks of another
-        return Who() if self.agents and who.is_task else who
+    def process_of(self, event: LogException | End) -> Owner:
+        """Return the process that ended; unknown if the task is an agent."""
+        owner = (
+            self._endings.process_of(event)
+            if isinstance(event, LogException)
+            else event.who
+        )
+        if isinstance(event, End) and event.rule.event == ABSENT:
+            owner = event.speaker  # the writer reports another process
+        return Owner() if self.agents and owner.is_task else owner
 
 
 def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
-    """Say how many others report that they lost somebody, else how many were ended.
+    """Return the number of ranks that report a loss, else of those that were ended.
 
     Tasks of the starter that are agents are not ranks.
     """
     follow = attempt.follow
     lost: set[object] = {
         rank
-        for each in follow
-        if isinstance(each, Thrown)
-        for rank in attempt.whose(each).ranks
+        for event in follow
+        if isinstance(event, LogException)
+        for rank in attempt.process_of(event).ranks
     }
     for occurrence in job.occurrences.values():
         if occurrence.rule.severity != "error" or occurrence.rule.ends:
@@ -94,11 +99,11 @@ def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
         return f"{count_of(len(waited), 'rank')} waited for it"
     ended = {
         rank
-        for each in follow
-        if isinstance(each, End)
-        and not each.root
-        and (not attempt.agents or each.rule.event == "failure")
-        for rank in each.who.ranks
+        for event in follow
+        if isinstance(event, End)
+        and not event.root
+        and (not attempt.agents or event.rule.event == "failure")
+        for rank in event.who.ranks
     } - set(ranks)
     if not ranks or not ended:
         return ""
@@ -106,28 +111,32 @@ def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
 
 
 def absent_of(attempt: Attempt) -> End | None:
-    """Return the line that says for whom others waited in vain, or how many did not come.
+    """Return the line that names the absent ranks, or their number, for which others
+    waited.
 
-    Who did not come is known where those that complain are told apart, and are the rest.
+    The absent ranks are known if the waiting ones are identified: they are the rest.
     """
-    lines = [each for each in attempt.waits if isinstance(each, End)]
-    counted = next((each for each in lines if each.fields.get("size")), None)
+    lines = [wait for wait in attempt.waits if isinstance(wait, End)]
+    counted = next((line for line in lines if line.fields.get("size")), None)
     if counted:
-        came, size = (int(counted.fields[name] or 0) for name in ("came", "size"))
-        thrown = [each for each in attempt.ends if isinstance(each, Thrown)]
-        shown = {rank for each in thrown for rank in attempt.whose(each).ranks}
-        if size <= _MOST_RANKS and len(shown) == came and not attempt.agents:
-            left = sorted(set(range(size)) - shown)
-            counted.who = Who(ranks=tuple(left))
-    return next((each for each in lines if each.who.ranks), counted)
+        came, size = (int(counted.fields.get(name) or 0) for name in ("came", "size"))
+        thrown = [end for end in attempt.ends if isinstance(end, LogException)]
+        ranks_shown = {rank for end in thrown for rank in attempt.process_of(end).ranks}
+        if size <= _MOST_RANKS and len(ranks_shown) == came and not attempt.agents:
+            missing = sorted(set(range(size)) - ranks_shown)
+            counted.who = Owner(ranks=tuple(missing))
+    return next((line for line in lines if line.who.ranks), counted)
 
 
 def silent_of(attempt: Attempt, world: World) -> tuple[int, ...]:
-    """Return the ranks that say nothing, where most others say that they lost somebody."""
+    """Return the ranks without lines, if most others report a loss."""
     follow = attempt.follow
-    if not any(isinstance(each, Thrown) for each in follow):
+    if not any(isinstance(event, LogException) for event in follow):
         return ()
-    shown = {rank for each in follow for rank in attempt.whose(each).ranks}
-    size = max([world.size or 0, *(rank + 1 for rank in shown)])
-    silent = tuple(rank for rank in range(size) if rank not in shown)
+    ranks_shown = {rank for event in follow for rank in attempt.process_of(event).ranks}
+    size = max([world.size or 0, *(rank + 1 for rank in ranks_shown)])
+    if size > _MOST_RANKS:
+        return ()
+    silent = tuple(rank for rank in range(size) if rank not in ranks_shown)
+    # If many ranks are silent, the log is incomplete, and silence proves nothing.
     return silent if len(silent) <= size // 4 else ()

@@ -1,4 +1,4 @@
-"""Several jobs in files or in one log, as names or lines tell: each judged by itself."""
+"""Several jobs in files or in one log, by names or lines: each has its own verdict."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 
-from envcfg.findings import Finding
-from envcfg.log.groups import head_of
-from envcfg.log.job import Job
+from envcfg.common.findings import Finding
+from envcfg.log.groups import connected, groups_of, head_of
+from envcfg.log.job_state import Job
 from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.log.rulebook import Rule
 from envcfg.log.verdict import (
@@ -18,26 +19,26 @@ from envcfg.log.verdict import (
     Coverage,
     JobRow,
     LogReport,
-    Unknown,
+    OpenQuestion,
     is_worse,
 )
 from envcfg.log.world import World
 
-SEVERAL = "several-jobs"  # the rule that says so
-# As Slurm, Flux, PBS and SGE name a job's output. What follows may be a task of an array
-# or a rank of one job.
+SEVERAL = "several-jobs"  # the rule that reports it
+# Output names of Slurm, Flux, PBS and SGE. The rest of a name may be a task of an array or
+# a rank of one job.
 _NUMBERED = re.compile(r"^(?:slurm|flux)-([^\W_]+)|\.[oe](\d+)(?![^.])")
-_NAMED = 8  # jobs whose verdict is named
+_NAMED = 8  # jobs whose verdicts are listed
 LOOSE = "files without a communicator"
 PART = "another-job"
 
 
 def by_job(files: Sequence[str]) -> dict[str, list[str]]:
-    """Return *files* by the number of their job; under no number those that have none."""
+    """Return *files* by the number of their job; empty for files without one."""
 
     def number(name: str) -> str:
-        found = _NUMBERED.search(os.path.basename(name))
-        return found[1] or found[2] if found else ""
+        match = _NUMBERED.search(os.path.basename(name))
+        return match[1] or match[2] if match else ""
 
     jobs = grouped(files, number)
     numbered = [job for job in jobs if job]
@@ -45,14 +46,13 @@ def by_job(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
-    """Return *files* by what they have to do with each other, as their lines tell.
+    """Group *files* by the communicators that their lines share.
 
-    Files belong together that name one communicator, or one process; one that has all
-    ranks of a communicator is a job of its own. Those that name no communicator stand
-    under a name of their own.
+    Files with one communicator or one process belong together. A file with all ranks of a
+    communicator is its own job. Files without a communicator get a group of their own.
 
     Args:
-        job: what all of them said.
+        job: facts from all of them.
         files: in the order in which they were read.
     """
     heads: dict[int, int] = {}
@@ -63,26 +63,26 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
         if not process.sources:
             continue
         first = min(process.sources)
-        for at in process.sources:
-            heads[head(at)] = head(first)
+        for source in process.sources:
+            heads[head(source)] = head(first)
         for comm in process.communicators.values():
-            # One of a single rank tells nothing: each process may be a world of its own.
+            # A single rank proves nothing: each process may be its own world.
             if comm.comm_id and comm.nranks > 1:
                 spoken.add(first)
                 heads[head(first)] = head(homes.setdefault(comm.comm_id, first))
     spoken |= _whole(job)
-    named = {head(at) for at in spoken}
+    speaking = {head(index) for index in spoken}
     places = grouped(
-        range(len(files)), lambda at: head(at) if head(at) in named else -1
+        range(len(files)), lambda index: head(index) if head(index) in speaking else -1
     )
-    groups = {at: [files[each] for each in own] for at, own in places.items()}
+    groups = {index: [files[index] for index in own] for index, own in places.items()}
     loose = groups.pop(-1, [])
     if len(groups) < 2:
         return {"": list(files)}
     jobs = {}
-    for found in groups.values():
-        more = f" and {count_of(len(found) - 1, 'file')} more" if found[1:] else ""
-        jobs[os.path.basename(found[0]) + more] = found
+    for group in groups.values():
+        more = f" and {count_of(len(group) - 1, 'file')} more" if group[1:] else ""
+        jobs[os.path.basename(group[0]) + more] = group
     return {**jobs, LOOSE: loose} if loose else jobs
 
 
@@ -94,81 +94,144 @@ def _whole(job: Job) -> set[int]:
             sizes = ranks.setdefault(min(process.sources), {})
             sizes.setdefault(comm.nranks, set()).add(comm.rank)
     return {
-        at
-        for at, sizes in ranks.items()
+        index
+        for index, sizes in ranks.items()
         if max(sizes) > 1 and len(sizes[max(sizes)]) == max(sizes)
     }
 
 
 def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
-    """Return the worst of *reports*, by name of the job, and what the others come to."""
+    """Return the worst of *reports* (by job name), with a summary of the other jobs."""
     spoken = {
-        name: each
-        for name, each in reports.items()
-        # Files of no job may have nothing to say: scripts, configurations.
-        if name != LOOSE or each.findings or each.coverage.records
+        name: log_report
+        for name, log_report in reports.items()
+        # Files without a job may be scripts or configurations.
+        if name != LOOSE or log_report.findings or log_report.coverage.records
     }
     reports = spoken or reports
     if len(reports) == 1:
         return next(iter(reports.values()))
+    # The user needs the worst job first; the others are one line each.
     worst = min(reports, key=lambda job: WORST_FIRST.index(reports[job].verdict))
     report = reports[worst]
-    counts = Counter(each.verdict for each in reports.values())
-    said = ", ".join(f"{counts[each]} {each}" for each in WORST_FIRST if counts[each])
-    if len(reports) <= _NAMED:
-        said = ", ".join(f"{name} {each.verdict}" for name, each in reports.items())
-    note = Finding(
-        rule=rule.id,
-        severity="note",
-        subject=worst,
-        message=f"one of {count_of(len(reports), 'job')}, each judged by itself: {said}",
-        fix=rule.fix,
-        source=rule.source,
-        why=rule.meaning,
+    counts = Counter(log_report.verdict for log_report in reports.values())
+    message = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in WORST_FIRST if counts[verdict]
     )
-    read = [each.coverage for each in reports.values()]
+    if len(reports) <= _NAMED:
+        message = ", ".join(
+            f"{name} {log_report.verdict}" for name, log_report in reports.items()
+        )
+    message = (
+        f"one of {count_of(len(reports), 'job')}, each judged by itself: {message}"
+    )
+    note = note_of(rule, worst, message)
+    coverages = [log_report.coverage for log_report in reports.values()]
     return report._replace(
         summary=f"{report.verdict}: {worst}: {report.summary.partition(': ')[2]}",
         findings=(*report.findings, note),
-        coverage=Coverage(*map(sum, zip(*read, strict=True))),
+        coverage=Coverage(*map(sum, zip(*coverages, strict=True))),
+        bugs=tuple(
+            dict.fromkeys(
+                bug for log_report in reports.values() for bug in log_report.bugs
+            )
+        ),
         jobs=tuple(
-            JobRow(name, each.verdict, each.summary) for name, each in reports.items()
+            JobRow(name, log_report.verdict, log_report.summary)
+            for name, log_report in reports.items()
         ),
     )
 
 
+def note_of(rule: Rule, subject: str, message: str) -> Finding:
+    """Return a note with the words of *rule* on *subject*."""
+    return Finding(
+        rule=rule.id,
+        severity="note",
+        subject=subject,
+        message=message,
+        fix=rule.fix,
+        source=rule.source,
+        why=rule.meaning,
+    )
+
+
+def note_of_starts(job: Job, rule: Rule) -> Iterator[Finding]:
+    """Yield a note if *job* has lines of several jobs or starts, one after another.
+
+    A start is the processes that communicators join. The processes of one job write their
+    first lines at the same time; those of a job that comes later, or of an old log that is
+    printed again, write them behind all others.
+    """
+    groups = [
+        group
+        for group in groups_of(job.processes.values())
+        if group.comm_id and group.nranks > 1 and group.finished
+    ]
+    starts = [
+        {process: None for group in part for process in group.holders}
+        for part in connected(groups)
+    ]
+    home = {process: number for number, part in enumerate(starts) for process in part}
+    order = [home[process] for process in job.processes.values() if process in home]
+    changes = sum(one != two for one, two in pairwise(order))
+    # Each start has one place in the order, unless its lines are mixed with others.
+    if len(starts) < 2 or changes != len(starts) - 1:
+        return
+    hosts = [first_of({process.host for process in part}) for part in starts]
+    names = ", then ".join(hosts[:_NAMED])
+    many = count_of(len(starts), "job or start", "jobs or starts")
+    message = f"lines of {many}, one after another; the worst counts: {names}"
+    yield note_of(rule, "the log", message)
+
+
 def parts_of(job: Job, world: World) -> Iterator[Job]:
-    """Yield each attempt of *world* where there are several, and what stands beside it."""
+    """Yield each attempt of *world* if there are several, with the lines between
+    attempts."""
     if world.islands > 1 or not world.parts:
         return
-    home = {process: at for at, part in enumerate(world.parts) for process in part}
+    home = {
+        process: index for index, part in enumerate(world.parts) for process in part
+    }
     beside = len(world.parts)
     parts: dict[int, Job] = {}
     for key, process in job.processes.items():
         if process.communicators:
-            at = home.get(process, beside)
-            if at not in parts:
-                parts[at] = Job(job.rulebook)
-                parts[at].life = job.life
-            part = parts[at]
+            index = home.get(process, beside)
+            if index not in parts:
+                parts[index] = Job(job.rulebook)
+                parts[index].life = job.life
+            part = parts[index]
             part.processes[key] = process
             part.records += process.records
+    # A single part is the whole job, which is judged already.
     if len(parts) > 1:
-        yield from (part for at, part in parts.items() if at == beside or beside > 1)
+        yield from (
+            part for index, part in parts.items() if index == beside or beside > 1
+        )
 
 
 def with_part(report: LogReport, part: Job, alone: LogReport, fix: str) -> LogReport:
-    """Return *report*, made no better than *alone*, what a *part* of the log comes to."""
+    """Return *report*, but never better than *alone*, the verdict on one *part* of the
+    log."""
     if not is_worse(alone.verdict, report.verdict):
-        return report
+        return report._replace(bugs=tuple(dict.fromkeys((*report.bugs, *alone.bugs))))
     hosts = first_of({process.host for process in part.processes.values()})
     many = count_of(len(part.processes), "process", "processes")
-    said = alone.summary.partition(": ")[2]
-    what = f"{many} on {hosts}, a part of their own: {said}"
-    bad = [each for each in alone.findings if each.severity in ("error", "warning")]
+    message = alone.summary.partition(": ")[2]
+    subject = f"{many} on {hosts}, a part of their own: {message}"
+    bad = [
+        finding
+        for finding in alone.findings
+        if finding.severity in ("error", "warning")
+    ]
     return report._replace(
         verdict=alone.verdict,
-        summary=f"{alone.verdict}: {what}",
+        summary=f"{alone.verdict}: {subject}",
         findings=(*bad, *report.findings),
-        unknowns=(Unknown(what, fix), *report.unknowns),
+        cause=alone.cause,
+        consequences=alone.consequences,
+        next=alone.next,
+        unknowns=(OpenQuestion(subject, fix), *report.unknowns),
+        bugs=tuple(dict.fromkeys((*report.bugs, *alone.bugs))),
     )

@@ -1,9 +1,9 @@
-"""The name of a warning that no rule knows: what NCCL, RCCL and their plugins can print.
+"""Names of warnings without a rule: the messages that NCCL, RCCL and their plugins can
+print.
 
 ``warnings/*.tsv`` holds the formats of all releases, made by ``scripts/catalogue``. It is
-read where an unknown warning stands, and at no other time. An entry names a warning and
-makes no verdict: it says who prints it, which part of the library that is, and whether the
-call fails.
+read only for unknown warnings. An entry names a warning and causes no verdict: it gives
+the library, the part of it, and whether the call fails.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from envcfg.datafile import names_in, read_text
-from envcfg.log.facts import Sighting
+from envcfg.common.datafile import names_in, read_text
+from envcfg.log.process_facts import Sighting
 
 FOLDER = os.path.join(os.path.dirname(__file__), "warnings")
 PARTS = "init bootstrap topology transport proxy plugin memory call tuning".split()
 EFFECTS = {"fails": "-failed", "goes on": ""}
-# What a line holds may be cut, quoted or wrapped: compared is what stands between these.
+# A line may be cut, quoted or wrapped, so only the text between these is compared.
 _BREAKS = re.compile(r'%[sdxf]|\\n|["\\]')
 _WORD = re.compile(r"[A-Za-z_]\w{2,}")
-_ENOUGH = 8  # letters of a format that tell it from words of anybody
+_ENOUGH = 8  # letters of a format that distinguish it from other text
 
 
 class Entry(NamedTuple):
@@ -33,11 +33,11 @@ class Entry(NamedTuple):
     Attributes:
         library: name of the repository's file (``nccl``, ``aws-ofi-nccl``).
         since, last: the first and the last release that print it.
-        newest: no release that was read is newer than ``last``.
+        newest: True if ``last`` is the newest release that was read.
         part: of the library, one of ``PARTS``.
-        effect: ``fails`` or ``goes on``: what the call does that prints it.
+        effect: ``fails`` or ``goes on``: the result of the call that prints it.
         path: of the source in the newest of these releases.
-        pieces: what every line of it holds, in this order.
+        pieces: texts that every line of it holds, in this order.
     """
 
     library: str
@@ -51,7 +51,7 @@ class Entry(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The id of the rule that has the words for its part and effect."""
+        """The id of the rule with the words for its part and effect."""
         return f"warning-{self.part}{EFFECTS[self.effect]}"
 
 
@@ -61,72 +61,77 @@ def libraries() -> list[str]:
 
 
 def entries(library: str) -> Iterator[Entry]:
-    """Yield what is known of the warnings of a *library*."""
+    """Yield the known warnings of a *library*."""
     text = read_text(os.path.join(FOLDER, f"{library}.tsv"))
     head, *lines = text.splitlines()
     newest = head.split("\t")[2]
     for line in lines:
         since, last, part, effect, path, words = line.split("\t")
         if effect in EFFECTS:
-            pieces = (each.strip() for each in _BREAKS.split(words))
-            kept = tuple(each.replace("%%", "%") for each in pieces if each)
-            yield Entry(library, since, last, last == newest, part, effect, path, kept)
+            pieces = (piece.strip() for piece in _BREAKS.split(words))
+            texts = tuple(piece.replace("%%", "%") for piece in pieces if piece)
+            yield Entry(library, since, last, last == newest, part, effect, path, texts)
 
 
 @lru_cache(maxsize=1)
 def _index() -> dict[str, list[Entry]]:
-    """Return all entries, each by the word of it that the fewest others hold."""
-    known = [each for library in libraries() for each in entries(library)]
-    words = [set(_WORD.findall(" ".join(each.pieces))) for each in known]
-    counts = Counter(word for held in words for word in held)
+    """Return all entries, each by its rarest word."""
+    entries_known = [entry for library in libraries() for entry in entries(library)]
+    words = [set(_WORD.findall(" ".join(entry.pieces))) for entry in entries_known]
+    counts = Counter(word for words_of_entry in words for word in words_of_entry)
     index: dict[str, list[Entry]] = {}
-    for each, held in zip(known, words, strict=True):
-        if sum(map(len, held)) >= _ENOUGH:
-            rarest = min(held, key=lambda word: (counts[word], word))
+    for each, words_of_entry in zip(entries_known, words, strict=True):
+        # A short format matches too many messages.
+        if sum(map(len, words_of_entry)) >= _ENOUGH:
+            rarest = min(words_of_entry, key=lambda word: (counts[word], word))
             index.setdefault(rarest, []).append(each)
     return index
 
 
 @lru_cache(maxsize=256)
 def look_up(message: str) -> tuple[Entry, ...]:
-    """Return what prints *message*: the entries of the most literal format that fits it."""
+    """Return the entries that can print *message*: those of the most literal matching
+    format."""
     message = " ".join(message.split())
     index = _index()
-    found: dict[tuple[str, ...], list[Entry]] = {}
+    by_libraries: dict[tuple[str, ...], list[Entry]] = {}
     for word in set(_WORD.findall(message)):
-        for each in index.get(word, ()):
-            if _fits(each.pieces, message):
-                found.setdefault(each.pieces, []).append(each)
-    best = max(found, key=lambda pieces: sum(map(len, pieces)), default=())
-    return tuple(found.get(best, ()))
+        for entry in index.get(word, ()):
+            if _fits(entry.pieces, message):
+                by_libraries.setdefault(entry.pieces, []).append(entry)
+    # The format with the most fixed text is the most specific one.
+    best = max(by_libraries, key=lambda pieces: sum(map(len, pieces)), default=())
+    return tuple(by_libraries.get(best, ()))
 
 
 def _fits(pieces: tuple[str, ...], message: str) -> bool:
-    at = 0
+    position = 0
     for piece in pieces:
-        at = message.find(piece, at)
-        if at < 0:
+        position = message.find(piece, position)
+        if position < 0:
             return False
-        at += len(piece)
+        position += len(piece)
     return True
 
 
 def warned(sighting: Sighting) -> str:
-    """Return what a warning says, without what stands in front of it."""
+    """Return the text of a warning without its prefix."""
     return sighting.text.partition("NCCL WARN ")[2]
 
 
 def said_by(found: tuple[Entry, ...]) -> str:
-    """Say which libraries print a warning, and what the call does that prints it.
+    """Return a sentence on the libraries that print a warning and the effect on the
+    call.
 
-    A release is named where the message is new in it, or was printed for the last time.
+    Releases are named as the first and the last that print the message.
     """
     first = found[0]
     does = (
         "the call that warns fails" if first.effect == "fails" else "the call goes on"
     )
     ranges = [
-        f"{each.library} {each.since}{' and newer' if each.newest else f' to {each.last}'}"
-        for each in found
+        f"{entry.library} {entry.since}"
+        f"{' and newer' if entry.newest else f' to {entry.last}'}"
+        for entry in found
     ]
     return f"{does}; {', '.join(ranges)} ({os.path.basename(first.path)})"

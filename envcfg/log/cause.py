@@ -1,8 +1,9 @@
-"""Which end of a process was the first, of what, what followed, and what to do next.
+"""The first cause: which process ended first, the reason, the consequences, and the next
+step.
 
-What no rule calls a consequence may be the cause: the first of these that the job did not
-outlive. Where all ends are consequences, the cause is a rank that says nothing while all
-others lost it, else the exit code that came first.
+The cause is the first error that no rule calls a consequence and that the job did not
+outlive. If all ends are consequences, the cause is a silent rank that all others lost,
+else the first exit code.
 """
 
 from __future__ import annotations
@@ -11,220 +12,274 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.characters import one_line
+from envcfg.common.characters import one_line
 from envcfg.log.attempt import EXCEPTION, Attempt, absent_of, others_of, silent_of
-from envcfg.log.facts import Sighting
-from envcfg.log.job import Job
+from envcfg.log.exceptions import End, Frame, LogException
+from envcfg.log.job_state import Job
+from envcfg.log.line_owner import Owner
 from envcfg.log.numbers import ranks_of
+from envcfg.log.process_facts import Sighting
 from envcfg.log.rulebook import Rule
-from envcfg.log.thrown import End, Frame, Thrown
-from envcfg.log.who import Who
 from envcfg.log.world import World
 
 _SILENT, _ABSENT = "rank-left", "rank-absent"
-_WIDE = 160  # characters of a message in the first line
+_WRAPPED = "exception-wrapped"
+_WIDE = 160  # characters of a message: it must fit in the summary line
+# Addresses, pids and sizes change with each attempt: fingerprints leave numbers out.
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
-class First(NamedTuple):
-    """What ended first.
+class FirstEnd(NamedTuple):
+    """The first end of a process in a job.
 
     Attributes:
-        rule: that says what it means.
-        who: whose end it was.
-        says: what happened, in words that go behind whose end it was.
+        rule: rule that explains the end.
+        process: process or ranks that ended.
+        says: the event, as a verb phrase after the name of the process.
         sighting: the line that shows it.
-        fingerprint: the same for two attempts that end alike.
-        frame: the line of the program; None where the log does not tell.
-        others: what the others did; empty where the log does not tell.
-        repeats: how many attempts before ended alike.
+        fingerprint: equal for two attempts with the same end.
+        frame: the line of the program; None if the log does not show it.
+        other_ranks: activity of the other ranks; empty if the log does not show it.
+        repeats: number of earlier attempts with the same end.
     """
 
     rule: Rule
-    who: Who
+    process: Owner
     says: str
     sighting: Sighting
     fingerprint: str
     frame: Frame | None = None
-    others: str = ""
+    other_ranks: str = ""
     repeats: int = 0
 
     @property
     def words(self) -> str:
-        """The end in one sentence, without what the others did."""
-        return one_line(f"{self.who.words} {self.says}")
+        """Return the end in one sentence, without the other processes."""
+        return one_line(f"{self.process.words} {self.says}")
 
 
-def first_end(job: Job, world: World) -> First | None:
-    """Return what ended the job first; None where no line tells of an end."""
+def first_end(job: Job, world: World) -> FirstEnd | None:
+    """Return the first end in the job; None if no line reports an end."""
     endings = job.endings
-    known: list[Thrown | End] = [*endings.tracebacks.found]
-    # A line means an end beside all that the log holds.
-    seen = job.occurrences
+    events: list[LogException | End] = [*endings.tracebacks.found]
+    # A traceback explains more than a line, so its lines are not separate events.
+    occurrences = job.occurrences
     thrown = {
         part.sighting.spot
-        for each in endings.tracebacks.found
-        for part in filter(None, (each, each.earlier))
+        for event in endings.tracebacks.found
+        for part in filter(None, (event, event.earlier))
     }
-    known += [
-        each
-        for each in endings.lines
-        if (each.rule.event or each.sighting.spot not in thrown)
+    events += [
+        line
+        for line in endings.lines
+        if (line.rule.event or line.sighting.spot not in thrown)
         and (
-            each.rule.id not in seen
-            or seen[each.rule.id].rule.severity == each.rule.severity
+            # A rule that was downgraded for this job does not report an end.
+            line.rule.id not in occurrences
+            or occurrences[line.rule.id].rule.severity == line.rule.severity
         )
     ]
-    if not known:
+    if _is_handled(endings.lines):
+        events = [event for event in events if isinstance(event, End)]
+    if not events:
         return None
-    ended = any(not each.is_doubtful for each in endings.lines)
+    # Only a certain end closes the job; otherwise later steps prove that it continued.
+    ended = any(not line.is_doubtful for line in endings.lines) or any(
+        _is_wrapped(event, job) for event in endings.tracebacks.found
+    )
     last = len(endings.starts)
     attempts = [
         Attempt(
             (
-                each
-                for each in known
-                if endings.attempt(each) == number
-                and (number < last or not _is_over(each, job, ended=ended))
+                event
+                # Earlier attempts ended, because another attempt followed them.
+                for event in events
+                if endings.attempt(event) == number
+                and (number < last or not _is_over(event, job, ended=ended))
             ),
             endings,
         )
         for number in range(last + 1)
     ]
-    firsts = [_first_of(each, job, world) for each in attempts]
+    firsts = [_first_of(attempt, job, world) for attempt in attempts]
     found = firsts.pop()
+    # Only earlier attempts count: a repeated end suggests a permanent fault.
     alike = sum(
-        each.fingerprint == found.fingerprint for each in firsts if each and found
+        first.fingerprint == found.fingerprint for first in firsts if first and found
     )
     return found and found._replace(repeats=alike)
 
 
-def _is_over(each: Thrown | End, job: Job, *, ended: bool) -> bool:
-    if job.endings.is_over(each, ended=ended):
+def _is_handled(lines: Iterable[End]) -> bool:
+    """Return whether exit codes show that no exception ended a process.
+
+    Python ends with 1 after an exception, and a signal or a killed process has another
+    form. With only other codes, a program chose its code: it handled the exceptions in the
+    log, or these are of another step that wrote to the same output.
+    """
+    codes = {line.fields.get("code") for line in lines if line.rule.event == "ended"}
+    return bool(codes) and all(
+        code and code.isdecimal() and 1 < int(code) < 126 for code in codes
+    )
+
+
+def _is_wrapped(thrown: LogException, job: Job) -> bool:
+    """Return whether *thrown* ended a program, and says that its cause is above it."""
+    rule = job.endings.rule_of(thrown)
+    is_end = rule is not None and rule.id == _WRAPPED
+    return is_end and not job.endings.is_over(thrown, ended=True)
+
+
+def _is_over(event: LogException | End, job: Job, *, ended: bool) -> bool:
+    if job.endings.is_over(event, ended=ended):
         return True
-    rule = each.rule if isinstance(each, End) else job.rulebook.rules[EXCEPTION]
-    spot = each.sighting.spot
+    rule = event.rule if isinstance(event, End) else job.rulebook.rules[EXCEPTION]
+    spot = event.sighting.spot
+    # Without a reported end, any sign of life after the event shows that the job went on.
     return job.outlives(rule, spot) or (not ended and bool(job.life.behind(spot)))
 
 
-def _first_of(attempt: Attempt, job: Job, world: World) -> First | None:
-    """Return who ended first and of what; None: no line says it.
+def _first_of(attempt: Attempt, job: Job, world: World) -> FirstEnd | None:
+    """Return the process that ended first, with the reason; None if no line reports it.
 
-    In this order, as each says less than the one before: a rank that never came, where
-    nothing else is a cause; a rank that says nothing while all others lost somebody; the
-    first exception or end that may be a cause; an exit code or a signal; those who waited
-    in vain for others; an exception that only follows from a lost process.
+    Evidence in this order, the strongest first: a rank that never came, without any other
+    cause; a silent rank that all others lost; the first exception or end that may be a
+    cause; an exit code or a signal; ranks that waited in vain; an exception that only
+    follows from a lost process.
     """
     hosts = _hosts(attempt.lines, world)
     codes = [
-        each for each in attempt.follow if isinstance(each, End) and each.rule.says
+        event for event in attempt.follow if isinstance(event, End) and event.rule.says
     ]
-    # Who was killed says nothing; others say nothing as they were ended after it.
-    killed = any(each.who.ranks and "code" not in each.fields for each in codes)
+    # A killed rank writes nothing, and its silence is then no evidence of another fault.
+    killed = any(code.who.ranks and "code" not in code.fields for code in codes)
     silent = () if attempt.causes or killed else silent_of(attempt, world)
-    codes = [each for each in codes if not _is_of_wait(each, attempt)]
-    codes.sort(key=lambda each: not each.root)
-    if not attempt.causes and not killed and (shown := absent_of(attempt)):
-        rule, ranks = job.rulebook.rules[_ABSENT], shown.who.ranks
-        found = First(rule, _at(ranks, hosts), rule.says, shown.sighting, rule.id)
+    codes = [code for code in codes if not _is_of_wait(code, attempt)]
+    # The launcher's "root cause" comes first; the sort keeps the order of the others.
+    codes.sort(key=lambda end: not end.root)
+    if not attempt.causes and not killed and (end := absent_of(attempt)):
+        rule, ranks = job.rulebook.rules[_ABSENT], end.who.ranks
+        first = FirstEnd(
+            rule, _ranks_with_hosts(ranks, hosts), rule.says, end.sighting, rule.id
+        )
+        # Without rank numbers the line's own rule says more than "a rank is absent".
         if not ranks:
-            found = found._replace(rule=shown.rule, says=shown.says)
+            first = first._replace(rule=end.rule, says=end.says)
     elif silent:
         rule = job.rulebook.rules[_ABSENT if attempt.waits else _SILENT]
         where = attempt.follow[0].sighting
-        found = First(rule, _at(silent, hosts), rule.says, where, rule.id)
-    elif attempt.causes and isinstance(attempt.causes[0], Thrown):
-        found = _of_thrown(attempt.causes[0], attempt, hosts)
-    elif ends := [each for each in (*attempt.causes, *codes) if isinstance(each, End)]:
-        found = _of_line(ends[0], attempt, hosts)
+        first = FirstEnd(
+            rule, _ranks_with_hosts(silent, hosts), rule.says, where, rule.id
+        )
+    elif attempt.causes and isinstance(attempt.causes[0], LogException):
+        first = _of_thrown(attempt.causes[0], attempt, hosts)
+    elif ends := [end for end in (*attempt.causes, *codes) if isinstance(end, End)]:
+        first = _of_line(ends[0], attempt, hosts)
     elif attempt.waits:
         return _of_waits(attempt, hosts)
-    elif thrown := [each for each in attempt.follow if isinstance(each, Thrown)]:
-        found = _of_thrown(thrown[0], attempt, hosts)
+    elif thrown := [
+        event for event in attempt.follow if isinstance(event, LogException)
+    ]:
+        first = _of_thrown(thrown[0], attempt, hosts)
     else:
         return None
-    found = found._replace(who=_of_node(found.who, job.endings.nodes, attempt.lines))
-    return found._replace(others=others_of(found.who.ranks, job, attempt))
+    first = first._replace(
+        process=_of_node(first.process, job.endings.nodes, attempt.lines)
+    )
+    return first._replace(other_ranks=others_of(first.process.ranks, job, attempt))
 
 
 def _is_of_wait(code: End, attempt: Attempt) -> bool:
-    """Return whether *code* is how one ended whose exception says that it waited."""
+    """Return whether *code* is the exit of a process that only waited for others."""
+    # Exit code 1 is that of an uncaught exception, such as the time-out of a wait.
     if not attempt.waits or code.fields.get("code") != "1":
         return False
-    waited = [attempt.whose(each).ranks for each in attempt.waits]
-    ranks = {rank for each in waited for rank in each}
+    waited = [attempt.process_of(wait).ranks for wait in attempt.waits]
+    ranks = {rank for group in waited for rank in group}
     behind = code.sighting.spot > attempt.waits[0].sighting.spot
+    # If the waiting ranks are unknown, only the order of the lines can decide.
     return ranks >= set(code.who.ranks) if all(waited) else behind
 
 
-def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> First:
-    """Return who waited for whom, where nobody else says anything."""
-    ranks = {rank for each in attempt.waits for rank in attempt.whose(each).ranks}
-    if not ranks:  # their exits tell
-        codes = (each for each in attempt.lines if _is_of_wait(each, attempt))
-        ranks = {rank for each in codes for rank in each.who.ranks}
-    lines = [each.fields for each in attempt.waits if isinstance(each, End)]
-    named = {each.get("root") or each.get("first") for each in lines} - {None}
-    whom = ranks_of({int(each or 0) for each in named}) if named else "others"
-    shown, says = attempt.waits[0], f"waited in vain for {whom}"
-    rule = attempt.rule(shown)
+def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
+    """Return the ranks that waited and the ranks they waited for, if there is no other
+    evidence."""
+    ranks = {rank for wait in attempt.waits for rank in attempt.process_of(wait).ranks}
+    if not ranks:  # their exit codes name the ranks
+        codes = (line for line in attempt.lines if _is_of_wait(line, attempt))
+        ranks = {rank for code in codes for rank in code.who.ranks}
+    lines = [wait.fields for wait in attempt.waits if isinstance(wait, End)]
+    names_given = {line.get("root") or line.get("first") for line in lines} - {None}
+    whom = (
+        ranks_of({int(name or 0) for name in names_given}) if names_given else "others"
+    )
+    displayed, says = attempt.waits[0], f"waited in vain for {whom}"
+    rule = attempt.rule(displayed)
     print_ = f"{rule.id} {whom}"
-    return First(rule, _at(sorted(ranks), hosts), says, shown.sighting, print_)
+    return FirstEnd(
+        rule, _ranks_with_hosts(sorted(ranks), hosts), says, displayed.sighting, print_
+    )
 
 
 def _of_node(
-    who: Who, nodes: Mapping[str, tuple[int, ...]], ends: Iterable[End]
-) -> Who:
-    """Name the rank of a local one where a launcher tells which ranks its nodes have.
+    owner: Owner, nodes: Mapping[str, tuple[int, ...]], ends: Iterable[End]
+) -> Owner:
+    """Return *owner* with the global rank if a launcher lists the ranks of its nodes.
 
-    The node is what the lines say, else that whose agent ended with an error first.
+    The node is that of the line, else that of the first agent that ended with an error.
     """
-    if who.ranks or who.local is None or not nodes:
-        return who
-    failed = (each.who.hosts for each in ends if {"tasks", "code"} <= set(each.fields))
-    hosts = who.hosts or next(failed, ())
+    if owner.ranks or owner.local is None or not nodes:
+        return owner
+    failed = (end.who.hosts for end in ends if {"tasks", "code"} <= set(end.fields))
+    hosts = owner.hosts or next(failed, ())
     own = (
         nodes.get("".join(hosts[:1]), ())
         if len(nodes) > 1
         else next(iter(nodes.values()))
     )
-    if who.local >= len(own):
-        return who
-    return who._replace(ranks=(own[who.local],), hosts=hosts)
+    # A local rank outside the node's list means that the list is of another attempt.
+    if owner.local >= len(own):
+        return owner
+    return owner._replace(ranks=(own[owner.local],), hosts=hosts)
 
 
-def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> First:
-    who = end.who
-    if not who.ranks:
-        # Another line may say the same of a rank, or with which code it ended.
+def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
+    owner = end.who
+    if not owner.ranks:
+        # Another line may name the rank of the same end, or its exit code.
         same = (
-            each.who
-            for each in attempt.lines
-            if each.who.ranks
+            line.who
+            for line in attempt.lines
+            if line.who.ranks
             and (
-                (who.local is not None and each.who.local == who.local)
-                or (who == Who() and each.says == end.says)
-                or (who == Who() and "said" in end.fields and "code" in each.fields)
+                (owner.local is not None and line.who.local == owner.local)
+                or (owner == Owner() and line.says == end.says)
+                or (owner == Owner() and "said" in end.fields and "code" in line.fields)
             )
         )
-        who = next(same, who)
-    who = _at(who.ranks, hosts) if who.ranks else who
-    said = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
-    return First(end.rule, who, end.says, end.sighting, f"{end.rule.id} {said}".strip())
+        owner = next(same, owner)
+    owner = _ranks_with_hosts(owner.ranks, hosts) if owner.ranks else owner
+    # The rule alone is too coarse: two errors with different codes are different ends.
+    message = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
+    return FirstEnd(
+        end.rule, owner, end.says, end.sighting, f"{end.rule.id} {message}".strip()
+    )
 
 
-def _of_thrown(thrown: Thrown, attempt: Attempt, hosts: Mapping[int, str]) -> First:
+def _of_thrown(
+    thrown: LogException, attempt: Attempt, hosts: Mapping[int, str]
+) -> FirstEnd:
     print_ = fingerprint(thrown)
-    raised = [each for each in attempt.ends if isinstance(each, Thrown)]
-    same = [each for each in raised if fingerprint(each) == print_]
+    raised = [end for end in attempt.ends if isinstance(end, LogException)]
+    same = [thrown for thrown in raised if fingerprint(thrown) == print_]
     frame = _frame(thrown)
     text = _cut(thrown.text)
     if thrown.earlier:
         text = f"{text}, {thrown.link} {_cut(thrown.earlier.text)}"
     where = f" ({frame.short})" if frame else ""
-    return First(
+    return FirstEnd(
         rule=attempt.rule(thrown),
-        who=_who(same, attempt, hosts),
+        process=_raiser(same, attempt, hosts),
         says=f"ended: {text}{where}",
         sighting=thrown.sighting,
         fingerprint=print_,
@@ -232,7 +287,8 @@ def _of_thrown(thrown: Thrown, attempt: Attempt, hosts: Mapping[int, str]) -> Fi
     )
 
 
-def _frame(thrown: Thrown) -> Frame | None:
+def _frame(thrown: LogException) -> Frame | None:
+    # "raise ... from" names the true cause; "during handling" is a second error.
     deepest = thrown.earlier if thrown.link == "from" else None
     first = deepest and deepest.frame
     return first if first and not first.is_library else thrown.frame
@@ -242,7 +298,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _WIDE else text[: _WIDE - 3] + "..."
 
 
-def fingerprint(thrown: Thrown) -> str:
+def fingerprint(thrown: LogException) -> str:
     """Return type, place in the program and message without numbers."""
     frame = _frame(thrown)
     place = f"{frame.short.rpartition(':')[0]}:{frame.function}" if frame else ""
@@ -250,49 +306,58 @@ def fingerprint(thrown: Thrown) -> str:
     return " ".join(filter(None, (thrown.kind, place, message)))
 
 
-def _who(same: Sequence[Thrown], attempt: Attempt, hosts: Mapping[int, str]) -> Who:
-    """Return who threw: by what stands in front, else by the exit that a launcher shows.
+def _raiser(
+    same: Sequence[LogException], attempt: Attempt, hosts: Mapping[int, str]
+) -> Owner:
+    """Return the process that raised: by its prefix, else by the exit code in a
+    launcher's line.
 
-    A rank in the prefix is certain. A local rank is, where an exit of the same local rank
-    names the rank. Else the exits that failed tell: the one that the launcher calls the
-    first, all of them where the exception came several times. A process that the lines name
-    by itself is not given the rank of another's exit.
+    A rank in the prefix is certain. A local rank is certain if an exit of the same local
+    rank names its rank. Otherwise failed exits decide: the first one by the launcher, or
+    all of them if the exception came several times. A process that lines name by itself
+    does not get the rank of another exit.
     """
     ends = attempt.lines
-    found = [attempt.whose(each) for each in same]
-    if ranks := {rank for each in found for rank in each.ranks}:
-        return _at(sorted(ranks), hosts)
-    named = found[0]._replace(process=same[0].process or found[0].process)
-    for each in ends:
-        if named.local is not None and each.who.ranks and each.who.local == named.local:
-            return _at(each.who.ranks, hosts)
+    owners = [attempt.process_of(thrown) for thrown in same]
+    if ranks := {rank for owner in owners for rank in owner.ranks}:
+        return _ranks_with_hosts(sorted(ranks), hosts)
+    owner_found = owners[0]._replace(process=same[0].process or owners[0].process)
+    for end in ends:
+        if (
+            owner_found.local is not None
+            and end.who.ranks
+            and end.who.local == owner_found.local
+        ):
+            return _ranks_with_hosts(end.who.ranks, hosts)
     failed = [
-        each
-        for each in ends
-        if (each.fields.get("code") or "-")[0] != "-"
-        and not (attempt.agents and "tasks" in each.fields)
+        end
+        for end in ends
+        # A negative code is a signal, which an uncaught exception does not cause.
+        if (end.fields.get("code") or "-")[0] != "-"
+        and not (attempt.agents and "tasks" in end.fields)
     ]
-    first = [each for each in failed if each.root] or failed[:1]
-    if same[0].process or not first or named != Who():
-        return named
+    first = [end for end in failed if end.root] or failed[:1]
+    if same[0].process or not first or owner_found != Owner():
+        return owner_found
     alike = [*first, *(failed if len(same) > 1 else ())]
-    ranks = {rank for each in alike for rank in each.who.ranks}
-    return _at(sorted(ranks), hosts) if ranks else first[0].who
+    ranks = {rank for end in alike for rank in end.who.ranks}
+    return _ranks_with_hosts(sorted(ranks), hosts) if ranks else first[0].who
 
 
-def _at(ranks: Sequence[int], hosts: Mapping[int, str]) -> Who:
+def _ranks_with_hosts(ranks: Sequence[int], hosts: Mapping[int, str]) -> Owner:
     names = dict.fromkeys(hosts[rank] for rank in ranks if rank in hosts)
-    return Who(ranks=tuple(ranks), hosts=tuple(names))
+    return Owner(ranks=tuple(ranks), hosts=tuple(names))
 
 
 def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
     """Return the node of each rank, by the lines that name both."""
+    # Lines of exits come after those of NCCL, and win: they name rank and host together.
     hosts = {
         entity.rank: entity.process.host
         for entity in world.entities
         if entity.rank is not None and entity.process.host
     }
-    for each in ends:
-        if len(each.who.hosts) == 1:
-            hosts.update(dict.fromkeys(each.who.ranks, each.who.hosts[0]))
+    for end in ends:
+        if len(end.who.hosts) == 1:
+            hosts.update(dict.fromkeys(end.who.ranks, end.who.hosts[0]))
     return hosts

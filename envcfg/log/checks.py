@@ -1,4 +1,4 @@
-"""What only all ranks together show of networks, plugins, versions and places."""
+"""Checks over all ranks: networks, plugins, versions and places."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.log.catalogue import look_up, said_by, warned
 from envcfg.log.expectations import Expectations
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
 from envcfg.log.names import (
     is_fast,
     network_family,
@@ -24,19 +24,23 @@ from envcfg.log.traffic import RDMA, Entity, kinds_of, traffic_of
 from envcfg.log.world import World
 
 Found = tuple[Entity | None, Symptom]
-KNOWN = RDMA | {"socket"}  # kinds whose lines tell of GPU RDMA
+KNOWN = RDMA | {"socket"}  # kinds whose lines report GPU RDMA
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
 
 def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
-    """Return what is wrong with the job as a whole, or with some ranks against others."""
-    # A store that nobody reached, unless a communicator shows that it was mended.
+    """Return the problems of the job as a whole, and of ranks that differ from the
+    others."""
+    # An unreachable store is an error, unless a communicator shows a later success.
     stores = [p.seen[_STORE] for p in job.everyone if _STORE in p.seen]
     if any(process.communicators for process in job.everyone):
         stores = []
     detail = "the store of the job was not reached"
-    lost = [Symptom("rendezvous-failed", "broken", detail, each) for each in stores[:1]]
+    # One finding is enough: all processes try the same store.
+    lost = [
+        Symptom("rendezvous-failed", "broken", detail, store) for store in stores[:1]
+    ]
     return [
         *_mixed_networks(world, expect),
         *_names_differ(world),
@@ -45,7 +49,7 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
         *_dialects(world),
         *_plugin_versions(world),
         *_nics(world),
-        *((None, each) for each in lost),
+        *((None, symptom) for symptom in lost),
         *_fatal_plugin(world),
         *_masks(job, expect),
         *_warnings(job),
@@ -56,28 +60,43 @@ def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
     """Return every version that was seen, by library."""
     versions: dict[str, set[str]] = {}
     for process in job.everyone:
-        for library, known in process.versions.items():
-            if library != "path" and known:
-                versions.setdefault(library, set()).update(known)
+        for library, version in process.versions.items():
+            # "path" is the place of a library, which differs between nodes without harm.
+            if library != "path" and version:
+                versions.setdefault(library, set()).update(version)
     return {
-        library: tuple(sorted(known)) for library, known in sorted(versions.items())
+        library: tuple(sorted(names)) for library, names in sorted(versions.items())
     }
 
 
 def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
-    kinds = {each: kinds_of(each, silent=world.silent) for each in world.entities}
-    if world.complete:  # else lines without a process may be those of a rank
-        kinds = {each: found for each, found in kinds.items() if each.process.pid}
-    kinds = {each: found for each, found in kinds.items() if found}
+    kinds = {entity: kinds_of(entity, silent=world.silent) for entity in world.entities}
+    if world.complete:  # otherwise a line without a process may be of a rank
+        kinds = {
+            entity: kinds_of_entity
+            for entity, kinds_of_entity in kinds.items()
+            if entity.process.pid
+        }
+    kinds = {
+        entity: kinds_of_entity
+        for entity, kinds_of_entity in kinds.items()
+        if kinds_of_entity
+    }
     if len(set(kinds.values())) < 2:
         return
-    fallen = [entity for entity, found in kinds.items() if "socket" in found]
+    # A fallback to sockets is named even if most ranks have it: it is the slow network.
+    fallen = [
+        entity
+        for entity, kinds_of_entity in kinds.items()
+        if "socket" in kinds_of_entity
+    ]
     if fallen:
         yield from _fallen(fallen, len(kinds) - len(fallen), expect)
         return
+    # Without sockets the most common network is taken as the intended one.
     usual = Counter(kinds.values()).most_common(1)[0][0]
-    for entity, found in kinds.items():
-        if found != usual:
+    for entity, kind in kinds.items():
+        if kind != usual:
             detail = "use another network than others, and the two cannot talk"
             name = next(iter(traffic_of(entity).networks), "")
             sighting = entity.process.seen.get(f"network {name}")
@@ -85,22 +104,28 @@ def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
 
 
 def _fallen(
-    fallen: Sequence[Entity], others: int, expect: Expectations
+    # A mixed network that connected is only slow; otherwise the job cannot start.
+    fallen: Sequence[Entity],
+    others_count: int,
+    expect: Expectations,
 ) -> Iterator[Found]:
     if any(_did_connect(entity.process) for entity in fallen):
         if expect.allow_socket:  # else each rank that uses them is a finding already
             for entity in fallen:
                 detail = "use TCP sockets while others do not"
                 yield entity, Symptom("socket-fallback", "degraded", detail)
-        return  # it did connect
+        return  # the job connected nevertheless
     for entity in fallen:
-        detail = f"use sockets while {count_of(others, 'other does', 'others do')} not"
+        detail = (
+            f"use sockets while {count_of(others_count, 'other does', 'others do')} not"
+        )
         sighting = entity.process.seen.get("network Socket")
         yield entity, Symptom("network-mixed", "broken", detail, sighting)
 
 
 def _did_connect(process: Process) -> bool:
-    """Return whether channels stand; up to NCCL 2.19 they do when the start is complete."""
+    """Return whether channels exist; up to NCCL 2.19 a complete start creates them."""
+    # Newer versions connect at first use, and print the number of nodes.
     comms = process.communicators.values()
     eager = all(comm.nodes is None for comm in comms)
     complete = any(comm.is_up for comm in comms)
@@ -108,7 +133,8 @@ def _did_connect(process: Process) -> bool:
 
 
 def _names_differ(world: World) -> Iterator[Found]:
-    """Compare names of one kind of network (IB, IBext), and libfabric's providers."""
+    """Yield symptoms if ranks use different networks of one kind (IB, IBext), or
+    different libfabric providers."""
     families: dict[str, dict[str, str]] = {}
     providers: dict[frozenset[str], Process] = {}
     for entity in world.entities:
@@ -116,14 +142,16 @@ def _names_differ(world: World) -> Iterator[Found]:
         for name in traffic_of(entity, silent=world.silent).networks:
             group = families.setdefault(network_group(name), {})
             group.setdefault(network_family(name), name)
+        # A process that also has a slow provider is reported by the check of its rank.
         fast = [name for name in process.providers if is_fast(name)]
         if fast and len(fast) == len(process.providers):
             providers.setdefault(frozenset(map(provider_family, fast)), process)
-    for found in families.values():
-        if len(found) > 1:
-            detail = (
-                f"has networks that may not be one: {', '.join(sorted(found.values()))}"
-            )
+    for family in families.values():
+        if len(family) > 1:
+            names = ", ".join(sorted(family.values()))
+            # A plugin may give its network another name, so this does not prove a
+            # fault.
+            detail = f"has networks that may not be one: {names}"
             yield None, Symptom("networks-differ", "inconclusive", detail)
     if len(providers) > 1:
         used = sorted({name for p in providers.values() for name in p.providers})
@@ -134,18 +162,20 @@ def _names_differ(world: World) -> Iterator[Found]:
 
 
 def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
-    """What rings say of all their ranks, and whether any channel leaves a node."""
+    """Yield problems of GPU RDMA, judged from rings and from channels that leave a node."""
     if not world.multi:
         return
     people = _processes(world)
     if expect.gdr and not any(process.channels for process in people):
         detail = "shows no channel between nodes"
         yield None, Symptom("gdr-unknown", "inconclusive", detail)
+    # The rings of one rank show the worst of all ranks, so find that rank first.
     culprits = any(
         staged or network_kind(name) == "socket"
         for process in people
         for (_, name), (_, staged) in process.channels.items()
     ) or any(network_kind(name) == "socket" for p in people for name in p.networks)
+    # An unknown network may have no notion of GPU RDMA: then rings prove nothing.
     strange = any(
         network_kind(name) not in KNOWN for p in people for name in p.networks
     )
@@ -165,6 +195,7 @@ def _versions(world: World) -> Iterator[Found]:
             for process in _processes(world)
             for version in sorted(process.versions.get(library, ()))
         }
+        # The newest build is shown as evidence: it usually comes from one odd image.
         if len(builds) > 1:
             *_, (version, process) = sorted(builds.items())
             detail = f"{library.upper()} {' and '.join(sorted(builds))}"
@@ -173,22 +204,25 @@ def _versions(world: World) -> Iterator[Found]:
 
 
 def _dialects(world: World) -> Iterator[Found]:
-    """Compare versions that no line names, by the wording of lines."""
-    known: dict[tuple[str, str], Process] = {}
+    """Yield a symptom if the wording of lines shows that processes run different builds."""
+    processes: dict[tuple[str, str], Process] = {}
     for process in _processes(world):
         for dialect in sorted(process.dialects):
-            for other, holder in known.items():
-                if holder is process or not ranges_disjoint(dialect, other):
+            for alternative, holder in processes.items():
+                if holder is process or not ranges_disjoint(dialect, alternative):
                     continue
-                if dialect in holder.dialects or other in process.dialects:
-                    continue  # one build says both, and is a patched one
+                if dialect in holder.dialects or alternative in process.dialects:
+                    continue  # one build prints both: it is patched
                 if _has_version(process) and _has_version(holder):
                     continue  # the versions themselves are compared
-                builds = f"{other[1]} on {holder.host}, {dialect[1]} on {process.host}"
+                builds = (
+                    f"{alternative[1]} on {holder.host}, {dialect[1]} on {process.host}"
+                )
                 detail = f"{dialect[0].upper()} {builds}, by the wording of their lines"
+                # One pair is enough evidence, and pairs grow with the square of ranks.
                 yield None, Symptom("versions-differ", "broken", detail)
                 return
-            known.setdefault(dialect, process)
+            processes.setdefault(dialect, process)
 
 
 def _has_version(process: Process) -> bool:
@@ -197,6 +231,7 @@ def _has_version(process: Process) -> bool:
 
 def _plugin_versions(world: World) -> Iterator[Found]:
     packages = {p.package: p for p in _processes(world) if p.package}
+    # The result is only degraded, because plugins of different versions usually connect.
     if len(packages) > 1:
         detail = " and ".join(sorted(" ".join(package) for package in packages))
         sighting = next(iter(packages.values())).seen.get("plugin-package")
@@ -210,16 +245,21 @@ def _nics(world: World) -> Iterator[Found]:
             if nics is not None:
                 counts[name, nics] = process
     for name in {name for name, _ in counts}:
-        found = sorted(nics for other, nics in counts if other == name)
-        if len(found) > 1:
-            fewest = counts[name, found[0]]
-            detail = f"{found[0]} NICs on {fewest.host}, {found[-1]} elsewhere"
+        # Counts are compared within one provider: providers count NICs differently.
+        counts_found = sorted(
+            nics for name_counted, nics in counts if name_counted == name
+        )
+        if len(counts_found) > 1:
+            fewest = counts[name, counts_found[0]]
+            detail = (
+                f"{counts_found[0]} NICs on {fewest.host}, {counts_found[-1]} elsewhere"
+            )
             sighting = fewest.seen.get(f"provider {name}")
             yield None, Symptom("nics-differ", "degraded", detail, sighting)
 
 
 def _fatal_plugin(world: World) -> Iterator[Found]:
-    """A plugin that failed, where nothing shows that NCCL went on with another network."""
+    """Yield plugins that failed if no line shows that NCCL used another network."""
     if any(traffic_of(entity).networks for entity in world.entities):
         return
     for entity in world.entities:
@@ -236,29 +276,34 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
     for process in job.everyone:
         for rank, text in process.masks.items():
             mask = int(text or "0", 16)
-            wanted = expect.masks[(rank or 0) % len(expect.masks)]
-            if rank is not None and mask & ~wanted:
-                wrong.append((rank, process, mask, wanted))
-    for rank, process, mask, wanted in sorted(wrong, key=lambda each: each[0])[:1]:
+            mask_expected = expect.masks[(rank or 0) % len(expect.masks)]
+            # A part of the expected cores is still in the right place.
+            if rank is not None and mask & ~mask_expected:
+                wrong.append((rank, process, mask, mask_expected))
+    # The lowest rank is the example; the count covers all others.
+    for rank, process, mask, mask_expected in sorted(wrong, key=lambda row: row[0])[:1]:
         many = count_of(len(wrong), "rank runs", "ranks run")
         detail = (
-            f"{many} on other cores: rank {rank} on {mask:#x} instead of {wanted:#x}"
+            f"{many} on other cores: rank {rank} on {mask:#x} "
+            f"instead of {mask_expected:#x}"
         )
         sighting = process.seen.get("affinity")
         yield None, Symptom("affinity-order", "degraded", detail, sighting)
 
 
 def _warnings(job: Job) -> Iterator[Found]:
-    told = reasons_of(job)
+    reasons = reasons_of(job)
     for shape, (count, sighting) in job.unknown.items():
+        # The catalogue knows the meaning of messages that no rule judges.
         words, times = warned(sighting), count_of(count, "time")
-        if found := look_up(words):
-            detail = f"warns ({times}): {words[:100]}; {said_by(found)}"
-            yield None, Symptom(found[0].rule, "inconclusive", detail, sighting)
-        elif shape not in told:
+        if entries := look_up(words):
+            detail = f"warns ({times}): {words[:100]}; {said_by(entries)}"
+            yield None, Symptom(entries[0].rule, "inconclusive", detail, sighting)
+        elif shape not in reasons:
             detail = f"warns of what envcfg has no rule for ({times}): {words[:100]}"
             yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
 
 
 def _processes(world: World) -> list[Process]:
+    # A process may drive several GPUs, and is compared once.
     return list(dict.fromkeys(entity.process for entity in world.entities))

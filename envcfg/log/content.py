@@ -1,4 +1,5 @@
-"""What a file is by its first bytes: text, compressed, in another encoding, or none."""
+"""The content type of a file, by its first bytes: text, compressed, other encoding, or
+none."""
 
 from __future__ import annotations
 
@@ -7,9 +8,10 @@ import os
 import sys
 from typing import Any
 
-_PIECE = 1 << 15  # bytes that are recoded at once
-_HEAD = 512  # bytes by which a file is known
-# What people give that is not a log, by how it begins.
+_PIECE = 1 << 15  # bytes to recode at once
+_HEAD = 512  # bytes that identify a file
+_ZSTD_WINDOW = 27  # as a power of 2: the limit of zstd itself without an option
+# First bytes of files that users pass by mistake and that are not logs.
 _KINDS = (
     (b"PK\x03\x04", "a zip archive, which must be unpacked first"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive, which must be unpacked first"),
@@ -22,24 +24,24 @@ _KINDS = (
 
 
 def head_of(raw: Any) -> bytes:  # noqa: ANN401  # a binary file
-    """Return the first bytes of *raw*, which stay to be read."""
+    """Return the first bytes of *raw* without consuming them."""
     return bytes(raw.peek(_HEAD)[:_HEAD]) if hasattr(raw, "peek") else b""
 
 
 def kind_of(head: bytes) -> str:
-    """Return what a file is that begins with *head*, if that is not text of a log."""
+    """Return the type of a file that begins with *head*; empty if it may be a log."""
     if not head:
         return "empty"
-    found = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
-    if found or is_compressed(head) or _encoding(head):
-        return found
-    # A log may hold holes, which are read as zeros, and text of any encoding.
+    path = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
+    if path or is_compressed(head) or _encoding(head):
+        return path
+    # A log may hold holes, which are read as zeros, and text in any encoding.
     strange = sum(byte < 9 or 13 < byte < 27 for byte in head.replace(b"\0", b""))
     return "a binary file" if strange > len(head) / 20 else ""
 
 
 def _encoding(head: bytes) -> str:
-    """Return the encoding of text in two bytes for a letter, as Windows writes it."""
+    """Return the encoding of text with two bytes for each letter, as Windows writes it."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if len(head) < 8 or len(head[::2]) != len(head[1::2]):
@@ -50,7 +52,7 @@ def _encoding(head: bytes) -> str:
     return "utf-16-be" if len(first) > 3 and not any(first) and all(second) else ""
 
 
-class _Recoded(io.RawIOBase):
+class _Utf8Stream(io.RawIOBase):
     """A stream of UTF-8, read from one in another encoding."""
 
     def __init__(self, raw: Any, encoding: str) -> None:  # noqa: ANN401
@@ -61,16 +63,17 @@ class _Recoded(io.RawIOBase):
         self._left = b""
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: this stream is for reading."""
         return True
 
     def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
-        """Read what fits *into* it; return how many bytes, 0 at the end."""
+        """Fill the buffer *into* and return the number of bytes; 0 at the end."""
         while not self._left:
-            given = self._raw.read(_PIECE)
-            text = self._decoder.decode(given, final=not given)
+            # A letter may end in the next piece, so the decoder keeps its first bytes.
+            data = self._raw.read(_PIECE)
+            text = self._decoder.decode(data, final=not data)
             self._left = text.encode("utf-8", "replace")
-            if not given:
+            if not data:
                 break
         count = min(len(into), len(self._left))
         into[:count] = self._left[:count]
@@ -82,17 +85,18 @@ _Opened = tuple[bool, Any, tuple[type[Exception], ...]]
 
 
 def decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary file
-    """Return whether *raw* is plain, a stream of what is in it, and how that fails."""
+    """Return whether *raw* is plain, a stream of its content, and its reading errors."""
     head = head_of(raw)
     if encoding := _encoding(head):
-        return False, _Recoded(raw, encoding), (OSError,)
+        return False, _Utf8Stream(raw, encoding), (OSError,)
     for magic, open_stream in _COMPRESSED.items():
         if head.startswith(magic):
             return False, *open_stream(raw)
+    # The position of a pipe cannot be set back.
     if name == "-" or not os.path.isfile(name):
         return True, raw, (OSError,)
     raw.raw.seek(0)
-    return True, raw.raw, (OSError,)  # without a second buffer in between
+    return True, raw.raw, (OSError,)  # a second buffer would only copy each block
 
 
 def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
@@ -115,15 +119,16 @@ def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
         else:
             from backports import zstd
     except ImportError as err:
-        from envcfg.errors import LibraryError
+        from envcfg.common.errors import LibraryError
 
         raise LibraryError(package="backports.zstd", use="a log in zstd") from err
-    return zstd.ZstdFile(raw), (OSError, EOFError, zstd.ZstdError)
+    options = {int(zstd.DecompressionParameter.window_log_max): _ZSTD_WINDOW}
+    return zstd.ZstdFile(raw, options=options), (OSError, EOFError, zstd.ZstdError)
 
 
 _COMPRESSED = {b"\x1f\x8b": _gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
 
 
 def is_compressed(head: bytes) -> bool:
-    """Return whether a file that begins with *head* is one that we unpack."""
+    """Return whether *head* begins a compressed file that envcfg can read."""
     return head.startswith(tuple(_COMPRESSED))

@@ -1,25 +1,25 @@
-"""What ended processes of a job, line by line: exceptions, exit codes, signals, shells."""
+"""Ends of processes, line by line: exceptions, exit codes, signals, messages of shells."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence, Set
 
-from envcfg.log.facts import Sighting, Spot
+from envcfg.log.exceptions import ABSENT, End, LogException
+from envcfg.log.line_owner import Owner, numbers_in, owner, speaker
 from envcfg.log.prefix import Record
+from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
-from envcfg.log.thrown import ABSENT, End, Thrown
 from envcfg.log.tracebacks import Tracebacks
-from envcfg.log.who import Who, numbers_in, owner, speaker
 
-# Events of lines that tell how a process ended, or did not come, where ranks are, or that
-# the job begins anew.
+# Events of lines about the end or absence of a process, the place of ranks, or a new
+# attempt of the job.
 ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
-_MOST = 4096  # lines that are kept
-_STEPS = 3  # new steps after which a job went on, whatever ended it later
-# Lines after the last words of a program: of its launcher, of the job's script. Where
-# programs often go on, fewer show it.
+_MOST = 4096  # lines to keep
+_STEPS = 3  # new steps that show that a job continued
+# Lines that may follow the last words of a program: of its launcher, of the job's script.
+# After errors that programs often survive, fewer lines prove that it continued.
 _FEW, _FEWER = 20, 5
 
 
@@ -27,46 +27,50 @@ class Endings:
     """All ends of a job.
 
     Attributes:
-        lines: the ends that one line tells.
+        lines: ends in single lines.
         tracebacks: the exceptions.
-        starts: lines with which an attempt of the job begins anew.
-        files: whose file a source is, where its name tells.
-        nodes: the ranks of each node by their local rank, where a launcher tells.
+        starts: lines with which an attempt of the job begins.
+        files: process of each file, if its name shows it.
+        nodes: the ranks of each node by their local rank, if a launcher lists them.
     """
 
     def __init__(self, rulebook: Rulebook) -> None:
-        """Begin with none."""
+        """Begin without endings."""
         self.lines: list[End] = []
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
         self.starts: list[Spot] = []
-        self.files: dict[int, Who] = {}
+        self.files: dict[int, Owner] = {}
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
         self._marks: dict[int, End] = {}
-        self._failure: dict[str, str] = {}  # torchrun's, of which a line each tells
+        self._failure: dict[str, str] = {}  # torchrun's report, one field in each line
 
     def begin(self, source: int, name: str) -> None:
-        """Begin with a file."""
+        """Begin a new file."""
         self.files[source] = owner(name)
 
-    def whose(self, thrown: Thrown) -> Who:
-        """Return who threw, by what stands in front of it, else by the name of its file."""
+    def process_of(self, thrown: LogException) -> Owner:
+        """Return the process that raised, by the prefix of its lines, else by the name
+        of its file."""
         who = speaker(thrown.prefix)
-        return who if who != Who() else self.files.get(thrown.sighting.spot.source, who)
+        return (
+            who if who != Owner() else self.files.get(thrown.sighting.spot.source, who)
+        )
 
     def fold(self, match: Match, record: Record, sighting: Sighting) -> None:
-        """Take in a line that a rule knows as an end."""
+        """Add a line that a rule identifies as an end."""
         if match.rule.event == "attempt":
             self.starts.append(sighting.spot)
             return
         if match.rule.event == "nodes":
-            for host, ranks in _NODE.findall(match.fields["nodes"] or ""):
+            for host, ranks in _NODE.findall(match.fields.get("nodes") or ""):
                 own = ranks.replace(" ", "")
                 self.nodes[host.split(".")[0]] = tuple(numbers_in(own))
             return
         if match.rule.event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})
+            # The report is complete when its exit code or signal came.
             if "code" not in self._failure and "signal" not in self._failure:
                 return
             match = match._replace(fields=self._failure)
@@ -79,59 +83,69 @@ class Endings:
         self.lines.append(end)
         self._marks[sighting.spot.line] = end
 
-    def take(self, text: bytes, spot: Spot, held: Set[bytes]) -> None:
-        """Read a block whose known lines were folded, and what it may hold."""
+    def take(self, text: bytes, spot: Spot, contained: Set[bytes]) -> None:
+        """Read a block with folded repetitions; *contained* are the words that it may
+        contain."""
         marks, self._marks = self._marks, {}
-        self.tracebacks.take(text, spot, marks, held)
+        self.tracebacks.take(text, spot, marks, contained)
 
-    def rule_of(self, thrown: Thrown) -> Rule | None:
-        """Return the rule that knows what was thrown, or what it comes from."""
-        for each in filter(None, (thrown, thrown.earlier)):
-            if each.said not in self._known:  # ranks say the same
-                found = next(self.rulebook.matches(each.said), None)
-                self._known[each.said] = found and found.rule
-            if rule := self._known[each.said]:
-                return rule
-        return None
+    def rule_of(self, thrown: LogException) -> Rule | None:
+        """Return the rule for an exception, or for the exception that caused it.
 
-    def attempt(self, what: Thrown | End) -> int:
-        """Return in which attempt of the job *what* was, from 0."""
-        return sum(start < what.sighting.spot for start in self.starts)
+        The cause has the rule if the rule of the exception names it in ``unless``.
+        """
+        rule = self._rule_of_text(thrown.said)
+        if thrown.earlier is None:
+            return rule
+        earlier = self._rule_of_text(thrown.earlier.said)
+        if rule and earlier and earlier.id in rule.unless:
+            return earlier
+        return rule or earlier
+
+    def _rule_of_text(self, text: str) -> Rule | None:
+        if text not in self._known:  # ranks print the same message
+            match = next(self.rulebook.matches(text), None)
+            self._known[text] = match and match.rule
+        return self._known[text]
+
+    def attempt(self, subject: LogException | End) -> int:
+        """Return the attempt of the job, from 0, in which this event happened."""
+        return sum(start < subject.sighting.spot for start in self.starts)
 
     def is_past(self, rule: Rule) -> bool:
-        """Return whether all that *rule* knows was in attempts before the last."""
-        known = [each for each in self.lines if each.rule.id == rule.id]
+        """Return whether all matches of *rule* were in attempts before the last."""
+        ends = [line for line in self.lines if line.rule.id == rule.id]
         last = len(self.starts)
-        return bool(known) and all(self.attempt(each) < last for each in known)
+        return bool(ends) and all(self.attempt(end) < last for end in ends)
 
-    def is_over(self, what: Thrown | End, *, ended: bool) -> bool:
-        """Return whether the job went on after *what*.
+    def is_over(self, subject: LogException | End, *, ended: bool) -> bool:
+        """Return whether the job made no progress after this event.
 
         Args:
-            what: what may have ended it.
-            ended: other lines say that it ended with an error.
+            subject: possible end of the job.
+            ended: True if other lines report an end with an error.
         """
-        lines, steps = self.tracebacks.after(what)
+        lines, steps = self.tracebacks.after(subject)
         if ended:
             return steps >= _STEPS
-        # Lines that may follow if it ended the program.
-        if isinstance(what, Thrown):
-            most = -1 if what.is_caught else _FEW
-        elif what.rule.event == "lacking":
-            most = 0  # a shell goes on, and any line behind may show it
+        # Number of lines that may follow if the event ended the program.
+        if isinstance(subject, LogException):
+            most = -1 if subject.is_caught else _FEW
+        elif subject.rule.event == "lacking":
+            most = 0  # a shell continues, and any later line may show it
         else:
-            most = _FEWER if what.is_doubtful else _FEW
+            most = _FEWER if subject.is_doubtful else _FEW
         return steps > 0 or lines > most
 
 
 def has_agents(ends: Iterable[End]) -> bool:
-    """Return whether an agent tells of its workers: tasks of the starter are agents."""
-    return any(each.rule.id.startswith(("elastic-", "deepspeed-")) for each in ends)
+    """Return whether an agent reports its workers: tasks of the starter are then agents."""
+    return any(end.rule.id.startswith(("elastic-", "deepspeed-")) for end in ends)
 
 
-def in_order(items: Sequence[Thrown | End]) -> list[Thrown | End]:
-    """Return *items* as they came: by time where all tell it, else as they stand."""
-    given = sorted(items, key=lambda each: each.sighting.spot)
-    if all(each.time for each in given):
-        return sorted(given, key=lambda each: each.time.replace("T", " "))
-    return given
+def in_order(items: Sequence[LogException | End]) -> list[LogException | End]:
+    """Return *items* in order: by time if all have one, else by position."""
+    events = sorted(items, key=lambda event: event.sighting.spot)
+    if all(event.time for event in events):
+        return sorted(events, key=lambda event: event.time.replace("T", " "))
+    return events

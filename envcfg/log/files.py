@@ -1,32 +1,38 @@
-"""Files to a verdict: those of each job read and judged, and what lies beside them."""
+"""From files to a verdict: read and judge the files of each job, and the files beside
+them."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
-from envcfg.budget import MB, Budget, SpentError
+from envcfg.common.budget import MB, Budget, SpentError
 from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
+from envcfg.log.bugs import Bugs, with_bugs
 from envcfg.log.expectations import Expectations
-from envcfg.log.job import Job
-from envcfg.log.judge import Read, judge
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job
+from envcfg.log.log_source import Source
+from envcfg.log.next_step import with_doubts
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
 from envcfg.log.sidecars import kinds_of
-from envcfg.log.source import Source
-from envcfg.log.verdict import LogReport, Unknown
+from envcfg.log.verdict import LogReport, OpenQuestion
 
-# What is told how many bytes of files are behind.
+# Receives the number of bytes that were read.
 Reading = Callable[[Sequence[str]], AbstractContextManager[Callable[[int], None]]]
 _NOTHING = Expectations()
-# Real logs take a tenth of it: 4 MB of NCCL's lines in a second, or 1 GB of other output.
-_SECONDS = 60.0  # and one more for each MB
+_WHOLE: Mapping[str, int] = {}  # of each file all bytes
+# Real logs take a tenth of the limit: 4 MB of NCCL's lines in a second, or 1 GB of
+# other output.
+_SECONDS = 60.0  # plus one for each MB
 _MEGABYTES = 2000.0
 STOPPED = "reading-stopped"
 
 
-def log_budget(what: str) -> Budget:
-    """Return what reading *what* may cost; a large log is worth more."""
-    return Budget(what, seconds=_SECONDS, megabytes=_MEGABYTES)
+def log_budget(subject: str) -> Budget:
+    """Return the limits for reading a kind of input; a large log gets higher limits."""
+    return Budget(subject, seconds=_SECONDS, megabytes=_MEGABYTES)
 
 
 def check_files(
@@ -34,69 +40,87 @@ def check_files(
     rulebook: Rulebook,
     expect: Expectations = _NOTHING,
     reading: Reading | None = None,
+    starts: Mapping[str, int] = _WHOLE,
 ) -> LogReport:
-    """Return what logs come to, with what files beside them tell of a hang or of speed.
+    """Return the verdict on log files, and on hangs and speed by the files beside them.
 
     Args:
-        files: paths, or ``-``; of several jobs, too.
+        files: paths, or ``-``; also of several jobs.
         rulebook: the rules.
-        expect: what the logs must show.
-        reading: told of the files of one job, and of the bytes of them that are behind.
+        expect: requirements on the logs.
+        reading: receives the files of one job, and the number of bytes that were read.
+        starts: first byte to read of plain files that hold more than these jobs.
 
     Raises:
-        OutputError: one cannot be read.
+        OutputError: a file cannot be read.
     """
     kinds = kinds_of(files)
     logs = [name for name in files if name not in kinds]
-    judges = _Judges(rulebook, expect, reading)
+    judges = _Judges(rulebook, expect, reading, starts)
     report = of_jobs(judges.reports(logs), rulebook.rules[SEVERAL])
     if not kinds:
         return report
-    from envcfg.log.diagnosis import with_traces
     from envcfg.log.sidecars import load_traces
+    from envcfg.log.trace_diagnosis import with_traces
+
+    bugs = Bugs()
+
+    def add_traces() -> LogReport:
+        traces = load_traces(kinds)
+        return with_traces(report, traces, rulebook.rules, alone=not logs)
 
     try:
         with judges.judging:
-            traces = load_traces(kinds)
-            return with_traces(report, traces, rulebook.rules, alone=not logs)
+            traced = bugs.attempt("the files next to the log", add_traces, report)
     except SpentError as err:
         return _unfinished(report, err, rulebook)
+    return with_bugs(traced, bugs)
 
 
 class _Judges:
-    """What judges the logs of one command, and what all of that may cost."""
+    """Judges the logs of one command within its limits."""
 
     def __init__(
-        self, rulebook: Rulebook, expect: Expectations, reading: Reading | None
+        self,
+        rulebook: Rulebook,
+        expect: Expectations,
+        reading: Reading | None,
+        starts: Mapping[str, int],
     ) -> None:
         self.judging = log_budget("the log")
+        self._starts = starts
         self._rulebook, self._expect, self._reading = rulebook, expect, reading
         self._budget = log_budget("the log")
         self._behind = 0
 
     def reports(self, files: Sequence[str]) -> dict[str, LogReport]:
-        """Return what each job comes to, by its name."""
+        """Return the report of each job, by its name."""
         reports: dict[str, LogReport] = {}
         numbered = by_job(files)
         for number, names in numbered.items():
             name = f"job {number}" if number else "files without a number"
-            job, report = self._read(names)
-            # What is not a file, such as a pipe, cannot be read again.
-            again = all(os.path.isfile(each) for each in names)
-            parts = by_communicator(job, names) if again else {"": names}
+            job, report = self._read_job(names)
+            # A pipe cannot be read again for each part.
+            again = all(os.path.isfile(name) for name in names)
+            bugs, parts = Bugs(), {"": names}
+            if again:
+                parts = bugs.attempt(
+                    "the job of each file", partial(by_communicator, job, names), parts
+                )
+                report = with_bugs(report, bugs)
             if len(parts) == 1:
                 reports[name] = report
                 continue
             for part, own in parts.items():
                 called = f"{name}, {part}" if len(numbered) > 1 else part
-                reports[called] = self._read(own)[1]
+                reports[called] = self._read_job(own)[1]
         return reports
 
-    def _read(self, files: Sequence[str]) -> tuple[Job, LogReport]:
-        """Return what the files of one job say, and what that comes to.
+    def _read_job(self, files: Sequence[str]) -> tuple[Job, LogReport]:
+        """Return the state of one job read from its files, and its report.
 
-        Of a log that takes too long, the part that was read is judged, and said to be one:
-        a fault that stands in it is one, but it cannot show that the rest is good.
+        If a log takes too long, only its first part is judged, and the report shows that. A
+        fault in that part counts, but it cannot show that the rest is good.
         """
         job = Job(self._rulebook)
         reader = Reader(job)
@@ -106,7 +130,7 @@ class _Judges:
             with self._budget, watched as progress:
 
                 def tell(done: int) -> None:
-                    # More is allowed as more of the files is read.
+                    # The limits grow with the bytes that are read.
                     more = max(0, done - self._behind) / MB
                     self._behind = max(done, self._behind)
                     self._budget.more(more)
@@ -114,29 +138,35 @@ class _Judges:
                     if progress:
                         progress(done)
 
-                _take_in(files, reader, tell)
+                _take_in(files, reader, tell, self._starts)
         except SpentError as err:
             stops.append(err)
-        read = Read(reader.files, reader.size)
+        reading = InputSize(reader.files, reader.size)
         try:
             with self.judging:
-                report = judge(job, self._expect, reader.locate, read)
+                report = judge(job, self._expect, reader.locate, reading)
         except SpentError as err:
             stops.append(err)
+            # Judging stopped too, so the report is on an empty job.
             nothing = Job(self._rulebook)
-            report = judge(nothing, self._expect, reader.locate, read._replace(size=0))
-        for each in stops:
-            report = _unfinished(report, each, self._rulebook)
+            report = judge(
+                nothing, self._expect, reader.locate, reading._replace(size=0)
+            )
+        for stop in stops:
+            report = _unfinished(report, stop, self._rulebook)
         return job, report
 
 
 def _take_in(
-    files: Sequence[str], reader: Reader, progress: Callable[[int], None]
+    files: Sequence[str],
+    reader: Reader,
+    progress: Callable[[int], None],
+    starts: Mapping[str, int],
 ) -> None:
     """Read *files* one after another; *progress* gets the number of bytes read so far."""
     behind = 0
     for name in files:
-        source = Source(name)
+        source = Source(name, starts.get(name, 0))
         try:
             base = behind
             reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]
@@ -146,12 +176,6 @@ def _take_in(
 
 
 def _unfinished(report: LogReport, err: SpentError, rulebook: Rulebook) -> LogReport:
-    """Return *report* on a part of the log: never ok, and *err* says why."""
-    unknown = Unknown(err.message, rulebook.rules[STOPPED].fix or "")
-    report = report._replace(unknowns=(unknown, *report.unknowns))
-    if report.network_verdict == "ok":
-        report = report._replace(network_verdict="inconclusive")
-    if report.verdict in ("ok", "inconclusive"):
-        summary = f"inconclusive: {err.message}"
-        report = report._replace(verdict="inconclusive", summary=summary)
-    return report
+    """Return *report* on a part of the log: never ok, with *err* as the reason."""
+    unknown = OpenQuestion(err.message, rulebook.rules[STOPPED].fix or "")
+    return with_doubts(report, [unknown])

@@ -1,4 +1,4 @@
-"""A log that still grows: read what is new, and stop at the first verdict that is safe."""
+"""Follow a growing log: read new lines, and stop at the first reliable verdict."""
 
 from __future__ import annotations
 
@@ -7,36 +7,37 @@ import time
 from collections.abc import Callable, Sequence
 from glob import glob
 
-from envcfg.budget import MB
-from envcfg.errors import UsageError
+from envcfg.common.budget import MB
+from envcfg.common.errors import UsageError
 from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
-from envcfg.log.facts import Spot
 from envcfg.log.files import log_budget
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
+from envcfg.log.log_source import BLOCK, LONGEST, files_in
+from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.sidecar_watch import SidecarWatch
-from envcfg.log.source import BLOCK, LONGEST, files_in
 from envcfg.log.verdict import LogReport
 
 _PAUSE = 0.15  # seconds between two looks
-_SETTLE = 0.6  # seconds that others have to say the same, once the verdict is safe
-# These can still change when more of the job's lines come.
+_SETTLE = 0.6  # seconds for other ranks to report the same, after a safe verdict
+# These findings can still change with more lines of the job.
 _UNSAFE = {"ranks-unexpected", "worlds-of-one"}
-# These too, while a process has not said which network it takes instead of the plugin.
+# These findings too, while a process has not reported which network replaces the
+# plugin.
 _HASTY = {"plugin-init-failed", "plugin-init-fatal", "plugin-not-found"}
 _TROUBLE = {"plugin-failed", "plugin-missing", "plugin-unsupported"}
 
 Judge = Callable[[Job], LogReport]
 
 
-class Growing:
-    """One file that grows: where we are, and the line that is not whole yet."""
+class GrowingFile:
+    """One growing file: the current position, and the incomplete last line."""
 
     def __init__(self, name: str, number: int, start: int | None = None) -> None:
-        """Begin *name*, source *number* of the reader, at byte *start*: None: the first.
+        """Begin *name*, source *number* of the reader, at byte *start*; None: at 0.
 
-        From another byte on, lines are counted when somebody asks for their numbers.
+        From another byte on, lines are counted only when their numbers are needed.
         """
         self.name = name
         self.number = number
@@ -44,19 +45,14 @@ class Growing:
         self.position = self.offset = start or 0
         self.lines = 0 if start is None else None
 
-    def skip(self, position: int) -> None:
-        """Go on at *position*, if that is further on."""
-        if position > self.position:
-            self.position = self.offset = position
-            self.rest = b""
-
     def advance(self, reader: Reader) -> bool:
-        """Read what is new, up to the last whole line; return whether anything mattered."""
+        """Read new bytes up to the last complete line; return whether they contained
+        evidence."""
         size = os.path.getsize(self.name)
         if size == self.position:
             return False
         if size < self.position:
-            self.position = 0  # begun again by who writes it
+            self.position = 0  # its writer truncated it and began again
             self.rest = b""
         mattered = False
         with log_budget(self.name) as budget, open(self.name, "rb") as file:
@@ -69,15 +65,16 @@ class Growing:
                 reader.size += len(new)
                 budget.more(len(new) / MB)
                 text = self.rest + new
-                # A return that is the last of it may be half of a line's end.
+                # A carriage return at the end may be the first half of a line's end.
                 cut = max(text.rfind(b"\n"), text.rfind(b"\r", 0, len(text) - 1)) + 1
+                # A line without an end must not grow in memory forever.
                 cut = cut or (len(text) if len(text) > LONGEST else 0)
                 self.rest = text[cut:]
-                whole, spot = text[:cut], Spot(self.number, self.offset, 0)
-                mattered |= reader.take(whole, spot, self.lines)
-                self.offset += len(whole)
+                full_text, spot = text[:cut], Spot(self.number, self.offset, 0)
+                mattered |= reader.take(full_text, spot, self.lines)
+                self.offset += len(full_text)
                 if self.lines is not None:
-                    self.lines += whole.count(b"\n")
+                    self.lines += full_text.count(b"\n")
         return mattered
 
 
@@ -86,21 +83,21 @@ def follow(
 ) -> tuple[LogReport, LogReport]:
     """Read *names* while they grow, until a verdict is safe or *timeout* seconds are over.
 
-    A file that is not there yet is waited for; patterns and folders are looked at again.
-    Answers of RAS and dumps that appear among them end it where they show an error.
+    Missing files are awaited; patterns and folders are expanded again. RAS answers and
+    dumps that appear among the files end the wait if they show an error.
 
     Args:
         names: files, folders or patterns.
-        reader: reads into two jobs, the second of which takes in certain lines only.
-        judge: gives the report on a job as it stands.
-        timeout: seconds; None waits for ever.
+        reader: reads into two jobs; the second one takes only certain lines.
+        judge: returns the report on a job without changing it.
+        timeout: seconds; None: no limit.
 
     Returns:
-        What all of it comes to, and what the certain lines of the log alone come to.
+        The report on all lines, and the report on the certain lines alone.
     """
     beside = SidecarWatch(reader.jobs[0].rulebook.rules)
-    look = _Look(names, reader, beside)
-    whole, certain = reader.jobs
+    look = _WatchedFiles(names, reader, beside)
+    job, certain = reader.jobs
     end = None if timeout is None else time.monotonic() + timeout
 
     def answer(report: LogReport) -> LogReport:
@@ -111,25 +108,25 @@ def follow(
         late = end is not None and time.monotonic() >= end
         news = beside.has_news()
         if mattered or late or news:
-            report, proof = judge(whole), judge(certain)
+            report, proof = judge(job), judge(certain)
             if is_safe(report, proof, certain):
-                # Others may say the same at the same moment: the answer names them all.
+                # Other ranks may report the same now: the answer names all of them.
                 settled = time.monotonic() + _SETTLE
                 while time.monotonic() < settled:
                     time.sleep(_PAUSE)
                     if not look.again():
                         break
-                return answer(judge(whole)), judge(certain)
-            # Files beside the log may show what does not get better any more.
-            shown = answer(report).findings if news else ()
-            errors = [each for each in shown if each.severity == "error"]
-            if late or any(each not in report.findings for each in errors):
+                return answer(judge(job)), judge(certain)
+            # Files beside the log may show an error that cannot disappear any more.
+            displayed = answer(report).findings if news else ()
+            errors = [finding for finding in displayed if finding.severity == "error"]
+            if late or any(error not in report.findings for error in errors):
                 return answer(report), proof
         time.sleep(_PAUSE)
 
 
-class _Look:
-    """All files that fit the names, as far as they are read."""
+class _WatchedFiles:
+    """All files that match the names, with their positions."""
 
     def __init__(
         self, names: Sequence[str], reader: Reader, beside: SidecarWatch
@@ -137,56 +134,56 @@ class _Look:
         self.names = names
         self.reader = reader
         self.beside = beside
-        self.growing: dict[str, Growing] = {}
+        self.growing: dict[str, GrowingFile] = {}
 
     def again(self) -> bool:
-        """Read what is new; return whether any of it mattered."""
+        """Read new bytes; return whether they contained evidence."""
         mattered = False
-        found = present(self.names)
-        if len(jobs := by_job(found)) > 1:
+        files = present(self.names)
+        if len(jobs := by_job(files)) > 1:
             msg = (
                 f"--follow follows one job, and these are of several: {', '.join(jobs)}"
             )
             raise UsageError(msg, hint="name the file of the job that runs")
-        for name in found:
+        for name in files:
             if name not in self.growing:
                 if self.beside.takes(name) is not False:
                     continue
                 number = self.reader.begin(name, plain=False)
-                self.growing[name] = Growing(name, number)
+                self.growing[name] = GrowingFile(name, number)
             mattered |= self.growing[name].advance(self.reader)
         return mattered
 
 
 def present(names: Sequence[str]) -> list[str]:
-    """Return the files that *names* stand for by now."""
-    found: list[str] = []
+    """Return the files that *names* match now."""
+    files: list[str] = []
     for name in names:
         if os.path.isdir(name):
-            found += files_in(name)
+            files += files_in(name)
         elif os.path.isfile(name):
-            found.append(name)
+            files.append(name)
         else:
-            found += sorted(each for each in glob(name) if os.path.isfile(each))
-    return list(dict.fromkeys(found))
+            files += sorted(path for path in glob(name) if os.path.isfile(path))
+    return list(dict.fromkeys(files))
 
 
 def is_safe(report: LogReport, proof: LogReport, certain: Job) -> bool:
-    """Return whether more lines of this job cannot mend or spoil the verdict.
+    """Return whether more lines of this job cannot change the verdict.
 
-    Bad is bad as soon as a line shows it of which it is certain who wrote it. ``ok`` is
-    safe when every node has also shown, on channels to others, whether the memory of its
-    GPUs goes to the NIC directly.
+    A bad verdict is safe as soon as a line with a certain writer shows it. ``ok`` is safe
+    if every node has also shown, on channels to other nodes, whether GPU memory goes to
+    the NIC directly.
 
     Args:
         report: on all lines.
         proof: on the certain ones.
-        certain: what those said.
+        certain: the job of the certain lines.
     """
     if report.verdict == "ok":
         proven = {rank.host for rank in report.ranks if rank.gdr != "unknown"}
         return proven == {rank.host for rank in report.ranks}
-    # The plugin does not work, and what a process takes instead is not said.
+    # The plugin failed, and a process has not reported its replacement.
     is_choosing = any(
         not (p.networks or p.channels or "socket-interfaces" in p.seen)
         and not _TROUBLE.isdisjoint(p.seen)

@@ -1,69 +1,129 @@
-"""Which processes share a communicator, as far as their lines tell."""
+"""The processes that share a communicator, as far as their lines show it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import permutations
 from typing import TypeVar
 
 from envcfg.log.numbers import grouped
 from envcfg.log.process import Communicator, Process
+from envcfg.log.process_facts import Spot
 
 Thing = TypeVar("Thing")
+_COMPARED = 256  # the largest number of processes that keep their own lines
+_PAIRS = 1024  # the largest number of channels with all lines read
+_LOCAL = ("P2P", "SHM")  # transports within a node
 
 
 class Group:
-    """All that the log shows of one communicator.
+    """The facts about one communicator in the log.
 
-    Those without an id are one group for each size: the log does not tell them apart.
+    Communicators without an id form one group for each size, because the log does not
+    separate them.
 
     Attributes:
-        comm_id: None before NCCL 2.18, and where ncclCommSplit made it.
-        nranks: ranks of the communicator.
-        ranks: those that were seen.
-        holders: the processes that hold them.
-        alike: processes of which one and the same GPU holds two ranks: containers that
-            share a host name and process ids.
-        finished: some rank said that the communicator is up.
-        doubled: several processes hold one and the same rank.
-        left: all that was seen of it is how ranks left it.
+        comm_id: None before NCCL 2.18, and after ncclCommSplit.
+        nranks: number of ranks of the communicator.
+        ranks: ranks with lines.
+        holders: the processes of these ranks, each with its own ranks.
+        alike: processes with two ranks on one GPU: containers that share a host name and
+            process ids.
+        finished: True if a rank reported that the communicator is up.
+        doubled: True if several processes hold the same rank.
+        left: True if only the ends of ranks are in the log.
     """
 
     def __init__(self, comm_id: str | None, nranks: int) -> None:
-        """Begin with nobody."""
+        """Begin without ranks."""
         self.comm_id = comm_id
         self.nranks = nranks
         self.ranks: set[int] = set()
-        self.holders: set[Process] = set()
+        self.holders: dict[Process, set[int]] = {}
         self.alike: list[Process] = []
         self.finished = False
         self.doubled = False
         self.left = True
 
     def add(self, process: Process, comms: Sequence[Communicator]) -> None:
-        """Take in the parts of one process."""
+        """Add the parts of one process."""
         ranks = {comm.rank for comm in comms}
-        self.holders.add(process)
+        self.holders[process] = ranks
         self.doubled |= not ranks.isdisjoint(self.ranks)
         self.ranks |= ranks
         self.finished |= any(comm.is_up for comm in comms)
         self.left &= all(comm.only_left for comm in comms)
         devices: dict[int, int] = {}
         for comm in comms:
-            held = devices.setdefault(comm.device or 0, comm.rank)
-            if comm.device is not None and held != comm.rank:
+            first_rank = devices.setdefault(comm.device or 0, comm.rank)
+            # One GPU holds one rank, so a second one belongs to another process.
+            if comm.device is not None and first_rank != comm.rank:
                 self.alike.append(process)
                 return
 
-    def join(self, other: Group) -> None:
-        """Take in *other*, which is a part of the same communicator."""
-        self.ranks |= other.ranks
-        self.holders |= other.holders
-        self.alike += other.alike
+    def join(self, second: Group) -> None:
+        """Add *second*, a part of the same communicator."""
+        self.ranks |= second.ranks
+        self.holders |= second.holders
+        self.alike += second.alike
 
     @property
     def absent(self) -> int:
-        """How many ranks were not seen."""
+        """The number of ranks without lines."""
         return self.nranks - len(self.ranks)
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its processes cannot all be of one job.
+
+        Ranks of one communicator wait for each other: none is up before the first line of
+        another. They agree on the transport between two ranks: those of one node do not use
+        shared memory with another node, and a sender has a receiver.
+        """
+        # Later processes share the kept lines of earlier ones.
+        few = len(self.holders) <= _COMPARED
+        # Ranks of a smaller communicator have other numbers there.
+        alone = all(len(process.communicators) == 1 for process in self.holders)
+        return few and (self._is_apart() or (alone and self._is_contradictory()))
+
+    def _is_apart(self) -> bool:
+        spans = [span for span in map(_span_of, self.holders) if span]
+        mixed = any(a[0] < b[0] < a[1] for a, b in permutations(spans, 2))
+        # Logs of single ranks, one after another, have no common order.
+        if len(spans) < len(self.holders) or not mixed:
+            return False
+        return any(
+            min(end for _, end in own) < max(begin for begin, _ in own)
+            for own in grouped(spans, lambda span: span[0].source).values()
+        )
+
+    def _is_contradictory(self) -> bool:
+        hosts = {
+            rank: process.host
+            for process, ranks in self.holders.items()
+            for rank in ranks
+        }
+        pairs: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
+        for process, ranks in self.holders.items():
+            for edge in process.edges:
+                ends = edge.sender, edge.receiver
+                if edge.own not in ranks or not hosts.keys() >= set(ends):
+                    continue
+                if edge.kind in _LOCAL and hosts[ends[0]] != hosts[ends[1]]:
+                    return True
+                if edge.kind.startswith("NET/"):
+                    pairs[edge.own == edge.sender].add(ends)
+        # Of very many channels, some lines are not read; an excerpt may lack one direction.
+        is_whole = all(pairs.values()) and sum(map(len, pairs.values())) < _PAIRS
+        return is_whole and pairs[True] != pairs[False]
+
+
+def _span_of(process: Process) -> tuple[Spot, Spot] | None:
+    """Return the first and the last of the kept lines of *process* in its only source."""
+    spots = [sighting.spot for sighting in process.seen.values()]
+    if len(process.sources) != 1 or len(spots) < 2:
+        return None
+    return min(spots), max(spots)
 
 
 def groups_of(processes: Iterable[Process]) -> list[Group]:
@@ -81,14 +141,14 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
     for key, group in list(groups.items()):
         if group.comm_id is not None:
             continue
-        # A line on the end of a communicator does not tell its id, nor does a line that is
-        # cut: it is of the one that lacks these ranks.
+        # A line about the end of a communicator lacks its id, as does a cut line. It
+        # belongs to the communicator that lacks these ranks.
         homes = [
             each
             for each in alike[group.nranks]
             if each.comm_id is not None
             and group.ranks.isdisjoint(each.ranks)
-            and group.holders.isdisjoint(each.holders)
+            and group.holders.keys().isdisjoint(each.holders)
         ]
         if len(homes) == 1:
             homes[0].join(groups.pop(key))
@@ -102,16 +162,16 @@ def connected(groups: Sequence[Group]) -> list[list[Group]]:
     """
     heads: dict[Process, Process] = {}
     for group in groups:
-        first, *others = group.holders
-        for process in others:
+        first, *processes = group.holders
+        for process in processes:
             heads[head_of(process, heads)] = head_of(first, heads)
     parts = grouped(groups, lambda group: head_of(next(iter(group.holders)), heads))
     return list(parts.values())
 
 
-def head_of(one: Thing, heads: dict[Thing, Thing]) -> Thing:
-    """Return what stands for all that *one* is connected with, as far as *heads* tells."""
-    while (above := heads.get(one, one)) != one:
-        heads[one] = heads.get(above, above)
-        one = above
-    return one
+def head_of(first: Thing, heads: dict[Thing, Thing]) -> Thing:
+    """Return the representative of the connected set that *first* belongs to."""
+    while (above := heads.get(first, first)) != first:
+        heads[first] = heads.get(above, above)
+        first = above
+    return first

@@ -1,9 +1,9 @@
-"""What only all ranks together show of who takes part, how far each came, and who lags.
+"""Checks over all ranks: participation, progress, and lagging ranks.
 
-Who lags, the lines of PyTorch's watchdog tell: each rank that gives a collective up says
-its number, what it is, and how far the rank came. The ranks of a group call the same
-collectives in the same order: who stands at another number than most, called something
-else under one, or says nothing, holds the others up.
+The lines of PyTorch's watchdog show lagging ranks. Each rank that gives a collective up
+prints its number, its type and the rank's progress. The ranks of a group call the same
+collectives in the same order. A rank holds the others up if it is at another number than
+most, called another operation under one number, or is silent.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.facts import Sighting
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
 from envcfg.log.numbers import count_of, ranks_of, said_of
 from envcfg.log.process import GAVE_UP, Process
+from envcfg.log.process_facts import Sighting
 from envcfg.log.rank import Symptom
 from envcfg.log.reasons import reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity
-from envcfg.log.verdict import Waiting
+from envcfg.log.verdict import GivenUpCollective, Verdict
 from envcfg.log.world import World, world_communicators
 
 Found = tuple[Entity | None, Symptom]
@@ -29,23 +29,30 @@ _CARRIERS = frozenset(
     for name in ("net", "proxy", "transport", "generic")
     for end in ("cc", "cu")
 )
-_FAULTS = {"1", "2", "6"}  # CUDA, a system call or the network, a remote rank failed
+_FAULTS = {
+    "1",
+    "2",
+    "6",
+}  # errors of CUDA, of a system call or network, of a remote rank
 _SMALLER = "began with a smaller communicator and did not finish it"
 _DEFAULT = ("", "0", "0(default_pg)", "default_pg")  # names of the group of all ranks
+# Pairs of ranks count their transfers by themselves: their numbers cannot be compared.
 _PAIRS = ("SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN")
-# Of these each rank gives as much as the others.
+# Every rank gives the same number of elements to these operations.
 _EVEN = ("ALLREDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED")
-_MOST = 3  # groups that are told of
+_ACTORS = {" actor"}  # Ray's form of a prefix
+_MOST = 3  # groups to report; further ones usually wait for these
 
 
 def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
-    """Return what is wrong with the ranks as a whole, or how far some of them came."""
+    """Return problems of the ranks as a whole, and of ranks that stopped early."""
     return [
         *_size(world, expect),
         *_unclear(world),
+        *_quotes(job),
         *_alike(world),
         *_incomplete(world),
-        *(_idle(each) for each in world.idle),
+        *(_idle(process) for process in world.idle),
         *_traces(job, world),
         *warned_symptoms(job, world),
     ]
@@ -53,6 +60,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
 
 def _size(world: World, expect: Expectations) -> Iterator[Found]:
     holders = [entity for entity in world.entities if entity.rank is not None]
+    # Ranks that did not find each other each form a world of one.
     if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
         many = count_of(len(holders), "process", "processes")
         detail = f"{many}, each a world of 1 rank"
@@ -63,10 +71,11 @@ def _size(world: World, expect: Expectations) -> Iterator[Found]:
 
 
 def _first(entities: list[Entity]) -> Sighting | None:
-    return next((each.process.seen.get("communicator") for each in entities), None)
+    return next((entity.process.seen.get("communicator") for entity in entities), None)
 
 
 def _unclear(world: World) -> Iterator[Found]:
+    # The largest communicator is a lower bound, and the verdict must not rest on it.
     if world.islands > 1:
         detail = (
             f"joins {world.islands} communicators of {count_of(world.size or 0, 'rank')} "
@@ -78,6 +87,27 @@ def _unclear(world: World) -> Iterator[Found]:
             "has several processes for one rank, whose attempts cannot be told apart"
         )
         yield None, Symptom("attempts-blurred", "inconclusive", detail)
+    forms: dict[int, set[str]] = {}
+    for entity in world.entities:
+        if entity.rank is not None and entity.process.sources:
+            source = min(entity.process.sources)
+            forms.setdefault(source, set()).add(entity.process.form)
+    # The driver of Ray may be a rank, and has no prefix.
+    if any(len(own) > 1 and own != {"", *_ACTORS & own} for own in forms.values()):
+        detail = "has ranks with and ranks without the prefix of a launcher"
+        yield None, Symptom("forms-differ", "inconclusive", detail)
+
+
+def _quotes(job: Job) -> Iterator[Found]:
+    for sighting in job.quoted:
+        many = count_of(job.quotes, "line")
+        detail = f"has {many} of NCCL that {said_of(job.quotes, 'are')} only quoted"
+        # Output of another program may precede a warning by accident.
+        own = job.quoted_faults.intersection(job.processes)
+        verdict: Verdict = "inconclusive" if own else "ok"
+        if own:
+            detail += ", and that report a fault of a process of this job"
+        yield None, Symptom("lines-quoted", verdict, detail, sighting)
 
 
 def _alike(world: World) -> Iterator[Found]:
@@ -90,24 +120,30 @@ def _alike(world: World) -> Iterator[Found]:
 
 
 def _incomplete(world: World) -> Iterator[Found]:
-    held = [world_communicators(each.process, world.size) for each in world.entities]
-    finished = any(comm.is_up for comms in held for comm in comms)
-    began = [comms for comms in held if any(comm.only_began for comm in comms)]
-    # All meet at the end: where lines are torn, what few lack stands in them.
+    communicators = [
+        world_communicators(entity.process, world.size) for entity in world.entities
+    ]
+    finished = any(comm.is_up for comms in communicators for comm in comms)
+    began = [comms for comms in communicators if any(comm.only_began for comm in comms)]
+    # All ranks meet at the end. If lines are torn, the missing lines are in those.
     torn = finished and 0 < len(began) <= world.torn
-    for entity, comms in zip(world.entities, held, strict=True):
+    for entity, comms in zip(world.entities, communicators, strict=True):
         if finished and entity.rank is not None and not comms:
-            # Its rank is known by a label or a table only.
+            # A label or a table names the rank, which does not prove that it started.
             detail = "do not appear in the communicator of all ranks"
             yield entity, Symptom("init-incomplete", "inconclusive", detail)
         for comm in entity.process.communicators.values():
-            whole = comm.nranks == world.size
-            if whole and entity.rank not in (None, comm.rank):
+            is_world = comm.nranks == world.size
+            # A process with several GPUs is several ranks; each needs its own communicator.
+            if is_world and entity.rank not in (None, comm.rank):
                 continue
-            # All ranks meet at the end: one that finished speaks for all of a small one.
-            done = (not whole or torn) and (comm.comm_id, comm.nranks) in world.finished
+            # All ranks meet at the end: one rank that finished proves a small one complete.
+            done = (not is_world or torn) and (
+                comm.comm_id,
+                comm.nranks,
+            ) in world.finished
             if comm.only_began and not done:
-                detail = _stage(entity.process) if whole else _SMALLER
+                detail = _stage(entity.process) if is_world else _SMALLER
                 yield entity, Symptom("init-incomplete", "inconclusive", detail)
                 break
 
@@ -122,6 +158,7 @@ def _idle(process: Process) -> Found:
 
 
 def _stage(process: Process) -> str:
+    # The latest stage comes first, because each stage leaves its own lines.
     if "trees" in process.seen:
         return "stopped after the trees were connected"
     if "rings" in process.seen:
@@ -132,12 +169,12 @@ def _stage(process: Process) -> str:
 
 
 def _traces(job: Job, world: World) -> Iterator[Found]:
-    """Errors that went up through NCCL without a line that says why."""
-    rules = (each.rule for each in job.occurrences.values())
+    """Yield errors that NCCL passed up without a line with the reason."""
+    rules = (occurrence.rule for occurrence in job.occurrences.values())
     if any(rule.severity == "error" and not rule.ends for rule in rules):
-        return  # the reason is there
+        return  # the reason is in the log
     if reasons_of(job):
-        return  # a warning tells it, of another process if not of this one
+        return  # a warning of this or of another process gives the reason
     for entity in world.entities:
         process = entity.process
         sighting = process.seen.get("error-trace")
@@ -145,6 +182,7 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
             job.rulebook.rules["failed-silently"], sighting.spot
         ):
             continue
+        # Other files also pass on errors that are not a fault of the network.
         codes = {code for file, code in process.traces if file in _CARRIERS | GAVE_UP}
         if not process.has_ended and any(file in GAVE_UP for file, _ in process.traces):
             detail = "NCCL gave up and does not say why"
@@ -155,54 +193,84 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
 
 
 class _Member(NamedTuple):
-    wait: Waiting
+    wait: GivenUpCollective
     process: Process
     sighting: Sighting | None
 
     @property
     def rank(self) -> int:
-        """Its number in the world, as far as its line has it, else in its group."""
+        """Its rank in the world if its line has it, else the rank in its group."""
         process = self.process
-        known = process.label is not None and process.label_is_rank
-        return process.label or 0 if known else self.wait.rank
+        is_known = process.label is not None and process.label_is_rank
+        return process.label or 0 if is_known else self.wait.rank
 
 
-def waiting_of(job: Job) -> tuple[Waiting, ...]:
-    """Return where each rank waits, by group and rank."""
+def waiting_of(job: Job) -> tuple[GivenUpCollective, ...]:
+    """Return the open collective of each rank, by group and rank."""
     return tuple(
-        each.wait._replace(group=name, rank=each.rank)
+        member.wait._replace(group=name, rank=member.rank)
         for name, members in sorted(_groups(job).items())
-        for each in sorted(members, key=lambda each: each.rank)
+        for member in sorted(members, key=lambda member: member.rank)
     )
 
 
 def lag_symptoms(job: Job, world: World) -> Iterator[tuple[None, Symptom]]:
-    """Yield what the watchdog's lines tell of each group, the plainest first.
+    """Yield the watchdog's findings per group, the clearest first.
 
-    A rank that says nothing of one group may wait in another, which is then the cause.
+    A silent rank of one group may wait in another group, which is then the cause.
     """
     groups = _groups(job)
-    waits = {each.rank for members in groups.values() for each in members}
+    waits = {member.rank for members in groups.values() for member in members}
     hosts = {e.rank: e.process.host for e in world.entities if e.rank is not None}
-    found = [
+    symptoms = [
         _judged(name, members, world, waits, hosts)
         for name, members in groups.items()
-        if len(members) > 1  # one alone is compared with nobody
+        # A single rank has no other to compare with, and ranks that wait show a hang.
+        if len(members) > 1 and not all(_is_behind(member.wait) for member in members)
     ]
     order = ("lag-mismatch", "lag-silent", "lag-apart", "lag-even")
-    for symptom in sorted(found, key=lambda each: order.index(each.rule))[:_MOST]:
+    for symptom in sorted(symptoms, key=lambda symptom: order.index(symptom.rule))[
+        :_MOST
+    ]:
         yield None, symptom
 
 
 def _groups(job: Job) -> dict[str, list[_Member]]:
     groups: dict[str, list[_Member]] = {}
     for process in job.everyone:
-        for wait in process.waits.values():
-            if wait.seq is not None and wait.operation not in _PAIRS:
-                sighting = process.seen.get("collective")
-                name = "" if wait.group in _DEFAULT else wait.group
-                groups.setdefault(name, []).append(_Member(wait, process, sighting))
+        for wait in _positions(process):
+            sighting = process.seen.get("collective")
+            name = "" if wait.group in _DEFAULT else wait.group
+            groups.setdefault(name, []).append(_Member(wait, process, sighting))
     return groups
+
+
+def _positions(process: Process) -> Iterator[GivenUpCollective]:
+    """Yield the open collective of a process in each group, from all of its lines.
+
+    A line without a group belongs to another one with the same number. A line without a
+    number has the counts: the first collective that did not end is open.
+    """
+    unnamed = {
+        (None if process.label_is_rank else wait.rank, wait.seq): wait
+        for wait in process.waits.values()
+        if not wait.group
+    }
+    for wait in process.waits.values():
+        if not wait.group:
+            continue
+        rank = None if process.label_is_rank else wait.rank
+        if wait.seq is None and (wait.completed or 0) > 0:
+            wait = wait._replace(seq=(wait.completed or 0) + 1)  # noqa: PLW2901
+        twin = unnamed.pop((rank, wait.seq), None)
+        if twin and not wait.operation:
+            names = ("operation", "numel_in", "numel_out")
+            wait = wait._replace(**{n: getattr(twin, n) for n in names})  # noqa: PLW2901
+        if wait.seq is not None and wait.operation not in _PAIRS:
+            yield wait
+    for wait in unnamed.values():
+        if wait.seq is not None and wait.operation not in _PAIRS:
+            yield wait
 
 
 def _judged(
@@ -212,60 +280,90 @@ def _judged(
     waits: set[int],
     hosts: dict[int, str],
 ) -> Symptom:
-    """Return what the lines of a group say: who differs, is apart or silent, or nobody.
+    """Return the finding of a group: ranks that differ, lag or are silent, or no rank.
 
-    What most ranks say is taken for right; the others are named.
+    The majority is taken as correct, and the other ranks are named.
     """
     of_group = f" of group {name}" if name else ""
-    (usual, _), *_ = Counter(each.wait.seq for each in members).most_common(1)
-    here = [each for each in members if each.wait.seq == usual]
-    calls = _calls(here)
-    what, callers = calls[0]
-    number = f"number {usual}{of_group}, {what}"
+    active = [member for member in members if not _is_behind(member.wait)]
+    seen = Counter(member.wait.seq or 0 for member in active)
+    # Of as many ranks at two numbers, those at the older one hold up the others.
+    usual = max(seen, key=lambda seq: (seen[seq], seq), default=0)
+    usual_members = [member for member in active if member.wait.seq == usual]
+    calls = _calls(usual_members)
+    operation, callers = calls[0]
+    number = f"number {usual}{of_group}, {operation}"
+    # A mismatch comes first: ranks that call different operations never meet.
     if len(calls) > 1:
-        other, fewer = calls[1]
-        detail = f"{_who(fewer, hosts)} called {other} as number {usual}{of_group}, "
-        detail += f"and {_who(callers, hosts)} called {what}"
+        second_operation, fewer = calls[1]
+        detail = f"{_rank_text(fewer, hosts)} called {second_operation} as "
+        detail += f"number {usual}{of_group}, "
+        detail += f"and {_rank_text(callers, hosts)} called {operation}"
         return Symptom("lag-mismatch", "broken", detail, fewer[0].sighting)
-    others = f"{count_of(len(here), 'rank')} {said_of(len(here), 'wait')} in {number}"
-    apart = [each for each in members if each.wait.seq != usual]
-    if apart:
-        at = ",".join(sorted({str(each.wait.seq) for each in apart}))
-        detail = f"{_who(apart, hosts)} {said_of(len(apart), 'wait')} in number {at}"
+    usual_count = len(usual_members)
+    waiting = said_of(usual_count, "wait")
+    rest_text = f"{count_of(usual_count, 'rank')} {waiting} in {number}"
+    if behind := _behind(members, usual):
+        reached = max(member.wait.enqueued or 0 for member in behind)
+        detail = f"{_rank_text(behind, hosts)} did not call {number}; the last was "
+        detail += f"{reached}, and {count_of(usual_count, 'rank')} {waiting}"
+        return Symptom("lag-apart", "broken", detail, behind[0].sighting)
+    if apart := [member for member in active if member.wait.seq != usual]:
+        numbers = ",".join(sorted({str(member.wait.seq) for member in apart}))
+        ranks = _rank_text(apart, hosts)
+        detail = f"{ranks} {said_of(len(apart), 'wait')} in number {numbers}"
         return Symptom(
-            "lag-apart", "broken", f"{detail}, and {others}", apart[0].sighting
+            "lag-apart", "broken", f"{detail}, and {rest_text}", apart[0].sighting
         )
-    speaking = {each.rank for each in members}
+    speaking = {member.rank for member in members}
+    # The members of a subgroup are unknown, so silence counts in the whole world only.
     silent = set() if name else set(range(world.size or max(speaking) + 1)) - speaking
     silent -= waits
+    # If most ranks are silent, the log is incomplete, and no rank is blamed.
     if silent and len(silent) < len(members):
         where = {hosts[rank] for rank in silent if hosts.get(rank)}
         verb = "says" if len(silent) == 1 else "say"
-        detail = f"{ranks_of(silent, where)} {verb} nothing, and {others}"
-        return Symptom("lag-silent", "broken", detail, here[0].sighting)
-    done = max((each.wait.completed or 0 for each in here), default=0)
+        detail = f"{ranks_of(silent, where)} {verb} nothing, and {rest_text}"
+        return Symptom("lag-silent", "broken", detail, usual_members[0].sighting)
+    done = max((member.wait.completed or 0 for member in usual_members), default=0)
     last = f"; the last that ended is number {done}" if done else ""
-    detail = f"all {others}{last}"
+    detail = f"all {rest_text}{last}"
     if silent:
         many = count_of(len(silent), "other rank says", "other ranks say")
-        detail = f"{others}{last}; {many} nothing"
-    return Symptom("lag-even", "broken", detail, here[0].sighting)
+        detail = f"{rest_text}{last}; {many} nothing"
+    return Symptom("lag-even", "broken", detail, usual_members[0].sighting)
 
 
-def _calls(here: Sequence[_Member]) -> list[tuple[str, list[_Member]]]:
-    """Return what was called by whom, the most ranks first; sizes where all tell them."""
-    sized = all(each.wait.numel_in for each in here if each.wait.operation)
+def _behind(members: Sequence[_Member], seq: int) -> list[_Member]:
+    """Return the members that called nothing that is open, and not number *seq*."""
+    idle = (member for member in members if _is_behind(member.wait))
+    return [member for member in idle if (member.wait.enqueued or 0) < seq]
+
+
+def _is_behind(wait: GivenUpCollective) -> bool:
+    """Return whether the rank has called nothing that is open in the group."""
+    return wait.enqueued is not None and wait.enqueued < (wait.seq or 0)
+
+
+def _calls(current: Sequence[_Member]) -> list[tuple[str, list[_Member]]]:
+    """Return the calls with their ranks, most ranks first; with sizes if every line has
+    them."""
+    # Sizes of some lines would split equal calls into two kinds.
+    sized = all(member.wait.numel_in for member in current if member.wait.operation)
     calls: dict[str, list[_Member]] = {}
-    for each in here:
-        wait = each.wait
+    for member in current:
+        wait = member.wait
         if wait.operation:
             size = f" of {wait.numel_in}" if sized and wait.operation in _EVEN else ""
-            calls.setdefault(wait.operation + size, []).append(each)
-    found = sorted(calls.items(), key=lambda each: -len(each[1]))
-    return found or [("which is not named", list(here))]
+            calls.setdefault(wait.operation + size, []).append(member)
+    ordered = sorted(calls.items(), key=lambda row: -len(row[1]))
+    return ordered or [("which is not named", list(current))]
 
 
-def _who(members: Sequence[_Member], hosts: dict[int, str]) -> str:
-    ranks = {each.rank for each in members}
-    where = {each.process.host or hosts.get(each.rank, "") for each in members} - {""}
+def _rank_text(members: Sequence[_Member], hosts: dict[int, str]) -> str:
+    ranks = {member.rank for member in members}
+    where = {
+        member.process.host or hosts.get(member.rank, "") for member in members
+    } - {""}
+    # A longer list of ranks shows no hosts, because the line would become unreadable.
     return ranks_of(ranks, where if len(ranks) <= 4 else ())

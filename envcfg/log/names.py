@@ -1,4 +1,4 @@
-"""What the names and versions in a log are: networks, libfabric providers, interfaces."""
+"""Names and versions in a log: networks, libfabric providers, interfaces."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
-NAMES_NETWORK = "2.6.4"  # the first NCCL that prints "Using network" (src/init.cc)
+NAMES_NETWORK = (
+    "2.6.4"  # the first NCCL release that prints "Using network" (src/init.cc)
+)
 _FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
 
 
 def network_kind(name: str) -> str | None:
-    """Return ``socket``, ``libfabric``, ``verbs`` or ``vendor``; None: nobody knows it."""
+    """Return ``socket``, ``libfabric``, ``verbs`` or ``vendor``; None: unknown."""
     return _find("networks", name).get("kind")
 
 
 def network_group(name: str) -> str:
-    """Return the kind of a network; of one that nobody knows, its name."""
+    """Return the kind of a network, or the name of an unknown one."""
     return network_kind(name) or name
 
 
@@ -33,48 +35,50 @@ def is_fast(provider: str) -> bool | None:
 
 
 def network_family(name: str) -> str:
-    """Return what all names of one network have in common: a plugin's name has changed."""
+    """Return the family of a network name; plugins have changed their names."""
     return str(_find("networks", name).get("pattern", name.lower()))
 
 
 def provider_family(name: str) -> str:
-    """Return what all names of one libfabric provider have in common."""
+    """Return the family of a libfabric provider's name."""
     return str(_find("providers", name).get("pattern", name))
 
 
 def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str | None:
-    """Return what is wrong with an interface for traffic between nodes, if anything.
+    """Return the reason why an interface is unsuitable between nodes, if there is one.
 
     Args:
         name: of the interface.
-        multi: whether there are several nodes; None: unknown.
-        first: it is the first of those that are in use, which most data goes over.
+        multi: True if there are several nodes; None: unknown.
+        first: True if it is the first interface in use, which carries most data.
     """
-    known = _find("interfaces", name)
-    # Ranks that meet over the loopback are on one node, unless they show another.
-    if not known or (known.get("inside") and not multi):
+    entry = _find("interfaces", name)
+    # Ranks that meet over the loopback are on one node, unless the log shows another.
+    if not entry or (entry.get("inside") and not multi):
         return None
-    if known.get("aside") and not first and multi is None:
+    if entry.get("aside") and not first and multi is None:
         return None
-    return str(known["meaning"])
+    return str(entry["meaning"])
 
 
-def fitted(advice: str | None, known: Set[str]) -> str | None:
-    """Return *advice* in the words that fit a job of which *known* is known."""
-    for each in _names()["advice"] if advice else ():
-        if each["if"] in known:
-            advice = (advice or "").replace(each["text"], each["fits"])
+def fitted(advice: str | None, candidates: Set[str]) -> str | None:
+    """Return *advice* in the wording for a job with the properties *candidates*."""
+    for advice_entry in _names()["advice"] if advice else ():
+        if advice_entry["if"] in candidates:
+            advice = (advice or "").replace(advice_entry["text"], advice_entry["fits"])
     return advice
 
 
-def longest_end(name: str, known: Set[str]) -> str:
-    """Return the longest of *known* that *name* ends with; else nothing."""
-    return next((name[at:] for at in range(len(name)) if name[at:] in known), "")
+def longest_end(name: str, candidates: Set[str]) -> str:
+    """Return the longest of *candidates* that *name* ends with; else nothing."""
+    return next(
+        (name[index:] for index in range(len(name)) if name[index:] in candidates), ""
+    )
 
 
 @lru_cache(maxsize=256)
 def _find(kind: str, name: str) -> Mapping[str, Any]:
-    """Return what is known of a name; nothing, where it is of no known kind."""
+    """Return the properties of a name; empty if its kind is unknown."""
     for entry in _names()[kind]:
         if re.fullmatch(entry["pattern"], name, re.IGNORECASE):
             return entry
@@ -83,25 +87,26 @@ def _find(kind: str, name: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    from envcfg.datafile import load_kept
+    from envcfg.common.datafile import load_kept
 
     names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept("names", [_FILE])[0]
     return names
 
 
 @lru_cache(maxsize=256)
-def ranges_disjoint(one: tuple[str, str], other: tuple[str, str]) -> bool:
-    """Return whether no version of a library lies in both (library, range)."""
-    if one[0] != other[0]:
+def ranges_disjoint(first: tuple[str, str], second: tuple[str, str]) -> bool:
+    """Return whether no version of a library is in both (library, range)."""
+    # Ranges of different libraries cannot be compared.
+    if first[0] != second[0]:
         return False
-    (low, high), (other_low, other_high) = _bounds(one[1]), _bounds(other[1])
+    (low, high), (other_low, other_high) = _bounds(first[1]), _bounds(second[1])
     return _below(high, other_low) or _below(other_high, low)
 
 
 @lru_cache(maxsize=256)
-def is_older(version: str, other: str) -> bool:
-    """Return whether *version* lies before *other*."""
-    return _parts(version) < _parts(other)
+def is_older(version: str, second: str) -> bool:
+    """Return whether *version* is before *second*."""
+    return _parts(version) < _parts(second)
 
 
 def _bounds(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -115,5 +120,5 @@ def _parts(text: str) -> tuple[int, ...]:
 
 
 def _below(high: tuple[int, ...], low: tuple[int, ...]) -> bool:
-    """Return whether everything up to *high* (2.18 covers 2.18.6) lies before *low*."""
+    """Return whether everything up to *high* (2.18 covers 2.18.6) is before *low*."""
     return bool(high) and bool(low) and high < low[: len(high)]

@@ -1,4 +1,4 @@
-"""Numbers as people write them, and things put together that are told of together."""
+"""Numbers and lists in sentences, and things in groups."""
 
 from __future__ import annotations
 
@@ -7,48 +7,50 @@ from typing import TypeVar
 
 _Thing = TypeVar("_Thing")
 _Key = TypeVar("_Key")
-_MANY = 8
-_NAMED = 3  # names that are given, before the others are only counted
+_MANY = 8  # ranges in a sentence; more are hard to read
+_NAMED = 3  # names in a sentence; further ones are only counted
 
 
 def grouped(
     things: Iterable[_Thing], key: Callable[[_Thing], _Key]
 ) -> dict[_Key, list[_Thing]]:
-    """Return *things* by their *key*, in the order in which they come."""
-    found: dict[_Key, list[_Thing]] = {}
-    for each in things:
-        found.setdefault(key(each), []).append(each)
-    return found
+    """Return *things* by their *key*, in their order."""
+    groups: dict[_Key, list[_Thing]] = {}
+    for thing_found in things:
+        groups.setdefault(key(thing_found), []).append(thing_found)
+    return groups
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """Return rising *numbers* as ranges, each by its first and last."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], number
         else:
-            found.append((number, number))
-    return found
+            spans.append((number, number))
+    return spans
 
 
 def number_ranges(numbers: Iterable[int]) -> str:
     """Return rising *numbers* as ranges: ``0-3,8``; many ranges are cut off."""
-    found = ranges(numbers)
-    text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in found[:_MANY])
-    left = sum(b - a + 1 for a, b in found[_MANY:])
-    return f"{text} and {left} more" if left else text
+    spans = ranges(numbers)
+    text = ",".join(f"{a}-{b}" if b > a else str(a) for a, b in spans[:_MANY])
+    remaining = sum(b - a + 1 for a, b in spans[_MANY:])
+    return f"{text} and {remaining} more" if remaining else text
 
 
 def first_of(names: Collection[str]) -> str:
     """Return the first *names* in their order: ``a, b, c and 4 more``."""
     ordered = sorted(names)
-    left = len(ordered) - _NAMED
-    return ", ".join(ordered[:_NAMED]) + (f" and {left} more" if left > 0 else "")
+    remaining = len(ordered) - _NAMED
+    return ", ".join(ordered[:_NAMED]) + (
+        f" and {remaining} more" if remaining > 0 else ""
+    )
 
 
 def ranks_of(ranks: Collection[int], hosts: Collection[str] = ()) -> str:
-    """Return ``rank 3``, or ``ranks 0-3 (nid001, nid002)`` with the *hosts* of them."""
+    """Return ``rank 3``, or ``ranks 0-3 (nid001, nid002)`` with their *hosts*."""
     where = f" ({first_of(hosts)})" if hosts else ""
     return f"rank{'s' if len(ranks) > 1 else ''} {number_ranges(sorted(ranks))}{where}"
 
@@ -59,11 +61,12 @@ def count_of(count: int, noun: str, plural: str = "") -> str:
 
 
 def named(ranks: Iterable[int | None]) -> int:
-    """Return of how many something is said: ranks, or processes where none has one."""
+    """Return the number of subjects: of ranks, or of processes if none has a rank."""
     everyone = list(ranks)
     return len({rank for rank in everyone if rank is not None}) or len(everyone)
 
 
+# Details are written for several ranks, and one rank needs the singular verb.
 _SINGULAR = {
     "use": "uses",
     "have": "has",
@@ -78,7 +81,7 @@ _SINGULAR = {
 
 
 def said_of(count: int, detail: str) -> str:
-    """Return *detail*, which is said of several (``use their own``), as said of *count*."""
+    """Return *detail*, a plural phrase (``use their own``), in the form for *count*."""
     if count != 1:
         return detail
     verb, space, rest = detail.partition(" ")

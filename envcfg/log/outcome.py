@@ -1,36 +1,40 @@
-"""What ended a job first at the head of its findings, and what to do next."""
+"""The first end of a process, at the head of the findings of its job."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
-from envcfg.findings import Finding
-from envcfg.log.cause import First
-from envcfg.log.found import Locate, ends
-from envcfg.log.job import Job
-from envcfg.log.numbers import count_of
-from envcfg.log.rulebook import Rule
+from envcfg.common.findings import Finding
+from envcfg.log.cause import FirstEnd
+from envcfg.log.endings import ENDS
+from envcfg.log.finding_builder import Locate, ends
+from envcfg.log.job_state import Job
+from envcfg.log.rulebook import RAISED, Rule
 from envcfg.log.summary import said
-from envcfg.log.verdict import Cause, LogReport, Next
+from envcfg.log.verdict import Cause, LogReport
+from envcfg.log.world import World
 
-_WITHOUT = "restart without"  # the nodes that failed
-_USUAL = "restart"
+_FILE = os.path.join(os.path.dirname(__file__), "network_ends.yaml")
 
 
-def leads(first: First | None, job: Job) -> bool:
-    """Return whether *first* is the cause, and no error of the network before it.
+def leads(first: FirstEnd | None, job: Job) -> bool:
+    """Return whether *first* is the cause, without an earlier network error.
 
-    What only follows from another end is none where there is an error of the network.
+    A consequence of another end is no cause if there is a network error.
     """
     if first is None:
         return False
     errors = [
-        each.first.spot
-        for each in job.occurrences.values()
-        if each.rule.severity == "error"
-        and not each.rule.consequence
-        and not each.rule.ends
-        and each.rule.event is None
+        occurrence.first.spot
+        for occurrence in job.occurrences.values()
+        if occurrence.rule.severity == "error"
+        and not occurrence.rule.consequence
+        and not occurrence.rule.ends
+        and occurrence.rule.event not in {*ENDS, RAISED}
     ]
     if first.rule.consequence:
         return not errors
@@ -38,85 +42,156 @@ def leads(first: First | None, job: Job) -> bool:
 
 
 def chained(
-    findings: Sequence[Finding], first: First, job: Job, locate: Locate
+    findings: Sequence[Finding], first: FirstEnd, job: Job, locate: Locate
 ) -> list[Finding]:
-    """Return *findings* with *first* at their head; what lines tell of others follows."""
+    """Return *findings* with *first* at the head, followed by its consequences."""
     head = Finding(
         rule=first.rule.id,
         severity="error",
-        subject=first.who.words,
+        subject=first.process.words,
         message=first.says,
         fix=first.rule.fix,
         source=first.rule.source,
         why=first.rule.meaning,
         evidence=locate([first.sighting])[0],
     )
-    others = [each for each in findings if each.rule != head.rule]
+    # The head has the rule's words, so a second finding of the rule would repeat them.
+    rest = [finding for finding in findings if finding.rule != head.rule]
     follow = [
-        each._replace(cause=False) if each.rule in job.occurrences else each
-        for each in others
-        if each.severity == "error"
+        finding._replace(cause=False) if finding.rule in job.occurrences else finding
+        for finding in rest
+        if finding.severity == "error"
     ]
-    return [head, *follow, *(each for each in others if each.severity != "error")]
+    return [
+        head,
+        *follow,
+        *(finding for finding in rest if finding.severity != "error"),
+    ]
+
+
+class _NetworkEnds(NamedTuple):
+    """The ends that a wrong interface can cause, and the lines that follow from them."""
+
+    interfaces: tuple[str, ...]
+    ends: Mapping[str, re.Pattern[str]]
+    follow: Mapping[str, re.Pattern[str]]
+
+
+@cache
+def _network_ends() -> _NetworkEnds:
+    from envcfg.common.datafile import load_kept
+
+    data = load_kept("network-ends", [_FILE])[0]
+    tables = (
+        {rule: re.compile(pattern) for rule, pattern in data[name].items()}
+        for name in ("ends", "follow")
+    )
+    return _NetworkEnds(tuple(data["interfaces"]), *tables)
+
+
+def with_interface_first(
+    findings: Sequence[Finding], first: FirstEnd | None, job: Job, world: World
+) -> list[Finding] | None:
+    """Return *findings* with a wrong interface at the head, followed by its consequences.
+
+    None if the interface is not the cause. A job on one node, a completed start, a step of
+    the program and an unknown warning show this, and so does any end of another kind.
+
+    Args:
+        findings: all of the job.
+        first: the end of the process that ended first, if that is known.
+        job: the lines of the log.
+        world: its largest communicator.
+    """
+    tables = _network_ends()
+    head = next((item for item in findings if item.rule in tables.interfaces), None)
+    up = any(comm.is_up for p in job.everyone for comm in p.communicators.values())
+    if not head or world.multi is False or up or job.life.progress or job.unknown:
+        return None
+    errors = _errors(findings, first, job)
+    network = [_matches(tables.ends, error) for error in errors]
+    if not any(network) or not all(
+        is_network or _matches(tables.follow, error)
+        for is_network, error in zip(network, errors, strict=True)
+    ):
+        return None
+    rest = [
+        finding._replace(cause=finding.cause and finding.severity != "error")
+        for finding in findings
+        if finding is not head
+    ]
+    return [head._replace(severity="error", cause=True), *rest]
+
+
+def _errors(
+    findings: Sequence[Finding], first: FirstEnd | None, job: Job
+) -> list[tuple[frozenset[str], str]]:
+    """Return the rules and the line of each error, end and exception of the log."""
+    lines = [(line.rule.id, line.sighting.text) for line in job.endings.lines]
+    lines += [
+        (finding.rule, finding.evidence.text if finding.evidence else "")
+        for finding in findings
+        if finding.severity == "error"
+    ]
+    lines += [(first.rule.id, first.sighting.text)] if first else []
+    exceptions = [
+        part.said
+        for thrown in job.endings.tracebacks.found
+        for part in filter(None, (thrown, thrown.earlier))
+    ]
+    return [(frozenset([rule]), line) for rule, line in lines] + [
+        (frozenset(match.rule.id for match in job.rulebook.matches(text)), text)
+        for text in exceptions
+    ]
+
+
+def _matches(
+    table: Mapping[str, re.Pattern[str]], error: tuple[frozenset[str], str]
+) -> bool:
+    rules, line = error
+    return any(rule in table and table[rule].search(line) for rule in rules)
 
 
 def of_network(
-    findings: Sequence[Finding], rules: Mapping[str, Rule], first: First | None
+    findings: Sequence[Finding], rules: Mapping[str, Rule], first: FirstEnd | None
 ) -> list[Finding]:
-    """Return what tells of the network, and not of how the program ended.
+    """Return the findings on the network, without those on the end of the program.
 
     Args:
         findings: all of the job.
         rules: by id.
-        first: what ended the job before any error of its network, if that is known. What
-            PyTorch throws as NCCL has failed tells of the network.
+        first: end of the job before any network error, if known. An exception of PyTorch
+            after a failure of NCCL is evidence on the network.
     """
     own = first if first and not first.rule.consequence else None
     return [
-        each
-        for each in findings
-        if not ends(rules, each)
-        and not (own and (each.rule == own.rule.id or not each.cause))
+        finding
+        for finding in findings
+        if not ends(rules, finding)
+        and not (own and (finding.rule == own.rule.id or not finding.cause))
     ]
 
 
-def with_cause(
-    report: LogReport, rules: Mapping[str, Rule], first: First | None
-) -> LogReport:
-    """Return *report* with the cause, what follows from it, and what to do next.
+def with_cause(report: LogReport, first: FirstEnd | None) -> LogReport:
+    """Return *report* with the cause, and the findings that follow from it.
 
     Args:
         report: on a job that is broken.
-        rules: by id.
-        first: what ended the job before any error of its network, if that is known.
+        first: end of the job before any network error, if known.
     """
-    head = next(each for each in report.findings if each.severity == "error")
+    head = next(finding for finding in report.findings if finding.severity == "error")
     frame = first.frame if first else None
     cause = Cause(
         rule=head.rule,
+        class_="",
         message=first.words if first else said(head),
-        ranks=first.who.ranks if first else (),
-        nodes=first.who.hosts if first else (),
+        ranks=first.process.ranks if first else (),
+        nodes=first.process.hosts if first else (),
         file=frame.file if frame else "",
         line=frame.line if frame else None,
         function=frame.function if frame else "",
-        others=first.others if first else "",
+        others=first.other_ranks if first else "",
         evidence=head.evidence,
     )
-    rule = rules.get(head.rule)
-    action = (rule and rule.next) or _USUAL
-    if action == _WITHOUT and not cause.nodes:
-        action = _USUAL
-    repeats = first.repeats if first else 0
-    again = (
-        f"{count_of(repeats + 1, 'attempt')} of this log ended so: " if repeats else ""
-    )
-    step = Next(
-        action=action,
-        nodes=cause.nodes if action == _WITHOUT else (),
-        reason=again + cause.message,
-        fingerprint=first.fingerprint if first else head.rule,
-        repeats=repeats,
-    )
-    follow = tuple(each.rule for each in report.findings if not each.cause)
-    return report._replace(cause=cause, consequences=follow, next=step)
+    follow = tuple(finding.rule for finding in report.findings if not finding.cause)
+    return report._replace(cause=cause, consequences=follow)

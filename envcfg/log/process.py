@@ -1,27 +1,32 @@
-"""What is known of one process: facts that its lines add up to, in any order."""
+"""One process: the facts from its lines, in any order."""
 
 from collections.abc import Mapping
 from operator import attrgetter
 from sys import intern
 from typing import Any, NamedTuple
 
-from envcfg.log.facts import Room, Sighting, with_one
-from envcfg.log.verdict import Waiting
+from envcfg.log.process_facts import Room, Sighting, with_one
+from envcfg.log.verdict import GivenUpCollective
 
 GAVE_UP = frozenset(  # files of NCCL from which an error goes to the program
     f"{name}.{end}"
     for name in ("group", "init", "enqueue", "bootstrap", "collectives")
     for end in ("cc", "cu")
 )
-MOST_RANKS = 1 << 20  # of a job; a larger number is torn, mistyped or made up
+MOST_RANKS = 1 << 20  # ranks of a job; a larger number is torn, mistyped or made up
 
 
-def _fact(name: str) -> Any:  # noqa: ANN401  # what the class says that it is
+def card_key(network: str, nic: int, gpu: str) -> str:
+    """Return the key of the line that shows that a GPU uses a NIC."""
+    return f"card {network}/{nic} {gpu}"
+
+
+def _fact(name: str) -> Any:  # noqa: ANN401  # the class declares its type
     return property(attrgetter(f"facts.{name}"))
 
 
 class Edge(NamedTuple):
-    """How one rank of a communicator sends to another."""
+    """The connection from one rank of a communicator to another."""
 
     sender: int
     receiver: int
@@ -31,15 +36,15 @@ class Edge(NamedTuple):
     nranks: int | None
 
 
-class Raised:
-    """A warning, and the files through which an error went up behind it.
+class RaisedWarning:
+    """A warning, and the files through which an error was passed up after it.
 
     Attributes:
         shape: its first words, without numbers.
         sighting: its line.
-        harmless: what it says is harmless where the process goes on.
-        over: a communicator had been put away before: the program was at its end.
-        files: of NCCL's source; none yet where nothing went up.
+        harmless: True if the warning is harmless while the process continues.
+        over: True if a communicator was destroyed before: the program was at its end.
+        files: files of NCCL's source; empty if no error was passed up.
     """
 
     def __init__(
@@ -54,7 +59,7 @@ class Raised:
 
 
 class Communicator:
-    """One rank's part in a communicator."""
+    """The part of one rank in a communicator."""
 
     __slots__ = ("comm_id", "device", "nodes", "nranks", "phases", "rank")
 
@@ -69,37 +74,40 @@ class Communicator:
 
     @property
     def is_up(self) -> bool:
-        """Whether it said that its start is complete."""
+        """Whether it reported a complete start."""
         return "Init COMPLETE" in self.phases
 
     @property
     def only_left(self) -> bool:
-        """Whether the end of its part is all that it said."""
-        return bool(self.phases) and not any("Init" in each for each in self.phases)
+        """Whether the log shows only the end of the communicator."""
+        return bool(self.phases) and not any("Init" in phase for phase in self.phases)
 
     @property
     def only_began(self) -> bool:
-        """Whether the begin of its start is all that it said."""
+        """Whether the log shows only that the communicator began to start."""
         return self.phases == {"Init START"}
 
 
+# One shared empty table, because most processes never fill most of theirs.
 _NONE: dict[Any, Any] = {}
 
 
 class Process:
-    """One process (host and pid) and everything that its lines said.
+    """One process (host and pid) and the facts from its lines.
 
     Attributes are sets and first sightings, so that the order of lines does not matter.
-    What most processes say alike stands in its facts.
+    Facts that most processes share are stored once.
     """
 
-    # Of tens of thousands of processes, their dicts would be a third of the memory.
+    # With tens of thousands of processes, dicts would take a third of the memory.
     __slots__ = tuple(
         (
             "host pid label label_is_rank records facts channels edges communicators rows "
-            "masks warned raised room waits"
+            "masks warned raised room waits writer form"
         ).split()
     )
+    # Network, number of the NIC and PCI bus of the GPU, by channels.
+    cards: frozenset[tuple[str, int, str]] = _fact("cards")
     dialects: frozenset[tuple[str, str]] = _fact("dialects")
     informed: bool = _fact("informed")
     interfaces: Mapping[str, tuple[str, ...]] = _fact("interfaces")
@@ -121,12 +129,15 @@ class Process:
     ways: frozenset[tuple[str | None, bool]] = _fact("ways")
 
     def __init__(self, host: str, pid: int | None, room: Room | None = None) -> None:
-        """Begin with nothing known; *room* is that of its job."""
+        """Begin without facts; *room* limits the facts of all processes of the job."""
         self.room = room or Room()
         self.host = host
         self.pid = pid
         self.label: int | None = None
         self.label_is_rank = False
+        self.writer = self.form = (
+            ""  # the launcher's name for the process, and the form of the name
+        )
         self.records = 0
         self.facts = self.room.facts
         self.channels: dict[tuple[int, str], list[int]] = _NONE
@@ -134,18 +145,23 @@ class Process:
         self.communicators: dict[str, Communicator] = _NONE
         self.rows: dict[int, int | None] = _NONE
         self.masks: dict[int | None, str] = _NONE
-        self.warned: dict[int | None, Raised] = _NONE
-        self.raised: dict[int | None, Raised] = _NONE
-        self.waits: dict[tuple[str, int], Waiting] = _NONE
+        self.warned: dict[int | None, RaisedWarning] = _NONE
+        self.raised: dict[int | None, RaisedWarning] = _NONE
+        self.waits: dict[tuple[str, int], GivenUpCollective] = _NONE
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the log has lines of this process itself, with its pid."""
+        return self.pid is not None and self.records > 0
 
     def add(self, name: str, item: object) -> None:
-        """Learn one more *item* of a set of facts."""
-        known = getattr(self.facts, name)
-        if item not in known:
-            self.know(name, with_one(known, item))
+        """Add *item* to a set of facts."""
+        values = getattr(self.facts, name)
+        if item not in values:
+            self.know(name, with_one(values, item))
 
     def own(self, name: str) -> dict[Any, Any]:
-        """Return its table *name*, to be changed: none has one before it needs it."""
+        """Return the table *name* for changes: it is created when it is first needed."""
         if getattr(self, name) is _NONE:
             setattr(self, name, {})
         table: dict[Any, Any] = getattr(self, name)
@@ -154,15 +170,16 @@ class Process:
     def know(
         self, name: str, value: object, key: object = None, *, alike: bool = True
     ) -> None:
-        """Learn a fact: *value* under *name*, or in its table under *key*.
+        """Store a fact: *value* under *name*, or in its table under *key*.
 
         Args:
             name: of the attribute.
-            value: the new one.
-            key: of a table; None: *name* is none.
-            alike: others learn the same by the same line.
+            value: the new value.
+            key: key in the table; None: the attribute is no table.
+            alike: True if other processes get the same fact from the same line.
         """
         facts = self.facts
+        # Equal processes walk through the same steps, and share each result.
         if facts.is_shared:
             step = name, key, value
             after = facts.steps.get(step) if alike else None
@@ -179,72 +196,65 @@ class Process:
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """By what it is told from others: host and pid."""
+        """The identity of the process: host and pid."""
         return self.host, self.pid
 
     @property
     def is_anyone(self) -> bool:
-        """Whether its lines may be those of many processes, which name none."""
+        """Whether its lines may be from many processes, because they name none."""
         return self.pid is None and self.label is None
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has put a communicator away."""
+        """Whether it has destroyed or aborted a communicator."""
         return any(
             phase.startswith(("Destroy", "Abort"))
             for comm in self.communicators.values()
             for phase in comm.phases
         )
 
-    def warn(self, device: int | None, warning: Raised) -> None:
-        """Take in a warning; the first one counts, and a harmless one the least."""
-        known = self.warned.get(device)
-        if known is None and not self.room.takes("line", len(self.warned)):
+    def warn(self, device: int | None, warning: RaisedWarning) -> None:
+        """Store a warning; the first one is kept, unless only that one is harmless."""
+        raised = self.warned.get(device)
+        if raised is None and not self.room.takes("line", len(self.warned)):
             return
-        if known is None or (known.harmless and not warning.harmless):
+        if raised is None or (raised.harmless and not warning.harmless):
             self.own("warned")[device] = warning
 
     def trace(self, device: int | None, file: str, code: str) -> None:
-        """Take in that an error went up through a *file* of NCCL's source."""
+        """Store that an error was passed up through a *file* of NCCL's source."""
         warning = self.warned.get(device)
         if warning:
             self.own("raised").setdefault(device, warning).files.add(file)
-        # What is harmless goes up through files, too, and the process does without it.
+        # A harmless warning is passed up too, and the process continues without it.
         if not (warning and warning.harmless) or file in GAVE_UP:
             self.add("traces", (file, code))
 
     def go_on(self, device: int | None) -> None:
-        """Take in that it does something new, whatever it warned of before.
+        """Store that the process made progress, even after warnings.
 
-        Of several GPUs each goes on by itself. What was said before the process chose its
-        GPU belongs to any.
+        Each GPU makes progress by itself. Warnings before the process chose its GPU belong
+        to any of them.
         """
         self.add("devices", device)
         devices = self.facts.devices
-        for known in filter(None, (self.warned, self.raised)):
-            for other in [key for key in known if key == device or key not in devices]:
-                del known[other]
-
-    def take_in(self, part: "Process") -> None:
-        """Take in what lines taught of *part*, whose name is a piece of this one's."""
-        facts = self.facts.alone()
-        for name in ("networks", "providers", "seen"):
-            setattr(facts, name, {**getattr(part, name), **getattr(self, name)})
-        self.facts = facts
-        self.channels = {**part.channels, **self.channels}
-        self.know("sources", self.sources | part.sources)
-        self.records += part.records
+        for by_device in filter(None, (self.warned, self.raised)):
+            for second in [
+                key for key in by_device if key == device or key not in devices
+            ]:
+                del by_device[second]
 
     def keep(self, key: str, sighting: Sighting) -> None:
         """Keep the first sighting of *key*."""
         facts = self.facts
         if key in facts.seen:
             return
+        # Another process with the same facts has already taken this step.
         if (after := facts.steps.get(key)) is not None:
             self.facts = after
             return
-        shown, is_usual = self.room.sighting(key, sighting)
+        sighting_kept, is_usual = self.room.sighting(key, sighting)
         if is_usual or self.room.takes("line", len(facts.seen)):
-            self.know("seen", shown, intern(key), alike=is_usual)
+            self.know("seen", sighting_kept, intern(key), alike=is_usual)
         if is_usual and self.facts.is_shared:
             facts.steps[key] = self.facts

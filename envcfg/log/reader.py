@@ -1,31 +1,46 @@
 """From sources to a job: one pass over every block, in bounded memory."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from envcfg.findings import Evidence
-from envcfg.log.facts import Sighting, Spot
-from envcfg.log.job import Job
-from envcfg.log.life import TAIL, Sign, is_looked_at, needles, signs_in
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EnvcfgError
+from envcfg.common.findings import Evidence
+from envcfg.log.job_state import Job
+from envcfg.log.life_signs import TAIL, Sign, is_looked_at, needles, signs_in
+from envcfg.log.log_source import Source, count_lines
 from envcfg.log.prefix import Record, parse, plain_record, records
+from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
-from envcfg.log.source import Source, count_lines
 from envcfg.log.tracebacks import WORDS
 
-_WRAPPED = 3  # lines more that a message may fill, where a terminal or a mail wraps it
+_WRAPPED = 3  # further lines of a message that a terminal or mail program wrapped
+# Idle lines to remember: enough for the usual repetition, small in memory.
 _MANY = 1 << 12
 _LONG = 1000  # bytes; a longer line was not wrapped
-_LAST = b"Last error:"  # a gate, too: what rules know stands on the lines behind it
+_LAST = b"Last error:"  # also a gate: the text that rules match is on the next lines
 _BEGINNINGS = (b"NCCL WARN", b"Watchdog", _LAST)
-# Lines with one of these mean something without what a rule looks for, or hide that.
+# A line with one of these carries facts without a rule's words, or hides those words.
 _ALWAYS = (*_BEGINNINGS, b" INFO ", b" WARN ", b"[repeated ", b"\x1b", b'{"')
 
 
-_Signs = list[tuple[int, Sign]]  # and where their lines begin
+# A line that begins or ends a quoted part of a text.
+_FENCE = re.compile(
+    rb"(?m)^[^`~<\n]{0,64}(?:(?:```|~~~)[\w+-]*|(?:<[a-z]+>)*</?pre>(?:</[a-z]+>)*)"
+    rb"[ \t\r]*$"
+)
+_FENCES = (b"```", b"~~~", b"pre>")
+_Signs = list[tuple[int, Sign]]  # signs with the offsets of their lines
+_Candidate = tuple[int, bytes, bytes]  # the start of a line, the line, its shape
 
 
-class _Begun(NamedTuple):
-    """A message that no rule knows as it stands, and may when lines behind it are added."""
+class _OpenMessage(NamedTuple):
+    """A message without a matching rule, which may match with the next lines added."""
 
     record: Record
     text: str
@@ -33,22 +48,80 @@ class _Begun(NamedTuple):
     more: tuple[str, ...] = ()
 
 
+class _Block:
+    """A block of whole lines, and the position of the reader in it.
+
+    Attributes:
+        raw_bytes: the bytes of the file.
+        text: the same bytes, with a newline at the end of every line.
+        spot: its begin.
+        here: the current line.
+        signs: signs of life after the current line.
+        fences: where quoted parts begin and end, in turns.
+        begins_inside: True if its first line began in the block before.
+        looked: True if at least one line was examined.
+        is_read: True if all lines were read.
+    """
+
+    def __init__(self, raw_bytes: bytes, text: bytes, spot: Spot) -> None:
+        """Begin at the first line of the block."""
+        self.raw_bytes = raw_bytes
+        self.text = text
+        self.spot = self.here = spot
+        self.signs: _Signs = []
+        self.fences: list[int] = []
+        self.looked = self.is_read = self.begins_inside = False
+        self._counted = 0
+        self._lines: list[bytes] = []
+
+    def go_to(self, start: int) -> Spot:
+        """Go on to the line that begins at byte *start*; return its place."""
+        # A carriage return ends a line for rules, but editors count only newlines.
+        row = self.here.line + self.raw_bytes.count(b"\n", self._counted, start)
+        self._counted = start
+        self.here = Spot(self.spot.source, self.spot.block, row)
+        return self.here
+
+    def is_quoted(self, start: int) -> bool:
+        """Return whether the line at byte *start* is printed again by a program.
+
+        It is in a quoted part, replaces a progress bar that was wiped before, or is a
+        piece from the inside of a long line.
+        """
+        before = self.raw_bytes[max(0, start - 2) : start]
+        is_wiped = before == b" \r"
+        is_inside = before[-1:] not in (b"\n", b"\r", b"") or (
+            self.begins_inside and not start
+        )
+        return is_wiped or is_inside or bisect_right(self.fences, start) % 2 == 1
+
+    def lines_behind(self, start: int) -> list[bytes]:
+        """Return the lines after the one that begins at byte *start*."""
+        # Splitting costs a copy of the block, and few blocks need it.
+        self._lines = self._lines or _split(self.text)
+        return self._lines[self.text.count(b"\n", 0, start) + 1 :]
+
+
 class Reader:
-    """Reads sources into a job, and knows afterwards on which line each sighting stands."""
+    """Reads sources into a job, and returns the line of each sighting afterwards."""
 
     def __init__(self, *jobs: Job) -> None:
-        """Read for *jobs*, each of which takes in what it wants; there is one at least."""
+        """Read for *jobs* (at least one); each takes the records it needs."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
         self.size = 0
+        # "Last error:" matches no rule by itself, so the rulebook does not list it.
         gates = (*jobs[0].rulebook.gates, _LAST)
-        known = (each.encode() for each in jobs[0].rulebook.needles)
-        self._scanner = Scanner(gates, (*needles(), *WORDS), (*known, *_ALWAYS))
+        entries = (needle.encode() for needle in jobs[0].rulebook.needles)
+        self._scanner = Scanner(gates, (*needles(), *WORDS), (*entries, *_ALWAYS))
         self._names: list[str] = []
+        self._takers: list[Sequence[Job]] = []  # the jobs of each source
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
-        self._has_signs = True  # what is read is looked at for signs of life
-        self._begun: tuple[int, int, _Begun] | None = None  # and where it goes on
+        self._cut: Spot | None = None  # a line that continues in the next block
+        self._is_fenced: dict[int, bool] = {}  # whether a source is in a quoted part
+        self._has_signs = True  # search the block for signs of life
+        self._begun: tuple[int, int, _OpenMessage] | None = None  # with its next place
         self._idle: set[bytes] = set()  # lines that no rule knows
 
     @property
@@ -56,8 +129,13 @@ class Reader:
         """How many sources were begun."""
         return len(self._names)
 
-    def begin(self, name: str, *, plain: bool) -> int:
-        """Begin with a source; return its number."""
+    def begin(self, name: str, *, plain: bool, proves: bool = True) -> int:
+        """Begin with a source; return its number.
+
+        *proves* is False if a job of certain lines must not take any from this source.
+        """
+        self._takers.append([job for job in self.jobs if proves or not job.certain])
+        # A new file may come from other processes: cached lines of the last one are stale.
         for job in self.jobs:
             job.speakers.forget()
         self._names.append(name)
@@ -69,10 +147,10 @@ class Reader:
     def read(
         self, source: Source, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Read *source* to its end; *progress* is told how many bytes are behind.
+        """Read *source* to its end; *progress* gets the number of bytes that were read.
 
         Raises:
-            OutputError: it cannot be read.
+            OutputError: *source* cannot be read.
         """
         number = self.begin(source.name, plain=source.plain)
         for job in self.jobs if source.kind else ():
@@ -83,17 +161,23 @@ class Reader:
             if progress:
                 progress(offset)
             if source.middle(offset):
+                # Only a large file has a middle; the search is built when it is needed.
                 seek = seek or Seeker(buffer)
-                # Most of it is the program's own output: find out fast what to skip.
+                # Most of it is the program's own output, so one fast search decides.
+                # Two blocks after a match are read in full: messages continue in them.
                 watched = 2 if seek.finds(MIDDLE, end) else watched - 1
                 if watched < 0:
                     if is_looked_at(offset, end, source.size):
+                        # Only the last lines matter: the newest sign replaces older ones.
                         tail = bytes(memoryview(buffer)[max(0, end - TAIL) : end])
-                        signs = signs_in(_with_newlines(tail))
-                        self._live(signs, tail, Spot(number, offset, 0), TAIL)
+                        rest = _Block(tail, tail, Spot(number, offset, 0))
+                        with self._keeping_bugs(rest):
+                            rest.signs = signs_in(_with_newlines(tail))
+                            self._live(rest, TAIL)
                     continue
             text = bytes(memoryview(buffer)[:end])
             self._has_signs = is_looked_at(offset, end, source.size)
+            # Plain files can be read again, so their lines are counted on demand.
             if self.take(text, Spot(number, offset, 0)) and not source.plain:
                 self._lines[number, offset] = lines
             if not source.plain:
@@ -101,80 +185,137 @@ class Reader:
         self.size += source.offset
 
     def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
-        """Read the lines of a block at *spot*; return whether any was looked at.
+        """Read the lines of a block at *spot*; return whether one was examined.
 
-        How it decides, in this order, because each step is dearer than the one before: a
-        line that no rule ever knew is skipped; one that every job goes on without, too. A
-        record of the plain form is folded at once. Any other line is cut into records; if
-        none of them matched, it is remembered as one to skip, unless it may go on in the
-        lines after it, which are then joined to it.
+        A bug that stops the reading of one line is kept, and the next line is read.
         """
-        as_it_stands, text = text, _with_newlines(text)
-        row = counted = 0  # lines of the file, where only a newline counts
-        # What the block before this one left open, if it goes on here.
+        block = _Block(text, _with_newlines(text), spot)
+        # The line at the end of the previous block, if it continues here.
         begun, self._begun = self._begun, None
-        looked = (
-            begun is not None
-            and begun[:2] == (spot.source, spot.block)
-            and self._join(begun[2], _split(text), spot, len(text))
-        )
-        split: list[bytes] = []
-        candidates = self._scanner.candidates(text)
-        held = self._scanner.held
-        signs = signs_in(text, held) if self._has_signs else []
+        if begun and begun[:2] == (spot.source, spot.block):
+            first = _split(block.text)
+            with self._keeping_bugs(block):
+                block.looked = self._join(begun[2], first, block)
+        block.fences = self._fences_in(block)
+        block.begins_inside = spot == self._cut
+        if text:  # a followed file may have grown by a part of a line
+            for job in self.jobs:
+                job.keep_tail(spot.source, text[-TAIL:])
+            is_cut = not text.endswith((b"\n", b"\r"))
+            self._cut = spot._replace(block=spot.block + len(text)) if is_cut else None
+        candidates: Iterator[_Candidate] = iter(())
+        with self._keeping_bugs(block):
+            candidates = self._scanner.candidates(block.text)
+        gates = self._scanner.held
+        with self._keeping_bugs(block):
+            block.signs = signs_in(block.text, gates) if self._has_signs else []
+        while not block.is_read:
+            with self._keeping_bugs(block):
+                self._take_lines(candidates, block)
+        with self._keeping_bugs(block):
+            self._live(block, len(text))
+        with self._keeping_bugs(block):
+            # Certain lines are those of NCCL, so programs report their end in the
+            # others.
+            self.jobs[0].endings.take(text, spot, gates)
+            start = self.jobs[0].cold_start
+            block.looked |= start.take(block.text, spot, gates)
+        for job in self.jobs:
+            job.cut = self._scanner.cut
+            if job in self._takers[spot.source]:
+                job.records += self._scanner.passed
+        self._scanner.passed = 0
+        if block.looked and lines is not None:
+            self._lines[spot.source, spot.block] = lines
+        return block.looked
+
+    def _fences_in(self, block: _Block) -> list[int]:
+        """Return where quoted parts of *block* begin and end, in turns."""
+        source = block.spot.source
+        fences = [0] if self._is_fenced.get(source) else []
+        if any(fence in block.text for fence in _FENCES):
+            fences += [match.start() for match in _FENCE.finditer(block.text)]
+        self._is_fenced[source] = len(fences) % 2 == 1
+        return fences
+
+    def _take_lines(self, candidates: Iterator[_Candidate], block: _Block) -> None:
+        """Read *candidates* of a *block*, and note when all are read.
+
+        The steps have this order because each is slower than the one before. A line that
+        no rule has matched is skipped; so is one whose effect every job has cached. A
+        record of the plain form is added at once. Any other line is split into records. If
+        no rule matches any of them, the line is skipped from then on, unless it may
+        continue in the next lines, which are then joined to it.
+        """
+        takers = self._takers[block.spot.source]
         for start, line, shape in candidates:
-            looked = True
+            # A block counts as examined here: evidence may point to any of these lines.
+            block.looked = True
             if line in self._idle:
                 continue
-            jobs = [job for job in self.jobs if not job.goes_on(line, shape)]
+            if block.is_quoted(start):
+                spot, words = block.go_to(start), _decoded(line)
+                for record in records(words):
+                    self._fold(record._replace(certain=False, quoted=True), words, spot)
+                continue
+            jobs = [job for job in takers if not job.goes_on(line, shape)]
             if not jobs:
                 continue
             words = _decoded(line)
-            row += as_it_stands.count(b"\n", counted, start)
-            counted = start
-            here = Spot(spot.source, spot.block, row)
-            signs = self._live(signs, as_it_stands, spot, start)
+            spot = block.go_to(start)
+            if block.signs:
+                self._live(block, start)
             if plain := plain_record(words):
                 for job in jobs:
-                    job.fold_plain(plain, words, here, line=line, shape=shape)
+                    job.fold_plain(plain, words, spot, line=line, shape=shape)
                 continue
+            # The set has a limit, because a log may hold endless different lines.
             is_idle = len(self._idle) < _MANY
             for record in records(words):
-                self._fold(record, words, here)
+                self._fold(record, words, spot)
                 is_idle = is_idle and not (
                     record.level or record.repeated or self._match(record.message)
                 )
             if not self._may_go_on(record, line):
                 self._idle.update([line] if is_idle else ())
             else:
-                split = split or _split(text)
-                behind = split[text.count(b"\n", 0, start) + 1 :]
-                self._join(_Begun(record, words, here), behind, spot, len(text))
-        self._live(signs, as_it_stands, spot, len(text))
-        # Lines that are certain are not those of programs.
-        self.jobs[0].endings.take(as_it_stands, spot, held)
-        for job in self.jobs:
-            job.cut = self._scanner.cut
-            job.records += self._scanner.passed
-        self._scanner.passed = 0
-        if looked and lines is not None:
-            self._lines[spot.source, spot.block] = lines
-        return looked
+                behind = block.lines_behind(start)
+                self._join(_OpenMessage(record, words, spot), behind, block)
+        block.is_read = True
 
-    def _live(self, signs: _Signs, text: bytes, block: Spot, end: int) -> _Signs:
-        """Take in the *signs* of life up to *end* of a block; return the others."""
-        while signs and signs[0][0] < end:
-            (at, sign), *signs = signs
-            spot = block._replace(line=text.count(b"\n", 0, at))
+    @contextmanager
+    def _keeping_bugs(self, block: _Block) -> Iterator[None]:
+        """Keep a bug that stops the reading of a line, for all jobs."""
+        try:
+            yield
+        except EnvcfgError:
+            # An error of envcfg is an answer for the user, not a bug to keep.
+            raise
+        except Exception as err:  # noqa: BLE001  # any bug; it is reported
+            try:
+                (where,) = self.locate([Sighting(block.here, "")])
+                part = f"the line {one_line(str(where))}"
+            except Exception:  # noqa: BLE001  # the same bug
+                part = "some lines"
             for job in self.jobs:
+                job.bugs.add(part, err)
+
+    def _live(self, block: _Block, end: int) -> None:
+        """Take in the signs of life up to *end* of a *block*."""
+        while block.signs and block.signs[0][0] < end:
+            (start, sign), *block.signs = block.signs
+            # Signs are counted from the beginning of the block: they do not move the
+            # reader.
+            spot = block.spot._replace(line=block.raw_bytes.count(b"\n", 0, start))
+            for job in self._takers[spot.source]:
                 job.life.see(sign, spot)
-        return signs
 
     def _fold(self, record: Record, words: str, spot: Spot) -> None:
-        for job in self.jobs:
+        for job in self._takers[spot.source]:
             job.fold(record, words, spot)
 
     def _may_go_on(self, record: Record, line: bytes) -> bool:
+        # Only a short warning that no rule knows may be the first part of a message.
         return (
             record.level in ("WARN", "")
             and len(line) < _LONG
@@ -182,9 +323,7 @@ class Reader:
             and self._match(record.message, record.where) is None
         )
 
-    def _join(
-        self, begun: _Begun, lines: Sequence[bytes], block: Spot, size: int
-    ) -> bool:
+    def _join(self, begun: _OpenMessage, lines: Sequence[bytes], block: _Block) -> bool:
         """Add *lines* of the *block* one by one until a rule knows the message."""
         match = self._match
         for line in lines[: _WRAPPED - len(begun.more)]:
@@ -192,35 +331,42 @@ class Reader:
             own = any(gate in line for gate in self._scanner.gates) and match(
                 part.message
             )
+            # A line with its own meaning, prefix or writer starts a new message.
             if own or part.level or not part.message or len(line) >= _LONG:
                 return False
             if part.label != begun.record.label:
                 return False
             begun = begun._replace(more=(*begun.more, part.message))
+            # A terminal breaks a line between words or inside a word.
             for between in (" ", ""):
                 message = between.join((begun.record.message, *begun.more))
                 if match(message):
                     record = begun.record._replace(
                         level="", message=message, certain=False
                     )
-                    self._fold(record, begun.text, begun.spot)
+                    # A mere title, such as "Last error:", is no evidence alone.
+                    is_title = begun.record.message.endswith(":")
+                    text = f"{begun.text} {part.message}" if is_title else begun.text
+                    self._fold(record, text, begun.spot)
                     return True
+        # The block ended before the message was complete: the next block may continue it.
         if len(begun.more) < _WRAPPED:
-            self._begun = block.source, block.block + size, begun
+            end = block.spot.block + len(block.text)
+            self._begun = block.spot.source, end, begun
         return False
 
     def locate(self, sightings: Sequence[Sighting]) -> list[Evidence]:
-        """Return file and line of *sightings*; in plain files, lines are counted for it."""
-        wanted: dict[int, set[int]] = {}
+        """Return file and line of *sightings*; read plain files again to count lines."""
+        blocks: dict[int, set[int]] = {}
         for sighting in sightings:
             spot = sighting.spot
             if (spot.source, spot.block) not in self._lines:
-                wanted.setdefault(spot.source, set()).add(spot.block)
-        for source, offsets in wanted.items():
+                blocks.setdefault(spot.source, set()).add(spot.block)
+        for source, offsets in blocks.items():
             if self._plain[source]:
                 counted = count_lines(self._names[source], sorted(offsets))
                 self._lines.update(
-                    {(source, at): lines for at, lines in counted.items()}
+                    {(source, block): lines for block, lines in counted.items()}
                 )
         return [
             Evidence(
@@ -233,7 +379,7 @@ class Reader:
 
 
 def _with_newlines(text: bytes) -> bytes:
-    """Return *text* with every line ended by a newline, and as long as it was."""
+    """Return *text* with a newline at the end of each line, and with the same length."""
     parts = text.split(b"\r")  # faster than to search for two bytes
     if any(part.startswith(b"\n") for part in parts[1:]):
         return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n")

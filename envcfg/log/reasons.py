@@ -1,8 +1,8 @@
-"""Why something is so, where the log tells: rules that give a reason for what others find.
+"""Reasons in the log: rules that explain the findings of other rules.
 
-Such a rule says what it ``explains``, and ``when``: what must be known of a process. One
-with a severity is a finding, from which the other follows; one without has better words
-for it, as the right advice is not the same on every network.
+Such a rule names the findings that it ``explains``, and the required facts of a process
+(``when``). A rule with a severity is a finding that causes the other. A rule without one
+has better words for it, because the right advice depends on the network.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
 from envcfg.log.names import fitted, network_kind
-from envcfg.log.process import GAVE_UP, Process, Raised
+from envcfg.log.process import GAVE_UP, Process, RaisedWarning
 from envcfg.log.rank import Symptom
 from envcfg.log.rulebook import Rule
 from envcfg.log.traffic import Entity
@@ -22,22 +22,22 @@ from envcfg.log.world import World
 
 Member = tuple[Entity | None, Symptom]
 RULE = "warning-then-failed"
-_WORDS = 100  # characters of a warning that a finding repeats
+_WORDS = 100  # characters of a warning to repeat in a finding
 
 
 class Reasons:
-    """The reasons that a log tells for what is found in it."""
+    """The reasons for findings that a log contains."""
 
     def __init__(self, everyone: Sequence[Process], rules: Mapping[str, Rule]) -> None:
-        """Look among *everyone*, all processes of a job, with the *rules* by their id."""
+        """Search *everyone*, all processes of a job, with the *rules* by their id."""
         self._rules = rules
         self._by_name: dict[str, list[Rule]] = {}
         for rule in rules.values():
             for name in rule.explains if rule.when else ():
                 self._by_name.setdefault(name, []).append(rule)
-        # Libraries that the log names, and whether NCCL writes INFO: advice depends on it.
+        # Advice depends on the libraries in the log, and on whether NCCL writes INFO.
         self._known = {
-            name for p in everyone for name, seen in p.versions.items() if seen
+            name for p in everyone for name, version in p.versions.items() if version
         }
         self._known |= {name for p in everyone for name, _ in p.dialects}
         self._known |= {"info" for p in everyone if p.informed}
@@ -48,23 +48,26 @@ class Reasons:
 
     def with_reasons(self, symptoms: Sequence[Member]) -> list[Member]:
         """Return *symptoms*, and before each the finding that is the reason for it."""
-        found: dict[Member, None] = {}
+        members: dict[Member, None] = {}
         for entity, symptom in symptoms:
             rule = entity and self._reason(symptom.rule, entity.process, own=True)
             if rule and entity:
-                shown = [f"setting {name}" for name in rule.when.get("settings", ())]
-                shown += rule.when.get("seen", ())
-                seen = entity.process.seen
-                sighting = next((seen[key] for key in shown if key in seen), None)
+                names = [f"setting {name}" for name in rule.when.get("settings", ())]
+                names += rule.when.get("seen", ())
+                sightings = entity.process.seen
+                sighting = next(
+                    (sightings[key] for key in names if key in sightings), None
+                )
                 reason = Symptom(rule.id, symptom.verdict, rule.says, sighting)
-                found[entity, reason] = None
-            found[entity, symptom] = None
-        return list(found)
+                members[entity, reason] = None
+            members[entity, symptom] = None
+        return list(members)
 
     def words(self, name: str, processes: Iterable[Process]) -> Rule:
-        """Return the rule *name*, or that with better words for most *processes*."""
+        """Return the rule *name*, or the rule with better words for most *processes*."""
         if name in self._by_name:
-            better = (self._reason(name, each, own=False) for each in processes)
+            better = (self._reason(name, process, own=False) for process in processes)
+            # One finding covers many processes, so the most frequent advice is given.
             usual = Counter(rule.id for rule in better if rule).most_common(1)
             name = usual[0][0] if usual else name
         rule = self._rules[name]
@@ -77,7 +80,7 @@ class Reasons:
         )
 
     def _reason(self, name: str, process: Process, *, own: bool) -> Rule | None:
-        """Return the first rule that gives a reason: a finding of its *own*, or words."""
+        """Return the first rule with a reason: a finding if *own*, else better words."""
         for rule in self._by_name.get(name, ()):
             if bool(rule.severity) == own and all(
                 _TESTS[key](process, value)
@@ -92,82 +95,84 @@ class Reasons:
         return set().union(*(self._hosts.get(event, ()) for event in events))
 
 
-# What ``when`` may ask of a process, and what its value is then.
+# The conditions that ``when`` may contain, with the meaning of their values.
 _TESTS: Mapping[str, Callable[[Process, Any], bool]] = {
-    # Variables: all of the value of each.
-    "settings": lambda process, wanted: all(
+    # Variables: a pattern for the whole value of each.
+    "settings": lambda process, names: all(
         re.fullmatch(text, process.settings.get(name, ""))
-        for name, text in wanted.items()
+        for name, text in names.items()
     ),
     # Events.
-    "seen": lambda process, events: all(each in process.seen for each in events),
-    "unseen": lambda process, events: not any(each in process.seen for each in events),
-    # The kind of a network that it uses.
+    "seen": lambda process, events: all(event in process.seen for event in events),
+    "unseen": lambda process, events: (
+        not any(event in process.seen for event in events)
+    ),
+    # The kind of a network that the process uses.
     "network": lambda process, kind: kind in map(network_kind, process.networks),
     # A provider of libfabric.
     "provider": lambda process, text: any(
         re.fullmatch(text, name) for name in process.providers
     ),
-    # The beginning of an interface's name.
+    # A prefix of an interface's name.
     "interface": lambda process, text: any(
         re.match(text, name) for used in process.interfaces.values() for name in used
     ),
-    # Why the plugin was not loaded.
+    # The reason why the plugin was not loaded.
     "reason": lambda process, text: bool(re.search(text, process.reason or "")),
-    # The beginning of a file through which an error went up.
+    # A prefix of a file through which an error was passed up.
     "trace": lambda process, text: any(
         re.match(text, file) for file, _ in process.traces
     ),
 }
-WHEN = frozenset(_TESTS) | {"elsewhere"}  # that: events of a process of another node
+WHEN = frozenset(_TESTS) | {"elsewhere"}  # elsewhere: events on another node
 
 
 class Reason(NamedTuple):
-    """A warning that an error followed, and the processes in which it did."""
+    """A warning before an error, and the processes with both."""
 
     words: str
-    raised: Raised
+    raised: RaisedWarning
     processes: tuple[Process, ...]
 
 
 def reasons_of(job: Job) -> dict[str, Reason]:
     """Return the warnings that errors followed, by their shape.
 
-    A warning that an error went up behind is its reason, whatever its words. NCCL says of
-    each function through which an error goes up where that is (``proxy.cc:700 -> 2``). It
-    does so for what it only tries, too; then the process goes on, and tells what it does
-    next, and the warning is none.
+    If an error was passed up after a warning, the warning is its reason, whatever its
+    words. NCCL prints each function through which an error is passed (``proxy.cc:700 ->
+    2``). It does so for mere attempts too; then the process continues with new lines, and
+    the warning is no reason.
 
-    Where an error says by itself what it is, warnings before it are none of its reasons.
+    If an error states its own reason, no warning before it is used.
     """
-    found: dict[str, Reason] = {}
+    reasons: dict[str, Reason] = {}
     for process in job.everyone:
         if process.host in job.first_errors or process.is_anyone:
             continue
         for raised in process.raised.values():
             if raised.over or (raised.harmless and not raised.files & GAVE_UP):
                 continue
-            known = found.get(raised.shape, Reason(_words(raised), raised, ()))
-            holders = (*known.processes, process)
-            found[raised.shape] = known._replace(processes=holders)
+            reason = reasons.get(raised.shape, Reason(_words(raised), raised, ()))
+            holders = (*reason.processes, process)
+            reasons[raised.shape] = reason._replace(processes=holders)
     rule = job.rulebook.rules.get(RULE)
-    # An error may only say that a warning tells its reason.
+    # Some errors only refer to a warning for their reason.
     is_asked_for = rule and not job.occurrences.keys().isdisjoint(rule.explains)
-    if not found and not job.first_errors and is_asked_for:
-        # Those that no rule knows come first.
+    if not reasons and not job.first_errors and is_asked_for:
+        # Warnings without a rule come first, because rules judge the others already.
         warnings = [
-            Raised(shape, sighting, harmless=False, over=False)
+            RaisedWarning(shape, sighting, harmless=False, over=False)
             for shape, (_, sighting) in job.unknown.items()
         ]
         warnings += [w for process in job.everyone for w in process.warned.values()]
         for first in warnings:
             if not (first.harmless or first.over):
                 return {first.shape: Reason(_words(first), first, ())}
-    return found
+    return reasons
 
 
 def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Symptom]]:
-    """Yield a symptom for each process that gave up behind a warning."""
+    """Yield a symptom for each process that gave up after a warning."""
     entities = {id(entity.process): entity for entity in world.entities}
     for reason in reasons_of(job).values():
         detail = f"warned, and an error followed: {reason.words}"
@@ -178,6 +183,6 @@ def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Sym
             yield entities.get(id(process), Entity(None, process)), symptom
 
 
-def _words(raised: Raised) -> str:
+def _words(raised: RaisedWarning) -> str:
     words = raised.sighting.text.partition("NCCL WARN ")[2] or raised.sighting.text
     return words.strip()[:_WORDS]

@@ -1,25 +1,33 @@
-"""Rules: what a line looks like, what it means, and what to do about it.
+"""Rules: the pattern of a line, its meaning, and the remedy.
 
-The rules are data, in ``rules/*.yaml``. Each file names its *gates*: short texts of which
-every line that one of its rules knows holds one, or NCCL's own prefix. A rule with a
-``pattern`` recognises lines; one without belongs to a judgement over many ranks and only
-has words. Patterns are compiled when a line first holds their needle, so that a short log
-pays for a few of them.
+The rules are data, in ``rules/*.yaml``. Each file lists *gates*: short texts, one of which
+is in every line that its rules match, unless NCCL's own prefix is. A rule with a
+``pattern`` matches lines; one without belongs to a judgement over many ranks and only has
+words. A pattern is compiled when a line first holds its needle, so that a short log pays
+for a few patterns only.
 """
 
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from envcfg.datafile import load_kept, names_in
-from envcfg.findings import Severity
+from envcfg.common.datafile import load_kept, names_in
+from envcfg.common.findings import Severity
 from envcfg.log.numbers import grouped
+from envcfg.log.verdict import Action, CauseClass
 
-_NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))
-_MANY = 1 << 12  # messages of which is remembered what they match
-FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-RAISED = "exception"  # the event of a line that counts at the end of a traceback alone
+_NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))  # addresses are hexadecimal
+_MANY = 1 << 12  # messages with remembered matches
+_GAP = "\0"
+# A missing capture, with the punctuation that it leaves without a purpose.
+_GAPS = re.compile(rf" ?\({_GAP}\)|[:,]? ?{_GAP}(?=$|[:,;])|{_GAP} ?")
+_HERE = os.path.dirname(__file__)
+FOLDER = os.path.join(_HERE, "rules")
+CLASSES = os.path.join(_HERE, "cause_classes.yaml")
+RAISED = "exception"  # the event of a line that counts only at the end of a traceback
+# Events of lines that can be the cause of an end. The class of a file counts for them.
+_ENDS = frozenset(("ended", "lacking", "absent", RAISED))
 
 
 class Rule(NamedTuple):
@@ -28,32 +36,35 @@ class Rule(NamedTuple):
     Attributes:
         id: short stable name, never reused.
         needle: text that every line of this format holds; empty for a judgement.
-        where: text that the place in NCCL's source holds, which stands in front of a
-            warning; such a rule needs no needle and wins over those without.
+        where: text in the place in NCCL's source, which precedes a warning; such a rule
+            needs no needle and wins over those without.
         pattern: regular expression that is searched for in the message.
-        event: what the state of a rank learns from it; None where it learns nothing.
-        anywhere: it is evidence without a prefix, and wherever it stands in the line.
+        event: the event for the state of a rank; None if the line has no effect there.
+        anywhere: True if it is evidence without a prefix, and anywhere in the line.
         explains: ids of findings that it gives a reason for.
-        when: what must be known of a process for that.
-        severity: what a line of this kind is worth; None: it is evidence, no finding.
-        ends: the program ended by it, whatever the network did.
-        benign: it looks bad and is not.
-        consequence: it follows from another error, which is the one to mend.
-        unless: ids of others; where one may have come first it is a note and ended nothing.
-        phase: of the job, in which its line counts: ``start`` (what is tried again),
-            ``init``, ``running``, ``end``; ``always`` where no progress excuses it.
+        when: facts of a process that this reason requires.
+        severity: severity of a line of this kind; None: it is evidence, no finding.
+        ends: True if it ended the program, independent of the network.
+        benign: True if it looks bad and is not.
+        consequence: True if it follows from another error, which must be repaired.
+        unless: ids of other rules; if one of them may have come first, this is a note.
+        phase: phase of the job in which its line counts: ``start`` (with retries),
+            ``init``, ``running``, ``end``; ``always`` if no progress excuses it.
         versions: library to the range of versions that print it (``2.22-2.25``).
-        says: of one that explains another: what it says of ranks, as of several; of an end:
-            what happened to the process, with what the pattern captured.
-        meaning: why, in a sentence.
-        fix: what to do.
-        next: the step after the job ended by it: ``fix first``, ``restart``, ``restart
-            without`` its nodes, or ``wait``; else ``restart``.
-        source: who says so, with version or date.
+        says: verb phrase about ranks, in the plural, or about the process that ended, with
+            captures of the pattern.
+        meaning: the reason, in a sentence.
+        fix: the remedy.
+        class_: class of the cause, by the rule or its file (the key is ``class``); empty if
+            it ends no job.
+        next: the step after a job that it ended: ``fix first``, ``restart``, ``restart
+            without`` its nodes, ``wait``, or ``unknown``; by default that of the class. Of
+            a consequence unknown.
+        source: the source, with version or date.
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
-        gates: of its file; a line without one is not even looked at.
-        topic: of its file: what stands behind it, where no topic names it itself.
+        gates: gates of its file; a line without one is not examined.
+        topic: background topic of its file, unless a topic names the rule itself.
     """
 
     id: str
@@ -74,7 +85,8 @@ class Rule(NamedTuple):
     says: str = ""
     meaning: str = ""
     fix: str | None = None
-    next: str = ""
+    class_: CauseClass | Literal[""] = ""
+    next: Action | None = None
     source: str = ""
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
@@ -82,35 +94,58 @@ class Rule(NamedTuple):
     topic: str = ""
 
 
-KEYS = Rule._fields[: Rule._fields.index("gates")]
+# Rules in files may set these keys only; gates and topic belong to the file.
+KEYS = tuple(name.rstrip("_") for name in Rule._fields[: Rule._fields.index("gates")])
 
 
 class Match(NamedTuple):
-    """A message that a rule recognised, where it begins to, and what was captured."""
+    """A message that a rule recognised, with its offset and captures."""
 
     rule: Rule
     fields: Mapping[str, str | None]
-    at: int
+    offset: int
+
+
+class _Captures(dict[str, str]):
+    """Captures by name; a missing one is a gap."""
+
+    def __missing__(self, name: str) -> str:
+        return _GAP
+
+
+def fill(words: str, fields: Mapping[str, str | None]) -> str:
+    """Return *words* with *fields* in their places, without the places that lack a value.
+
+    >>> fill("crashed with signal {code} ({signal})", {"code": "11", "signal": None})
+    'crashed with signal 11'
+    """
+    if "{" not in words:
+        return words
+    values = {name: value for name, value in fields.items() if value}
+    text = words.format_map(_Captures(values))
+    return _GAPS.sub("", text).strip() if _GAP in text else text
 
 
 class Rulebook:
-    """All rules, with one search that finds those a message may match.
+    """All rules, with one search that finds the rules for a message.
 
     Attributes:
         rules: by their id.
-        gates: of all their files, each once.
-        needles: of all of them, each once.
+        gates: gates of all files, without duplicates.
+        needles: needles of all rules, without duplicates.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        """Take *rules*; the first that matches wins where several could."""
+        """Take *rules*; the first match wins."""
         self.rules = {rule.id: rule for rule in rules}
         gates = dict.fromkeys(gate for rule in rules for gate in rule.gates)
         self.gates = tuple(gate.encode() for gate in gates)
-        found = [rule for rule in rules if rule.needle and not rule.where]
-        self._by_needle = grouped(found, lambda rule: rule.needle)
+        plain_rules = [rule for rule in rules if rule.needle and not rule.where]
+        self._by_needle = grouped(plain_rules, lambda rule: rule.needle)
         self.needles = tuple(self._by_needle)
-        self._bare = [(each, each.translate(_NO_NUMBERS)) for each in self._by_needle]
+        self._bare = [
+            (needle, needle.translate(_NO_NUMBERS)) for needle in self._by_needle
+        ]
         self._shapes: dict[object, tuple[str, ...]] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
@@ -123,81 +158,84 @@ class Rulebook:
         """Return the first rule that *message* matches, or None.
 
         Args:
-            message: without what stands in front of it.
-            where: the place in the source that stands there.
-            shape: its line without numbers, where that is known.
+            message: the message without its prefix.
+            where: the place in the source before the message.
+            shape: its line without numbers, if known.
         """
         if where:
-            return self._said(message, where)
-        if message.startswith("Channel "):  # nine in ten lines of a large debug log
+            return self._line_match(message, where)
+        if message.startswith("Channel "):  # 90 % of the lines of a large debug log
             for rule in self._channels:
                 if rule.needle in message and (
-                    found := self._pattern(rule).search(message)
+                    match := self._pattern(rule).search(message)
                 ):
-                    return Match(rule, found.groupdict(), found.start())
-        # Ranks say the same, or the same with other numbers.
+                    return Match(rule, match.groupdict(), match.start())
+        # Ranks repeat messages, often with other numbers only.
         if message not in self._matched:
             if not self._needles_of(message, shape):
                 return None
             if len(self._matched) > _MANY:
                 self._matched.clear()
-            self._matched[message] = self._said(message, shape=shape)
+            self._matched[message] = self._line_match(message, shape=shape)
         return self._matched[message]
 
-    def _said(self, message: str, where: str = "", shape: bytes = b"") -> Match | None:
-        """Return the first rule that counts outside of a traceback, too."""
-        for found in self.matches(message, where, shape):
-            if found.rule.event != RAISED:
-                return found
+    def _line_match(
+        self, message: str, where: str = "", shape: bytes = b""
+    ) -> Match | None:
+        """Return the first match that also counts outside a traceback."""
+        for match in self.matches(message, where, shape):
+            if match.rule.event != RAISED:
+                return match
         return None
 
     def is_dull(self, message: str, shape: bytes) -> bool:
-        """Return whether no rule knows what *message* says, whatever its numbers are.
+        """Return whether no rule matches *message*, for any numbers in it.
 
-        Of lines of channels the scanner knows better which of them are news.
+        For channel lines the scanner decides which of them are new.
         """
         return not (message.startswith("Channel ") or self._needles_of(message, shape))
 
     def _needles_of(self, message: str, shape: bytes) -> tuple[str, ...]:
-        """Return the needles that *message* may hold, among them each that it does.
+        """Return the needles that *message* may hold: all of its own, and maybe more.
 
-        What holds one holds it when numbers are left out of both, too.
+        A needle without numbers is in the message without numbers if the needle is in it.
         """
         key = shape or message.translate(_NO_NUMBERS)
-        if (held := self._shapes.get(key)) is None:
+        if (needles := self._shapes.get(key)) is None:
             if len(self._shapes) > _MANY:
                 self._shapes.clear()
             if isinstance(key, bytes):
-                # What stands in front of the message holds needles, too: "NCCL ".
+                # The prefix contains needles too, such as "NCCL ".
                 said = key.partition(b" NCCL ")[2].partition(b" ")[2] or key
                 text = str(said, "utf-8", "replace")
             else:
                 text = key
-            held = tuple(needle for needle, bare in self._bare if bare in text)
-            self._shapes[key] = held
-        return held
+            needles = tuple(needle for needle, bare in self._bare if bare in text)
+            self._shapes[key] = needles
+        return needles
 
     def matches(
         self, message: str, where: str = "", shape: bytes = b""
     ) -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
         for rule in self._placed if where else ():
-            found = rule.where in where and self._pattern(rule).search(message)
-            if found:
-                yield Match(rule, found.groupdict(), found.start())
+            match = rule.where in where and self._pattern(rule).search(message)
+            if match:
+                yield Match(rule, match.groupdict(), match.start())
                 return
-        # At one place a longer needle says more than its beginning.
-        held = [
-            (at, -len(needle), needle)
+        # At one place the longer needle is the more specific one.
+        hits = [
+            (position, -len(needle), needle)
             for needle in self._needles_of(message, shape)
-            if (at := message.find(needle)) >= 0
+            if (position := message.find(needle)) >= 0
         ]
-        for *_, needle in sorted(held):
+        for *_, needle in sorted(hits):
             for rule in self._by_needle[needle]:
-                if found := self._pattern(rule).search(message):
-                    yield Match(rule, found.groupdict(), found.start())
+                if match := self._pattern(rule).search(message):
+                    yield Match(rule, match.groupdict(), match.start())
 
     def _pattern(self, rule: Rule) -> re.Pattern[str]:
+        # Compiling all patterns takes longer than reading a short log.
         if rule.id not in self._compiled:
             self._compiled[rule.id] = re.compile(rule.pattern)
         return self._compiled[rule.id]
@@ -206,32 +244,38 @@ class Rulebook:
 def load_rules(folder: str = FOLDER) -> list[Rule]:
     """Return every rule of *folder*, in the order of files and of each file."""
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
-    files = load_kept("rules", [os.path.join(folder, name) for name in names])
+    paths = [os.path.join(folder, name) for name in names]
+    *files, classes = load_kept("rules", [*paths, CLASSES])
     rules = []
     for name, file in zip(names, files, strict=True):
         gates = tuple(file.get("gates", ()))
-        for each in file["rules"]:
-            if unknown := set(each) - set(KEYS):
-                msg = f"{name}: {each.get('id')}: unknown {sorted(unknown)}"
+        for rule in file["rules"]:
+            if unknown := set(rule) - set(KEYS):
+                # A misspelled key would silently disable a part of the rule.
+                msg = f"{name}: {rule.get('id')}: unknown {sorted(unknown)}"
                 raise ValueError(msg)
-            data = {"phase": file.get("phase", "running"), **each}
+            data = {"phase": file.get("phase", "running"), **rule}
+            is_end = data.get("severity") == "error" or data.get("event") in _ENDS
+            class_ = data.pop("class", file.get("class", "") if is_end else "")
+            if class_ and not data.get("consequence"):
+                data.setdefault("next", classes["classes"][class_]["next"])
             for key in ("explains", "unless", "samples", "counter"):
                 data[key] = tuple(data.get(key, ()))
-            rules.append(Rule(**data, gates=gates, topic=file["topic"]))
+            rules.append(Rule(**data, class_=class_, gates=gates, topic=file["topic"]))
     return rules
 
 
 def stack_rules() -> list[Rule]:
-    """Return what is known of stacks as rules, of which people ask what they mean."""
-    from envcfg.profile.stacks import load_stacks
+    """Return the known stacks as rules, for ``explain``."""
+    from envcfg.profile.version_conflicts import load_stacks
 
     return [
         Rule(
-            id=each.id,
-            severity=each.severity,
-            meaning=f"{each.meaning}; {each.why}",
-            fix=each.fix,
-            source=f"{each.source}, {each.date}",
+            id=stack.id,
+            severity=stack.severity,
+            meaning=f"{stack.meaning}; {stack.why}",
+            fix=stack.fix,
+            source=f"{stack.source}, {stack.date}",
         )
-        for each in load_stacks()
+        for stack in load_stacks()
     ]

@@ -1,14 +1,13 @@
-"""Blocks of a log to the lines that may mean something.
+"""From blocks of a log to the lines that may matter.
 
-Almost all of a large log is the program's own output. Every line of meaning holds one of
-the short *gates* that stand in the files of the rules. Output differs in its numbers and
-says the same otherwise: of each block, only what its lines say without their numbers, and
-what none before has said, is searched. In the middle
-of a large file, where gigabytes of output stand, only one gate is searched for; the block
-with a hit and what follows are looked at in full again.
+Almost all of a large log is the program's own output. Every relevant line holds one of the
+short *gates* in the files of the rules. Output lines differ in their numbers and repeat
+their words. Therefore only new words, without numbers, are searched in each block. In the
+middle of a large file, with gigabytes of output, only one gate is searched for; the block
+with a match and the next blocks are examined in full again.
 
-Channel lines are most of a debug log and differ in the number of the channel only, so that
-each is looked at once.
+Channel lines are most of a debug log and differ only in the channel number, so that each
+is examined once.
 """
 
 from __future__ import annotations
@@ -19,42 +18,40 @@ from contextlib import suppress
 from itertools import accumulate, compress, count
 from typing import Any
 
-NCCL = b"NCCL "  # a gate whatever the rules say: NCCL's own prefix holds it
-# Each takes longer than all else that is done for most of a large file.
+NCCL = b"NCCL "  # always a gate: NCCL's own prefix holds it
+# The only gate in the middle of a file, because each gate there costs a full search.
 MIDDLE = (b"NCCL",)
 _CHANNEL = re.compile(rb" NCCL INFO Channel \d+(?:/\d+)?")
 _PAIR = re.compile(rb" NCCL INFO Channel [^v\n]*")  # to the word via, or into receive
 _RING = re.compile(rb" NCCL INFO Ring \d+ : \d+ -> \d+ -> \d+(?=\n)")
-_MARK = b"\x01"  # what stands for the part of a channel line that is left out
-_SAME = b"\x02"  # and for a ring: of one process, the next says nothing new
-_BEFORE, _AFTER = 2048, 8192  # of a line that has no end, what is taken around a gate
-# A longer one comes in pieces: the time that a pattern takes may grow faster than its text.
-# Each begins within the one before, so that what is cut stands whole in one of the two.
+_MARK = b"\x01"  # replaces the removed part of a channel line
+_SAME = b"\x02"  # replaces a ring: further rings of a process show nothing new
+_BEFORE, _AFTER = 2048, 8192  # bytes around a gate to take from a line without an end
+# A longer line is split, because patterns may take more than linear time. Each piece
+# overlaps the one before, so that text at a cut is complete in one of the two.
 _PIECE = _BEFORE + _AFTER
 _WORD = 512  # bytes; a longer word is cut
-_MOST = 100  # pieces of one line that are looked at
-_MANY = 1 << 16  # channel lines that are remembered
-_PAIRS = 1 << 12  # channel lines after which their pairs of ranks are no news
+_MOST = 100  # pieces of one line to examine
+_MANY = 1 << 16  # channel lines to remember
+_PAIRS = 1 << 12  # channel lines after which further pairs of ranks are not new
 _DIGITS = b"0123456789abcdef"  # addresses and ids are hexadecimal
-_NUMBERS = (
-    b"0123456789abcdef., "  # what lines of output differ in, and lists of numbers
-)
-_USUAL = 1 << 12  # lines that are remembered, without their numbers
-_USUAL_LENGTH = 1 << 9  # bytes; a longer one is not
-_SAMPLE = 1 << 13  # bytes that tell whether a block is full of NCCL lines
-_DENSE = 20  # NCCL lines in the sample of a block whose channels are told apart
+# Lines of output differ in these characters, and lists of numbers consist of them.
+_NUMBERS = b"0123456789abcdef., "
+_USUAL = 1 << 12  # lines to remember, without their numbers
+_USUAL_LENGTH = 1 << 9  # bytes; longer lines are not remembered
+_SAMPLE = 1 << 13  # bytes that show whether a block is full of NCCL lines
+_DENSE = 20  # NCCL lines in the sample of a block that make channel keys worthwhile
 _NOTHING: frozenset[bytes] = frozenset()
 
 
 class Scanner:
-    """Finds candidate lines in blocks; remembers what lines said across blocks.
+    """Finds candidate lines in blocks; caches line shapes across blocks.
 
     Attributes:
-        gates: what a line must hold one of.
-        held: of gates and words, those that the last block may hold, among them each that
-            it does.
-        cut: lines so full of gates that their end was not looked at.
-        passed: lines of NCCL that were passed over, as they say nothing new.
+        gates: texts, one of which a relevant line holds.
+        held: gates and words that the last block may hold; none that it holds is missing.
+        cut: number of lines with so many gates that their end was not examined.
+        passed: number of NCCL lines that were skipped because they show nothing new.
     """
 
     def __init__(
@@ -63,33 +60,33 @@ class Scanner:
         words: Sequence[bytes] = (),
         needles: Sequence[bytes] = (b"",),
     ) -> None:
-        """Begin with no line seen.
+        """Begin without any line.
 
         Args:
-            gates: what lines to look at hold; NCCL's own prefix is one beside them.
-            words: what others look for in a block.
-            needles: what they hold, too, if they are not NCCL's.
+            gates: texts of relevant lines, in addition to NCCL's own prefix.
+            words: texts that other parts of the check search in a block.
+            needles: texts that relevant lines hold too, unless they are NCCL's.
         """
         self.gates = (NCCL, *gates)
         self._gates = frozenset(self.gates)
         self._bare = [
-            (each, each.translate(None, _NUMBERS)) for each in (*self.gates, *words)
+            (gate, gate.translate(None, _NUMBERS)) for gate in (*self.gates, *words)
         ]
-        self._needles = {each.translate(None, _NUMBERS) for each in needles}
-        # What lines say without their numbers, and what of the above that holds.
+        self._needles = {needle.translate(None, _NUMBERS) for needle in needles}
+        # The gates of each shape: a shape is a line without its numbers.
         self._known: dict[bytes, frozenset[bytes]] = {}
         self._channels = {b""}
         self._looked = 0
-        self._pieces = 0  # of the line that is looked at
-        self._is_open = False  # it has begun in the block before
+        self._pieces = 0  # examined pieces of the current line
+        self._is_open = False  # the line began in the block before
         self.held = _NOTHING
         self.cut = 0
         self.passed = 0
 
     def candidates(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield of each line to look at where in the block it begins, and its text.
+        """Yield the offset and text of each candidate line in *block*.
 
-        The third is the text without its numbers, where the line is whole.
+        The third value is the text without its numbers if the line is complete, else empty.
         """
         if not self._is_open:
             self._pieces = 0
@@ -97,7 +94,7 @@ class Scanner:
         self.held = _NOTHING
         keys = None
         if block.count(NCCL, 0, _SAMPLE) > _DENSE:
-            # After many of them it is no news who sends to whom, but by what still is.
+            # After many of them new pairs of ranks matter no longer, but transports do.
             same = _CHANNEL if self._looked < _PAIRS else _PAIR
             marked = _RING.sub(_SAME, same.sub(_MARK, block))
             self.passed += marked.count(_SAME)
@@ -108,34 +105,37 @@ class Scanner:
         holds = self._hold(set(shapes))
         self.held = frozenset().union(*holds.values())
         gates = self._gates
-        gated = {k: held & gates for k, held in holds.items() if held & gates}
+        gated = {k: hold & gates for k, hold in holds.items() if hold & gates}
         if not gated:
             return iter(())
         return self._lines(block.split(b"\n"), shapes, gated, keys)
 
     def _hold(self, shapes: set[bytes]) -> dict[bytes, frozenset[bytes]]:
-        """Return what each of *shapes* may hold, without those that hold nothing.
+        """Return the gates that each of *shapes* contains; shapes without a gate are
+        left out.
 
-        What holds a gate holds it when numbers are left out of both, too.
+        A gate without numbers is in the line without numbers if the gate is in the line.
         """
-        known = self._known
-        if len(known) > _USUAL:
-            known.clear()
-        news = shapes.difference(known)
+        cache = self._known
+        # A full cache is cleared, because the usual lines return at once.
+        if len(cache) > _USUAL:
+            cache.clear()
+        news = shapes.difference(cache)
         text = b"\n".join(news)
-        found = [(each, bare) for each, bare in self._bare if bare in text]
+        gates_found = [(gate, bare) for gate, bare in self._bare if bare in text]
         new = {
-            shape: frozenset(each for each, bare in found if bare in shape)
+            shape: frozenset(gate for gate, bare in gates_found if bare in shape)
             for shape in news
         }
-        for shape, held in new.items():
-            own = NCCL in held or any(each in shape for each in self._needles)
-            new[shape] = held if own else held - self._gates
-        holds = {shape: held for shape, held in new.items() if held}
-        for shape in shapes.intersection(known):
-            if held := known[shape]:
-                holds[shape] = held
-        known.update((k, v) for k, v in new.items() if len(k) < _USUAL_LENGTH)
+        for shape, gates in new.items():
+            # A gate alone is not enough: other output holds some of them too.
+            own = NCCL in gates or any(needle in shape for needle in self._needles)
+            new[shape] = gates if own else gates - self._gates
+        holds = {shape: gates for shape, gates in new.items() if gates}
+        for shape in shapes.intersection(cache):
+            if gates := cache[shape]:
+                holds[shape] = gates
+        cache.update((k, v) for k, v in new.items() if len(k) < _USUAL_LENGTH)
         return holds
 
     def _lines(
@@ -145,43 +145,45 @@ class Scanner:
         gated: Mapping[bytes, frozenset[bytes]],
         keys: Sequence[bytes] | None,
     ) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield the lines of which the shape is *gated*, and the key is no news."""
-        known = self._channels
+        """Yield the lines with a *gated* shape and a key that is not yet known."""
+        channels = self._channels
         starts = list(accumulate(map(len, lines), initial=0))
         for number in compress(count(), map(gated.__contains__, shapes)):
             key = keys[number] if keys else b" "
-            if key in known:
+            if key in channels:
                 continue
             line = lines[number]
-            at = starts[number] + number
+            position = starts[number] + number
             if len(line) > _AFTER or (self._pieces and not number):
                 self._pieces = 0 if number else self._pieces
                 for start, part in self._gated(line, gated[shapes[number]]):
-                    yield at + start, part, b""
+                    yield position + start, part, b""
+            # A long line is split, and its pieces have no common shape.
             elif _MARK in key or _SAME in key:
-                if len(known) > _MANY:
-                    known.clear()
-                    known.add(b"")
-                known.add(key)
+                if len(channels) > _MANY:
+                    channels.clear()
+                    channels.add(b"")
+                channels.add(key)
                 self._looked += _MARK in key
                 self.passed -= key.count(_SAME)
-                yield at, line, line.translate(None, _DIGITS)
+                yield position, line, line.translate(None, _DIGITS)
             elif NCCL in line or any(gate in line for gate in gated[shapes[number]]):
-                yield at, line, line.translate(None, _DIGITS)
+                yield position, line, line.translate(None, _DIGITS)
 
     def _gated(
         self, line: bytes, gates: Iterable[bytes]
     ) -> Iterator[tuple[int, bytes]]:
         """Yield pieces of a long *line* around its *gates*."""
-        found = set()
+        results = set()
         for gate in gates:
-            at = line.find(gate)
-            while at >= 0:
-                end = min(len(line), at + _AFTER)
-                found.add((max(0, at - _BEFORE), end))
-                at = line.find(gate, end)
-        for start, end in _joined(sorted(found)):
+            position = line.find(gate)
+            while position >= 0:
+                end = min(len(line), position + _AFTER)
+                results.add((max(0, position - _BEFORE), end))
+                position = line.find(gate, end)
+        for start, end in _joined(sorted(results)):
             for piece in _pieces(line, start, end):
+                # The first piece beyond the limit counts the line once.
                 self._pieces += 1
                 self.cut += self._pieces == _MOST + 1
                 if self._pieces > _MOST:
@@ -190,18 +192,18 @@ class Scanner:
 
 
 def _pieces(block: bytes, start: int, end: int) -> Iterator[bytes]:
-    """Yield *block* from *start* to *end*, in pieces where it is long."""
+    """Yield *block* from *start* to *end*, split into pieces if it is long."""
     if end - start <= 2 * _PIECE:
         yield _whole_words(block, start, end)
         return
-    for at in range(start, end - _BEFORE, _AFTER):
-        yield _whole_words(block, at, min(at + _PIECE, end))
+    for position in range(start, end - _BEFORE, _AFTER):
+        yield _whole_words(block, position, min(position + _PIECE, end))
 
 
 def _whole_words(block: bytes, start: int, end: int) -> bytes:
     """Return a part of *block* without the words that are cut at its ends.
 
-    Half of a host's name is the name of another host.
+    Half of a host's name would be the name of another host.
     """
     if start and block[start - 1] not in b"\n ":
         start = block.find(b" ", start, start + _WORD) + 1 or start
@@ -228,12 +230,12 @@ def _joined(spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 class Seeker:
     """Searches a buffer for gates by the C library's memmem.
 
-    It skips more of the text than Python's own search does, and most of a large file is
-    nothing but this search. Where the C library has none, Python's is used.
+    It is faster than Python's own search, and most of the time for a large file is this
+    search. Python's search is used if the C library has no memmem.
     """
 
     def __init__(self, buffer: bytearray) -> None:
-        """Search *buffer*, which must stay as large as it is."""
+        """Search *buffer*, which must keep its size."""
         import ctypes
 
         self._buffer = buffer
@@ -244,6 +246,7 @@ class Seeker:
             size, pointer = ctypes.c_size_t, ctypes.c_void_p
             self._memmem.argtypes = [pointer, size, ctypes.c_char_p, size]
             self._memmem.restype = pointer
+            # The buffer keeps its address as long as this object refers to it.
             self._hold = (ctypes.c_char * len(buffer)).from_buffer(buffer)
             self._address = ctypes.addressof(self._hold)
 

@@ -1,92 +1,114 @@
-"""What answers of RAS and Flight Recorder dumps tell of a hang, the Inspector of speed."""
+"""Evidence from files beside a log: RAS and Flight Recorder on hangs, Inspector on
+speed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.characters import one_line
-from envcfg.findings import Evidence
+from envcfg.common.characters import one_line
+from envcfg.common.findings import Evidence
 from envcfg.log.numbers import count_of, first_of, ranks_of, said_of
-from envcfg.log.sidecars import Answer, Said, Traces, are_apart
+from envcfg.log.sidecars import Answer, TraceFinding, Traces, are_apart
 
 if TYPE_CHECKING:
-    from envcfg.trace.flight import FlightDump
-    from envcfg.trace.inspector import Speed
-    from envcfg.trace.lag import GroupLag
-    from envcfg.trace.ras import Laggard
-    from envcfg.trace.ras_records import RasComm, RasRank
+    from envcfg.log.trace.flight_recorder import FlightDump
+    from envcfg.log.trace.inspector import Speed
+    from envcfg.log.trace.lagging_ranks import GroupLag
+    from envcfg.log.trace.ras import Laggard
+    from envcfg.log.trace.ras_records import RasComm, RasRank
 
-_MOST = 5  # findings of one kind; of ranks that are behind, the farthest come first
+_SHORT = 2.0  # seconds of a wait that are no hang
+_MOST = 5  # findings of one kind; the ranks farthest behind come first
 
 
-def of_answers(answers: Sequence[Answer]) -> Iterator[Said]:
-    """Yield what answers of RAS tell, the oldest of them first.
+def of_answers(answers: Sequence[Answer]) -> Iterator[TraceFinding]:
+    """Yield the evidence in answers of RAS, oldest first.
 
-    What is given up or has failed stays so; how far ranks are, the last one tells.
+    Dead processes and errors are final; progress is read from the last answer.
     """
-    from envcfg.trace.ras import laggards
+    from envcfg.log.trace.ras import laggards
 
-    found: dict[tuple[str, str], Said] = {}
+    by_subject: dict[tuple[str, str], TraceFinding] = {}
     for answer in answers:
         in_comms = (
-            each for comm in answer.report.comms for each in _of_comm(answer, comm)
+            evidence
+            for comm in answer.report.comms
+            for evidence in _of_comm(answer, comm)
         )
-        for each in (*_silent(answer, dead=True), *in_comms):
-            found.setdefault((each.rule, each.subject), each)
+        for finding in (*_silent(answer, dead=True), *in_comms):
+            by_subject.setdefault((finding.rule, finding.subject), finding)
     for last in answers[-1:]:
-        for each in _silent(last, dead=False):
-            found[each.rule, each.subject] = each
+        for finding in _silent(last, dead=False):
+            by_subject[finding.rule, finding.subject] = finding
+        # Only the newest silence counts: a process may answer again.
         late = laggards(last.report)
-        if last.report.whole and not (found or late):
+        # An incomplete answer cannot prove that all ranks answer.
+        if last.report.is_complete and not (by_subject or late):
             many = len(last.report.comms) or sum(
-                each.comms for each in last.report.groups
+                group.comms for group in last.report.groups
             )
-            what = f"{count_of(many, 'communicator')}: all ranks answer, none is behind"
-            shown = _line(last, "NCCL version", "nccl_version")
-            yield Said("ras-even", "job", what, shown)
-        yield from found.values()
+            message = (
+                f"{count_of(many, 'communicator')}: all ranks answer, none is behind"
+            )
+            evidence = _line(last, "NCCL version", "nccl_version")
+            yield TraceFinding("ras-even", "job", message, evidence)
+        yield from by_subject.values()
         for lag in late[:_MOST]:
-            before = [each for each in answers[:-1] if are_apart(each, last)]
-            stuck = any(_is_same(lag, each) for each in before)
+            # Two answers close in time prove nothing: ranks need time to move.
+            before = [answer for answer in answers[:-1] if are_apart(answer, last)]
+            stuck = any(_is_same(lag, answer) for answer in before)
             yield _behind(last, lag, stuck=stuck)
 
 
-def _silent(answer: Answer, *, dead: bool) -> Iterator[Said]:
+def _silent(answer: Answer, *, dead: bool) -> Iterator[TraceFinding]:
     report = answer.report
-    named = [each for each in report.silent if each.dead == dead]
-    many = max(report.dead if dead else report.missing, len(named))
+    ras_processes = [
+        ras_process for ras_process in report.silent if ras_process.dead == dead
+    ]
+    # RAS may count more processes than it lists.
+    many = max(report.dead if dead else report.missing, len(ras_processes))
     if many:
-        what = "are given up by NCCL" if dead else "did not answer NCCL in time"
-        where = first_of({f"process {each.pid} on {each.host}" for each in named})
-        written = (
-            (f"Process {named[0].pid} ", f'"pid": {named[0].pid},') if named else ()
+        message = "are given up by NCCL" if dead else "did not answer NCCL in time"
+        where = first_of(
+            {
+                f"process {ras_process.pid} on {ras_process.host}"
+                for ras_process in ras_processes
+            }
         )
-        yield Said(
+        written = (
+            (f"Process {ras_processes[0].pid} ", f'"pid": {ras_processes[0].pid},')
+            if ras_processes
+            else ()
+        )
+        yield TraceFinding(
             "ras-dead" if dead else "ras-silent",
-            where if len(named) == many else count_of(many, "process", "processes"),
-            said_of(many, what),
+            where
+            if len(ras_processes) == many
+            else count_of(many, "process", "processes"),
+            said_of(many, message),
             _line(answer, *written),
         )
 
 
-def _of_comm(answer: Answer, comm: RasComm) -> Iterator[Said]:
-    failed = [each for each in comm.ranks if each.error]
+def _of_comm(answer: Answer, comm: RasComm) -> Iterator[TraceFinding]:
+    failed = [rank for rank in comm.ranks if rank.error]
     if failed or comm.failed:
-        errors = first_of({each.error for each in failed}) or "an error"
-        yield Said(
+        errors = first_of({ras_rank.error for ras_rank in failed}) or "an error"
+        yield TraceFinding(
             "ras-error",
             _ranks(failed) or f"communicator {comm.hash}",
             f"{errors} in communicator {comm.hash} of {comm.size or 'some'} ranks",
             _line(answer, "reported ", " error", '"async_error": '),
         )
     for spread in comm.spreads:
+        # Ranks that all left a communicator ended in order: only a mixture is a fault.
         states = {share.value: share for share in spread.shares}
         for state in ("ABORT", "NOCOMM"):
             if state in states and len(states) > 1:
                 share = states[state]
                 verb = "have aborted" if state == "ABORT" else "know nothing of"
-                yield Said(
+                yield TraceFinding(
                     "ras-left",
                     _ranks(share.ranks) or count_of(share.count, "rank"),
                     said_of(share.count, f"{verb} communicator {comm.hash}")
@@ -97,106 +119,187 @@ def _of_comm(answer: Answer, comm: RasComm) -> Iterator[Said]:
 
 def _is_same(lag: Laggard, before: Answer) -> bool:
     """Return whether ranks were as far behind in an earlier answer."""
-    from envcfg.trace.ras import laggards
+    from envcfg.log.trace.ras import laggards
 
+    # The ranks of the earlier answer may be more, because some have moved since.
     return any(
-        (each.comm.hash, each.operation, each.share.value)
+        (laggard.comm.hash, laggard.operation, laggard.share.value)
         == (lag.comm.hash, lag.operation, lag.share.value)
-        and {rank.rank for rank in each.share.ranks}
+        and {rank.rank for rank in laggard.share.ranks}
         >= {r.rank for r in lag.share.ranks}
-        for each in laggards(before.report)
+        for laggard in laggards(before.report)
     )
 
 
-def _behind(answer: Answer, lag: Laggard, *, stuck: bool) -> Said:
+def _behind(answer: Answer, lag: Laggard, *, stuck: bool) -> TraceFinding:
     share = lag.share
-    who = _ranks(share.ranks) or count_of(share.count, "rank")
+    subject = _ranks(share.ranks) or count_of(share.count, "rank")
     launched = f"have launched {share.value} of {lag.most} {lag.operation}"
-    what = said_of(share.count, launched)
+    message = said_of(share.count, launched)
     where = f"in communicator {lag.comm.hash}"
     first = share.ranks[0].rank if share.ranks else -1
+    # The line of the rank is the best evidence, else that of the operation.
     evidence = _line(answer, f"Rank {first} ", f'"rank": {first},', lag.operation)
     if stuck:
-        return Said("ras-stuck", who, f"{what} {where}, as an answer before", evidence)
-    doubt = f"whether the job hangs: {who} {what}"
-    return Said("ras-behind", who, f"{what} {where}", evidence, doubt)
+        return TraceFinding(
+            "ras-stuck", subject, f"{message} {where}, as an answer before", evidence
+        )
+    doubt = f"whether the job hangs: {subject} {message}"
+    return TraceFinding("ras-behind", subject, f"{message} {where}", evidence, doubt)
 
 
 def _ranks(ranks: Sequence[RasRank]) -> str:
-    hosts = {each.host for each in ranks if each.host}
-    return ranks_of({each.rank for each in ranks}, hosts) if ranks else ""
+    hosts = {rank.host for rank in ranks if rank.host}
+    return ranks_of({rank.rank for rank in ranks}, hosts) if ranks else ""
 
 
 def _line(answer: Answer, *texts: str) -> Evidence | None:
     """Return the first line of an answer that holds one of *texts*, in their order."""
     for text in filter(None, texts):
-        at = answer.text.find(text)
-        if at >= 0:
-            start = answer.text.rfind("\n", 0, at) + 1
+        position = answer.text.find(text)
+        if position >= 0:
+            start = answer.text.rfind("\n", 0, position) + 1
             line = answer.text[start : start + 400].partition("\n")[0].strip()
             return Evidence(answer.name, answer.text.count("\n", 0, start) + 1, line)
     return None
 
 
-def of_dumps(traces: Traces) -> Iterator[Said]:
-    """Yield what the Flight Recorder dumps of several ranks tell."""
-    from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
+def of_dumps(traces: Traces) -> Iterator[TraceFinding]:
+    """Yield the evidence in the Flight Recorder dumps of several ranks."""
+    from envcfg.log.trace.lagging_ranks import culprits, lag, out_of_step, united
 
     dumps = [dump for _, dump in traces.dumps.values()]
     steps = out_of_step(dumps)
     for step in steps[:_MOST]:
-        usual, other = step.steps[:2]
-        yield Said(
+        usual, second_step = step.steps[:2]
+        yield TraceFinding(
             "flight-out-of-step",
-            ranks_of(other.ranks),
-            f"called {other.called} as number {step.seq} of "
+            ranks_of(second_step.ranks),
+            f"called {second_step.called} as number {step.seq} of "
             f"{_group(step.group, step.desc)}, {ranks_of(usual.ranks)} {usual.called}",
-            _place(traces, other.ranks, step.group, step.seq),
+            _place(traces, second_step.ranks, step.group, step.seq),
         )
-    # What hangs from there on follows from it.
-    known = {(each.group, each.desc) for each in steps}
-    opened = lag(dumps)
-    for each in [each for each in opened if (each.group, each.desc) not in known][
-        :_MOST
-    ]:
-        yield _lagging(traces, each)._replace(cause=not follows(each, opened))
-    waits = {rank for each in opened for rank in each.waiting}
-    transfers = {r: what for r, what in open_transfers(dumps).items() if r not in waits}
-    for rank, what in list(transfers.items())[:_MOST] if not steps else ():
-        message = f"in {what}, which did not end"
-        doubt = "" if opened else f"whether the job hangs in {what}"
-        yield Said("flight-open", f"rank {rank}", message, doubt=doubt)
+    # Later hangs in this group are a consequence of the difference.
+    groups = {(step.group, step.desc) for step in steps}
+    lags = [late for late in lag(dumps) if (late.group, late.desc) not in groups]
+    opened = united(lags)
+    waits = {rank for open_lag in opened for rank in open_lag.waiting}
+    transfers = _transfers(dumps, waits)
+    # Culprits of all groups come first, in one finding; the groups then follow.
+    first = culprits(dumps, lags) if waits else set()
+    leading = [*_leading(opened, first)]
+    if first:
+        united_finding = _united(traces, leading, first, transfers)
+        yield united_finding._replace(cause=not steps)
+    further = [open_lag for open_lag in opened if open_lag not in leading[:1]]
+    for group_lag in [late for late in further if late.behind or not first][:_MOST]:
+        yield _lagging(traces, group_lag)._replace(cause=not (first or steps))
+    for rank, operation in list(transfers.items())[:_MOST] if not steps else ():
+        message = f"in {operation}, which did not end"
+        # A send alone may just be running; an open collective confirms the hang.
+        doubt = "" if opened else f"whether the job hangs in {operation}"
+        yield TraceFinding(
+            "flight-open", f"rank {rank}", message, doubt=doubt, cause=not first
+        )
     if dumps and not (steps or opened or transfers):
         calls = max(len(dump.entries) for dump in dumps)
-        what = f"{count_of(calls, 'operation')} recorded, none of them open"
-        yield Said("flight-even", ranks_of([each.rank for each in dumps]), what)
+        operation = f"{count_of(calls, 'operation')} recorded, none of them open"
+        yield TraceFinding(
+            "flight-even", ranks_of([dump.rank for dump in dumps]), operation
+        )
 
 
-def _lagging(traces: Traces, lag: GroupLag) -> Said:
+def _transfers(dumps: Sequence[FlightDump], waits: set[int]) -> dict[int, str]:
+    """Return the open transfer of each rank, without ranks that wait in a collective."""
+    from envcfg.log.trace.lagging_ranks import open_transfers
+
+    return {r: words for r, words in open_transfers(dumps).items() if r not in waits}
+
+
+def _leading(lags: Sequence[GroupLag], first: set[int]) -> Iterator[GroupLag]:
+    """Yield the groups that show the culprits *first*, the most and oldest at first."""
+    left = set(first)
+    never = float("inf")
+    ordered = sorted(
+        lags, key=lambda each: (-len(left & {*each.behind}), each.since or never)
+    )
+    for group_lag in ordered:
+        if group_lag.waiting and not left.isdisjoint(group_lag.behind):
+            left -= set(group_lag.behind)
+            yield group_lag
+
+
+def _united(
+    traces: Traces,
+    lags: Sequence[GroupLag],
+    first: set[int],
+    transfers: Mapping[int, str],
+) -> TraceFinding:
+    """Return one finding for the culprits *first* of all groups."""
+    if not lags:  # they hold up others only by transfers, which no group counts
+        message = f"{said_of(len(first), 'are')} in no open operation"
+        for rank, words in list(transfers.items())[:1]:
+            message += f", and rank {rank} waits in {words}"
+        return TraceFinding("flight-behind", ranks_of(first), message)
+    main, *others = [_lagging(traces, group_lag) for group_lag in lags[:_MOST]]
+    further = [f"; {finding.subject}: {finding.message}" for finding in others]
+    ranks = first.intersection({rank for late in lags for rank in late.behind})
+    return main._replace(
+        subject=ranks_of(ranks), message=main.message + "".join(further)
+    )
+
+
+def _lagging(traces: Traces, lag: GroupLag) -> TraceFinding:
     group = _group(lag.group, lag.desc)
     what = f"number {lag.seq} of {group}" + (
         f", {lag.operation}" if lag.operation else ""
     )
     waiting = ranks_of(tuple(lag.waiting) or lag.done)
     evidence = _place(traces, tuple(lag.waiting), lag.group, lag.seq)
+    ranks = lag.behind
+    waits = f"{waiting} {said_of(len(lag.waiting or lag.done), 'wait')}"
     doubt = ""
-    if lag.unseen:
+    # A rank without a dump may be the one that holds the others up.
+    if lag.unseen and not ranks:
         doubt = f"where {ranks_of(lag.unseen)} of {group} are: no dump"
-    if not lag.absent:
+    # All ranks with a dump called it, and it ended on none of them.
+    if not ranks:
         message = f"in {what}, which did not end"
         rule = "flight-timeout" if lag.timed_out else "flight-open"
         doubt = doubt or ("" if lag.timed_out else f"whether the job hangs in {what}")
-        return Said(rule, waiting, message, evidence, doubt)
-    reached = sorted(set(lag.absent.values()))
-    last = f"{reached[0]}" if len(reached) == 1 else f"{reached[0]}-{reached[-1]}"
-    waits = said_of(len(lag.waiting or lag.done), "wait")
-    called = said_of(len(lag.absent), f"did not call {what}")
-    message = f"{called}; the last was {last}, and {waiting} {waits}"
-    for other in list(lag.elsewhere.values())[:1]:  # where they wait themselves
-        same = [rank for rank, each in lag.elsewhere.items() if each == other]
-        message += f"; {ranks_of(same)} {said_of(len(same), 'wait')} in {other}"
+        return TraceFinding(rule, waiting, message, evidence, doubt)
     rule = "flight-timeout" if lag.timed_out else "flight-behind"
-    return Said(rule, ranks_of(tuple(lag.absent)), message, evidence, doubt)
+    if lag.absent:
+        message = said_of(len(ranks), f"did not call {what}")
+        reached = sorted(set(lag.absent.values()) - {0})
+        if reached:
+            last = (
+                f"{reached[0]}" if len(reached) == 1 else f"{reached[0]}-{reached[-1]}"
+            )
+            message += f"; the last was {last}"
+        message += f", and {waits}"
+    elif lag.done:
+        rule = "flight-stuck"
+        message = said_of(len(ranks), f"are still in {what}")
+        message += f", which has ended on {ranks_of(lag.done)}"
+    else:
+        message = f"{said_of(len(ranks), 'have')} no dump, and {waits} in {what}"
+    for place in list(lag.elsewhere.values())[:1]:  # the group in which they wait
+        same = [
+            rank
+            for rank, place_of_rank in lag.elsewhere.items()
+            if place_of_rank == place
+        ]
+        message += f"; {ranks_of(same)} {said_of(len(same), 'wait')} in {place}"
+    # Ranks of a running job are apart for a moment, as a dump on request may show.
+    waited = (traces.written or 0) - (lag.since or 0) / 1e9
+    is_moment = bool(traces.written and lag.since) and 0 <= waited < _SHORT
+    if not lag.waiting or is_moment:
+        rule, doubt = (
+            "flight-open",
+            f"whether the job hangs: {ranks_of(ranks)} {message}",
+        )
+    return TraceFinding(rule, ranks_of(ranks), message, evidence, doubt)
 
 
 def _group(name: str, desc: str) -> str:
@@ -206,34 +309,44 @@ def _group(name: str, desc: str) -> str:
 def _place(
     traces: Traces, ranks: Sequence[int], group: str, seq: int
 ) -> Evidence | None:
-    """Return where the first of *ranks* called a collective, and the file that says so."""
-    held: tuple[str, FlightDump] | None = traces.dumps.get(min(ranks, default=-1))
-    for entry in held[1].entries if held else ():
-        if (entry.group[0], entry.seq, entry.is_p2p) == (group, seq, False) and held:
+    """Return the place at which the first of *ranks* called a collective, with the file."""
+    # The user finds the dump of the lowest rank first in the folder.
+    contained: tuple[str, FlightDump] | None = traces.dumps.get(min(ranks, default=-1))
+    for entry in contained[1].entries if contained else ():
+        if (entry.group[0], entry.seq, entry.is_p2p) == (
+            group,
+            seq,
+            False,
+        ) and contained:
             where = f" at {entry.place}" if entry.place else ""
-            return Evidence(held[0], 1, one_line(f"{entry.said}, {entry.state}{where}"))
+            return Evidence(
+                contained[0], 1, one_line(f"{entry.text}, {entry.state}{where}")
+            )
     return None
 
 
-def of_speeds(speeds: Sequence[Speed]) -> Iterator[Said]:
-    """Yield how fast the largest messages were, as the Inspector measured them."""
+def of_speeds(speeds: Sequence[Speed]) -> Iterator[TraceFinding]:
+    """Yield the speed of the largest messages, as the Inspector measured it."""
     largest: dict[tuple[str, str], Speed] = {}
-    for each in speeds:  # the largest messages come first, and tell most of a network
-        largest.setdefault((each.comm, each.name), each)
+    for (
+        speed_found
+    ) in speeds:  # the largest messages come first, and show the network best
+        largest.setdefault((speed_found.comm, speed_found.name), speed_found)
     for speed in list(largest.values())[:_MOST]:
         size = f"{speed.bytes} B"
         for unit, name in ((1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB")):
             if speed.bytes >= unit:
                 size = f"{speed.bytes / unit:.4g} {name}"
-        what = f"{speed.name} of {size}"
+        message = f"{speed.name} of {size}"
         name = speed.comm_name or f"communicator {speed.comm}"
         times = count_of(speed.count, "time")
-        said = f"{what}: {speed.busbw:.4g} GB/s on the bus, {times}"
-        yield Said("inspector-speed", name, said)
+        text = f"{message}: {speed.busbw:.4g} GB/s on the bus, {times}"
+        yield TraceFinding("inspector-speed", name, text)
+        # Slow ranks are a separate finding, because they need another remedy.
         if speed.slow:
             hosts = {host for _, host, _ in speed.slow if host}
-            who = ranks_of([rank for rank, _, _ in speed.slow], hosts)
+            subject = ranks_of([rank for rank, _, _ in speed.slow], hosts)
             least = min(busbw for _, _, busbw in speed.slow)
-            said = f"{what}: down to {least:.4g} GB/s"
-            said += f", where the median is {speed.busbw:.4g}"
-            yield Said("inspector-slow", who, said)
+            text = f"{message}: down to {least:.4g} GB/s"
+            text += f", where the median is {speed.busbw:.4g}"
+            yield TraceFinding("inspector-slow", subject, text)

@@ -1,4 +1,4 @@
-"""Files beside a log: which of several are answers of RAS or dumps, and what they hold."""
+"""Files beside a log: recognise and read RAS answers, flight dumps and Inspector files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.findings import Evidence
+from envcfg.common.findings import Evidence
 from envcfg.log.content import decompressed, head_of, is_compressed
 
 if TYPE_CHECKING:
-    from envcfg.trace.flight import FlightDump
-    from envcfg.trace.inspector import Speed
-    from envcfg.trace.ras_records import RasReport
+    from envcfg.log.trace.flight_recorder import FlightDump
+    from envcfg.log.trace.inspector import Speed
+    from envcfg.log.trace.ras_records import RasReport
 
-_HEAD = 512  # bytes by which a file is known
-_LONG = 1 << 20  # bytes in which a log goes on behind an answer
-# How what may be one of them begins; of all else nothing more is loaded.
+_HEAD = 512  # bytes that identify a file
+_LONG = 1 << 20  # bytes to search for a log that follows an answer of RAS
+# First bytes of such files; for other files no reader is loaded.
 _BEGINNINGS = (
     b"{",
     b"\x80",
@@ -30,37 +30,42 @@ _BEGINNINGS = (
     b"SERVER PROTOCOL ",
     b"OK\n",
 )
-_OPERATIONS = 1 << 20  # of all files of the Inspector that are looked at
+_OPERATIONS = 1 << 20  # operations to read from all Inspector files
 _LONGEST = 1 << 20  # bytes of a line
-_ENDING = re.compile(r"(?<=.)\.(?:gz|xz|zst)$")  # of a file that is compressed
-_SLOWEST = 10.0  # seconds between two answers of RAS that tell of a hang
+_ENDING = re.compile(r"(?<=.)\.(?:gz|xz|zst)$")  # endings of compressed files
+_SLOWEST = 10.0  # seconds between two RAS answers that can prove a hang
 
 
 def kinds_of(files: Sequence[str]) -> dict[str, str]:
-    """Return those of *files* that are not logs: ``ras``, ``flight`` or ``inspector``."""
+    """Return the kind of each file that is not a log: ``ras``, ``flight`` or
+    ``inspector``.
+    """
     kinds = {name: _kind(name) for name in files}
     return {name: kind for name, kind in kinds.items() if kind}
 
 
 def may_begin_sidecar(name: str) -> bool:
-    """Return whether the first bytes of a file that is written now may be of such a one."""
+    """Return whether a growing file may become evidence, by its first bytes."""
     try:
         head = _head(name).lstrip()
     except OSError:
         return False
-    return any(each.startswith(head[: len(each)]) for each in _BEGINNINGS)
+    # The file may hold fewer bytes than a beginning so far.
+    return any(
+        beginning.startswith(head[: len(beginning)]) for beginning in _BEGINNINGS
+    )
 
 
 def _kind(name: str) -> str:
     try:
         head = _head(name)
     except OSError:
-        return ""  # whoever reads it says so
+        return ""  # its reader reports the error
     if not head.lstrip().startswith(_BEGINNINGS):
         return ""
-    from envcfg.trace.flight import is_flight
-    from envcfg.trace.inspector import is_inspector
-    from envcfg.trace.ras import is_log, is_ras
+    from envcfg.log.trace.flight_recorder import is_flight
+    from envcfg.log.trace.inspector import is_inspector
+    from envcfg.log.trace.ras import is_log, is_ras
 
     text = head.decode("utf-8", "replace")
     if is_inspector(text):
@@ -69,33 +74,36 @@ def _kind(name: str) -> str:
         return "flight"
     if not is_ras(text):
         return ""
-    # A log may begin with an answer. What a pipe gives cannot be read again to see that.
-    whole = (
-        _read(name, _LONG).decode("utf-8", "replace") if os.path.isfile(name) else ""
+    # A log may begin with an answer. A pipe cannot be read again to find that out.
+    full_text = (
+        _read_head(name, _LONG).decode("utf-8", "replace")
+        if os.path.isfile(name)
+        else ""
     )
-    return "" if is_log(whole) else "ras"
+    return "" if is_log(full_text) else "ras"
 
 
 def _head(name: str) -> bytes:
     if name == "-":
         return head_of(sys.stdin.buffer)[:_HEAD]
-    if not os.path.isfile(name):  # what a pipe gives cannot be read again
+    if not os.path.isfile(name):  # bytes of a pipe cannot be read again
         return b""
     with open(name, "rb") as raw:
         head = raw.peek(_HEAD)[:_HEAD]
-    return _read(name, _HEAD) if is_compressed(head) else head
+    return _read_head(name, _HEAD) if is_compressed(head) else head
 
 
-def _read(name: str, most: int) -> bytes:
-    """Return the first *most* bytes of a file, unpacked; OSError: it cannot be read."""
+def _read_head(name: str, most: int) -> bytes:
+    """Return the first *most* bytes of a file, decompressed; OSError: it cannot be read."""
     with _unpacked(name) as stream:
         return stream.read(most)
 
 
 @contextmanager
 def _unpacked(name: str) -> Iterator[io.BufferedReader]:
-    """Give a stream of what is in a file; whatever damages it becomes an OSError."""
+    """Yield a stream of the decompressed content; damage is raised as an OSError."""
     raw: Any = sys.stdin.buffer if name == "-" else open(name, "rb")  # noqa: SIM115
+    # Each format of compression has its own errors, and callers handle one kind.
     errors: tuple[type[Exception], ...] = ()
     reader = None
     try:
@@ -106,13 +114,13 @@ def _unpacked(name: str) -> Iterator[io.BufferedReader]:
         raise OSError(str(err)) from err
     finally:
         if reader:
-            reader.detach()  # it would close the standard input
+            reader.detach()  # closing the reader would close the standard input
         if name != "-":
             raw.close()
 
 
 class Answer(NamedTuple):
-    """An answer of RAS: file, text, when it was given (seconds), and what it says."""
+    """An answer of RAS: file, text, time (seconds), and content."""
 
     name: str
     text: str
@@ -120,16 +128,16 @@ class Answer(NamedTuple):
     report: RasReport
 
 
-class Said(NamedTuple):
+class TraceFinding(NamedTuple):
     """A finding before it has its rule's words.
 
     Attributes:
-        rule: whose words it gets.
-        subject: ranks, processes, a communicator.
-        message: what is said of them.
-        evidence: where it stands.
-        doubt: the question that it leaves open, if any.
-        cause: False where it follows from another.
+        rule: id of the rule with its words.
+        subject: ranks, processes, or a communicator.
+        message: the problem of the subject.
+        evidence: place of the line that shows it.
+        doubt: open question that it leaves, if any.
+        cause: False if it follows from another finding.
     """
 
     rule: str
@@ -141,16 +149,17 @@ class Said(NamedTuple):
 
 
 class Traces(NamedTuple):
-    """What such files hold.
+    """The contents of trace files.
 
     Attributes:
         answers: of RAS, the oldest first.
         dumps: of the Flight Recorder, with the file of each, by rank.
         speeds: of the Inspector.
-        inspected: files of the Inspector.
-        unread: files that look like one, and why they cannot be read.
-        nameless: dumps whose rank is not known.
+        inspected: number of Inspector files.
+        unread: unreadable files of these kinds, with the reasons.
+        nameless: dumps with an unknown rank.
         size: bytes of all of them.
+        written: time of the first change of a dump, in seconds; None without dumps.
     """
 
     answers: tuple[Answer, ...]
@@ -160,33 +169,36 @@ class Traces(NamedTuple):
     unread: Mapping[str, str]
     nameless: tuple[str, ...]
     size: int
+    written: float | None = None
 
 
 def load_traces(kinds: Mapping[str, str]) -> Traces:
-    """Return what the files of *kinds* hold, as :func:`kinds_of` found them."""
+    """Return the contents of the files that :func:`kinds_of` classified."""
     from datetime import datetime
 
     answers: list[Answer] = []
     dumps: dict[int, tuple[str, FlightDump]] = {}
+    # Imports are here, because most logs have no such files.
     inspected = [name for name, kind in kinds.items() if kind == "inspector"]
     unread: dict[str, str] = {}
     nameless = []
     size = 0
-    from envcfg.trace.fields import LARGEST, TraceError
-    from envcfg.trace.flight import rank_of, read_flight
-    from envcfg.trace.inspector import read_operations, speeds_of
-    from envcfg.trace.ras import read_ras
+    from envcfg.log.trace.flight_recorder import rank_of, read_flight
+    from envcfg.log.trace.inspector import read_operations, speeds_of
+    from envcfg.log.trace.ras import read_ras
+    from envcfg.log.trace.trace_fields import LARGEST, TraceError
 
     for name, kind in kinds.items():
         if kind == "inspector":
             continue
         try:
-            data = _read(name, LARGEST + 1)
+            # One byte more than allowed shows that a file is too large.
+            data = _read_head(name, LARGEST + 1)
             size += len(data)
             if kind == "ras":
                 text = data.decode("utf-8", "replace")
                 report = read_ras(text)
-                # As it says, else when its file was written.
+                # The time in the answer, else that of the last change of its file.
                 time = os.path.getmtime(name) if os.path.isfile(name) else None
                 with suppress(ValueError, OverflowError, OSError):
                     time = datetime.fromisoformat(report.time).timestamp()
@@ -200,20 +212,27 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
         except OSError as err:
             unread[name] = err.strerror or str(err)
     lines = (line for name in inspected for line in _lines(name, unread))
+    # Lines are read lazily, so a limit on operations also limits the reading.
     operations = islice(read_operations(lines), _OPERATIONS)
     return Traces(
-        answers=tuple(sorted(answers, key=lambda each: each.time or 0.0)),
+        answers=tuple(sorted(answers, key=lambda answer: answer.time or 0.0)),
         dumps=dict(sorted(dumps.items())),
         speeds=speeds_of(operations),
         inspected=len(inspected),
         unread=unread,
         nameless=tuple(nameless),
-        size=size + sum(os.path.getsize(each) for each in inspected if each != "-"),
+        written=min((_changed(name) for name, _ in dumps.values()), default=None),
+        size=size + sum(os.path.getsize(path) for path in inspected if path != "-"),
     )
 
 
+def _changed(name: str) -> float:
+    return os.path.getmtime(name) if os.path.isfile(name) else 0.0
+
+
 def are_apart(first: Answer, second: Answer) -> bool:
-    """Return whether so much time is between two answers that a rank should have moved."""
+    """Return whether a running rank would have moved between two answers."""
+    # Without times nothing can be concluded from two answers.
     if first.time is None or second.time is None:
         return False
     return second.time - first.time >= _SLOWEST

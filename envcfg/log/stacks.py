@@ -1,8 +1,8 @@
-"""Stacks that Python's faulthandler has written, one after another or between each other.
+"""Stacks of Python's faulthandler, one after another or mixed.
 
-Who is ended by SIGABRT writes the stacks of all its threads, each from the line that it was
-in to that of its module. Ranks do so at once, and what starts them may put lines of one
-between those of another: such a stack is not read.
+A process that ends by SIGABRT writes the stacks of all its threads, each from its current
+line to that of its module. Ranks do so at the same time, and a launcher may mix their
+lines: a mixed stack is not read.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from envcfg.log.exceptions import Frame
 from envcfg.log.numbers import count_of
-from envcfg.log.thrown import Frame
 
 _HEAD = re.compile(
     r"(?P<prefix>.{0,200}?)(?P<thread>Current thread|Thread) 0x[0-9a-f]+.{0,200}"
@@ -24,55 +24,58 @@ _FRAME = re.compile(
     r"in (?P<function>.{1,200})"
 )
 _TOP = "<module>"
-_FEW = 8  # places that are said
+_FEW = 8  # places in the message
 
 
 class Places(NamedTuple):
-    """Where processes were that wrote their stacks.
+    """The places of the processes that wrote their stacks.
 
     Attributes:
-        counts: of each line of the user's program, or of Python's where there is none, how
-            many processes were in it.
-        written: how many stacks were begun; some of them may be torn.
+        counts: number of processes at each line of the user's program, or of Python's if
+            there is none.
+        written: number of stacks that were begun; some of them may be torn.
     """
 
     counts: Counter[Frame]
     written: int
 
     @property
-    def said(self) -> str:
-        """Return them in words; empty where there are none."""
+    def text(self) -> str:
+        """Return the places in words; empty if there are none."""
         most = self.counts.most_common(_FEW)
-        said = [
+        lines = [
             f"{count_of(count, 'rank')} stood at {frame.short} in {frame.function}"
             for frame, count in most
         ]
-        if left := self.written - sum(count for _, count in most):
-            said.append(f"{count_of(left, 'other stack')} not told")
-        return "; ".join(said)
+        if remaining := self.written - sum(count for _, count in most):
+            lines.append(f"{count_of(remaining, 'other stack')} not told")
+        return "; ".join(lines)
 
 
 def places(lines: Iterable[str]) -> Places:
-    """Return where the processes were whose stacks stand in *lines*."""
+    """Return the places of the processes in the stacks of *lines*."""
     counts: Counter[Frame] = Counter()
     written = 0
-    open_: dict[str, list[Frame]] = {}  # by what stands in front of a line
+    open_: dict[str, list[Frame]] = {}  # by the prefix of their lines
     for line in lines:
         text = line.rstrip("\r\n")
         if head := _HEAD.match(text):
             open_.pop(head["prefix"], None)
+            # Only the current thread shows the program; others are helpers.
             if head["thread"] != "Thread":
                 written += 1
                 open_[head["prefix"]] = []
-        elif found := _FRAME.match(text):
-            if (frames := open_.get(found["prefix"])) is None:
+        elif match := _FRAME.match(text):
+            if (frames := open_.get(match["prefix"])) is None:
                 continue
-            frame = Frame(found["file"], int(found["line"]), found["function"])
+            frame = Frame(match["file"], int(match["line"]), match["function"])
             frames.append(frame)
             if frame.function == "_bootstrap" and frame.file.endswith("threading.py"):
-                del open_[found["prefix"]]  # it is of a thread, and so of another rank
+                # A current thread is not a helper, so a line of another rank is mixed
+                # in.
+                del open_[match["prefix"]]
             elif frame.function == _TOP:
-                own = (each for each in frames if not each.is_library)
+                own = (frame for frame in frames if not frame.is_library)
                 counts[next(own, frames[0])] += 1
-                del open_[found["prefix"]]
+                del open_[match["prefix"]]
     return Places(counts, written)

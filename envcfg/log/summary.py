@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.log import checks
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
 from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.rank import Symptom, told_together
@@ -23,19 +23,19 @@ from envcfg.log.verdict import (
 )
 from envcfg.log.world import World
 
-_TRANSPORTS = 1 << 16  # pairs of ranks that a report holds; more are no picture
+_TRANSPORTS = 1 << 16  # pairs of ranks in a report; more cannot be drawn
 
 
-# Ranks are counted, and what all say in one word is the job's word; else it is "mixed",
-# "some" or "partial". Of the plug-in, "all" needs that no rank lacks it and that each
-# has said so; one that says nothing leaves it unknown. Its name is that of the package,
-# which has a version, before that of the library.
+# A value that all ranks share is the job's value; otherwise it is "mixed", "some" or
+# "partial". The plug-in is loaded by "all" only if no rank lacks it and each rank reports
+# it; a silent rank makes it unknown. The package's name is preferred to the library's,
+# because it has a version.
 def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobReport:
-    """Return what is known of the job, from the *reports* of its ranks."""
-    networks = Counter(each.network for each in reports if each.network)
-    providers = {each.provider for each in reports if each.provider}
-    shares = {each.gdr for each in reports} - {"unknown"}
-    states = {each.plugin for each in reports}
+    """Return the facts about the job from the *reports* of its ranks."""
+    networks = Counter(report.network for report in reports if report.network)
+    providers = {report.provider for report in reports if report.provider}
+    shares = {report.gdr for report in reports} - {"unknown"}
+    states = {report.plugin for report in reports}
     lost = states & {"missing", "failed"}
     loaded: Loaded = "unknown"
     if "loaded" in states and (lost or states == {"loaded"}):
@@ -52,7 +52,7 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
     }
     return JobReport(
         world_size=world.size,
-        ranks_seen=world.seen,
+        ranks_seen=world.present,
         ranks_missing=world.missing,
         nodes=world.hosts,
         node_count=world.node_count,
@@ -77,20 +77,27 @@ def _single(names: set[str], family: Callable[[str], str]) -> str | None:
 
 
 def transports_of(world: World) -> tuple[Transport, ...]:
-    """Return how the ranks of the world send to each other."""
+    """Return the connections between the ranks of the world."""
     ranks: dict[int, set[int]] = {}
     for entity in world.entities:
         if entity.rank is not None:
             ranks.setdefault(id(entity.process), set()).add(entity.rank)
-    found = {
+    transports = {
         Transport(edge.sender, edge.receiver, edge.kind, edge.gdr)
         for entity in world.entities
         for edge in entity.process.edges
+        # An edge may belong to a smaller communicator with its own rank numbers.
         if edge.own in ranks.get(id(entity.process), ())
         and edge.nranks in (None, world.size)
     }
     ordered = sorted(
-        found, key=lambda each: (each.sender, each.receiver, each.kind, str(each.gdr))
+        transports,
+        key=lambda transport: (
+            transport.sender,
+            transport.receiver,
+            transport.kind,
+            str(transport.gdr),
+        ),
     )
     return tuple(ordered[:_TRANSPORTS])
 
@@ -105,45 +112,52 @@ def summarize(
     if report.verdict == "ok":
         return f"ok: {_good(report, world)}"
     if report.verdict == "broken":
-        finding = next(each for each in report.findings if each.severity == "error")
+        finding = next(
+            finding for finding in report.findings if finding.severity == "error"
+        )
         return f"broken: {said(finding)}"
     if report.verdict == "degraded":
-        bad = [(e, each) for e, each in symptoms if e and each.verdict == "degraded"]
+        bad = [
+            (e, symptom)
+            for e, symptom in symptoms
+            if e and symptom.verdict == "degraded"
+        ]
         if not bad:
             finding = next(
-                each for each in report.findings if each.severity == "warning"
+                finding for finding in report.findings if finding.severity == "warning"
             )
             return f"degraded: {said(finding)}"
         return f"degraded: {_bad(report, world, bad, rules)}"
+    # The open question explains the doubt, and known facts are still useful before it.
     if report.unknowns:
-        what = report.unknowns[0].what
-        if known := _known(report, world):
-            return f"inconclusive: not proven: {known}; {what}"
+        question = report.unknowns[0].what
+        if sentence := _common_network(report, world):
+            return f"inconclusive: not proven: {sentence}; {question}"
         progress = report.job.progress
         ended = (
             f"the program ended well ({progress.ended}); "
             if progress and progress.ended
             else ""
         )
-        return f"inconclusive: {ended}{what}"
+        return f"inconclusive: {ended}{question}"
     return "inconclusive: the log does not show which network the job used"
 
 
 def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
-    """Say what ended the program, the cause first."""
-    errors = [each for each in findings if each.severity == "error"]
-    ends = [each for each in errors if each.rule in rules and rules[each.rule].ends]
-    return said(min(ends, key=lambda each: rules[each.rule].consequence))
+    """Return a sentence on the end of the program, cause first."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    ends = [error for error in errors if error.rule in rules and rules[error.rule].ends]
+    return said(min(ends, key=lambda finding: rules[finding.rule].consequence))
 
 
 def said(finding: Finding) -> str:
-    """Return what a finding says, and of whom."""
+    """Return the subject and message of a finding."""
     about = "" if finding.subject == "job" else f"{finding.subject}: "
     return about + finding.message
 
 
 def _good(report: LogReport, world: World) -> str:
-    many = f"all {len(world.seen)} ranks"
+    many = f"all {len(world.present)} ranks"
     nodes = report.job.node_count
     gdr = {
         "yes": ", with GPU RDMA",
@@ -158,19 +172,21 @@ def _used(job: JobReport, nodes: int | None, verb: str) -> str:
     return f"{on} {verb} {job.network}{f' over {job.provider}' if job.provider else ''}"
 
 
-def _known(report: LogReport, world: World) -> str:
-    """Say what all ranks in the log use where none of them is in doubt, else nothing."""
+def _common_network(report: LogReport, world: World) -> str:
+    """Return a sentence on the common network if no rank is in doubt, else an empty
+    text."""
     job = report.job
+    # Any doubt about the ranks themselves makes a sentence about all of them wrong.
     unclear = world.alike or world.blurred or world.islands > 1 or world.multi is False
     if unclear or not job.network or "mixed" in (job.network, job.provider):
         return ""
-    if any(each.network is None for each in report.ranks):
+    if any(rank.network is None for rank in report.ranks):
         return ""
-    seen = len({each.rank for each in report.ranks}) or len(world.entities)
+    rank_count = len({rank.rank for rank in report.ranks}) or len(world.entities)
     noun = ("rank", "ranks") if report.ranks else ("process", "processes")
     gdr = {"yes": " with GPU RDMA", "no": " without GPU RDMA"}.get(job.gdr, "")
-    many = f"{'all' if seen > 1 else 'the'} {count_of(seen, *noun)} seen"
-    return f"{many}{_used(job, len(job.nodes), said_of(seen, 'use'))}{gdr}"
+    many = f"{'all' if rank_count > 1 else 'the'} {count_of(rank_count, *noun)} seen"
+    return f"{many}{_used(job, len(job.nodes), said_of(rank_count, 'use'))}{gdr}"
 
 
 def _bad(
@@ -179,29 +195,29 @@ def _bad(
     symptoms: Sequence[tuple[Entity, Symptom]],
     rules: Mapping[str, Rule],
 ) -> str:
-    """Return what most of the degraded ranks suffer from, and why.
+    """Return the most frequent problem of the degraded ranks, with its reason.
 
-    Of each rank one symptom counts, the first, which is the worst; but a fallback to
-    sockets counts before any, as whatever else is wrong follows from it. The commonest is
-    named with its number. Behind it stands why: the plugin that failed, on which hosts, and
-    the commonest of the symptoms that explain it.
+    One symptom of each rank counts: the worst, or a fallback to sockets, because other
+    problems follow from it. The most frequent one is named with its number of ranks. The
+    reason follows: the plugin that failed and its hosts, and the most frequent symptom
+    that explains it.
     """
     worst: dict[Entity, Symptom] = {}
     for entity, symptom in symptoms:
         if entity not in worst or symptom.rule == "socket-fallback":
             worst[entity] = symptom
-    usual = Counter((each.rule, each.detail) for each in worst.values())
+    usual = Counter((symptom.rule, symptom.detail) for symptom in worst.values())
     (rule, detail), count = usual.most_common(1)[0]
     same = [e for e in worst.values() if (e.rule, e.detail) == (rule, detail)]
     detail = told_together(same)
     ranked = all(entity.rank is not None for entity in worst) and report.job.world_size
     noun = ("rank", "ranks") if ranked else ("process", "processes")
     many = f"{count} of {count_of(ranked or len(world.entities), *noun)}"
-    fallen = [e for e, each in worst.items() if each.rule == "socket-fallback"]
+    fallen = [e for e, symptom in worst.items() if symptom.rule == "socket-fallback"]
     tails = []
     for state, words in (("missing", "not found"), ("failed", "failed to start")):
-        here = (e.process for e in fallen if plugin_state(e.process) == state)
-        if hosts := {process.host for process in here if process.host}:
+        processes = (e.process for e in fallen if plugin_state(e.process) == state)
+        if hosts := {process.host for process in processes if process.host}:
             tails.append(f"plugin {words} on {first_of(hosts)}")
     why = Counter(s.detail for _, s in symptoms if rule in rules[s.rule].explains)
     for reason, holders in why.most_common(1):

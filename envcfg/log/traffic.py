@@ -1,4 +1,4 @@
-"""What a rank used, as far as its lines show it: networks, plugin, GPU RDMA."""
+"""The traffic of a rank in its lines: networks, plugin, GPU RDMA."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -7,12 +7,12 @@ from envcfg.log.names import network_group, network_kind
 from envcfg.log.process import Process
 from envcfg.log.verdict import PluginState, Share
 
-# Kinds of networks of which it is known how their lines tell of GPU RDMA.
+# Kinds of networks with known lines about GPU RDMA.
 RDMA = frozenset({"libfabric", "verbs"})
 
 
 class Entity(NamedTuple):
-    """A rank of the world, or (rank None) a process whose rank the log does not tell."""
+    """A rank of the world, or a process with an unknown rank (rank None)."""
 
     rank: int | None
     process: Process
@@ -20,13 +20,13 @@ class Entity(NamedTuple):
 
     @property
     def subject(self) -> str:
-        """Name the process as people do."""
+        """The name of the process in messages: ``HOST:PID``."""
         host = self.process.host or "a process"
         return f"{host}:{self.process.pid}" if self.process.pid else host
 
 
 class Traffic(NamedTuple):
-    """What a rank used: network names, and channel lines with and without GPU RDMA."""
+    """The traffic of a rank: network names, and channel lines with and without GPU RDMA."""
 
     networks: tuple[str, ...]
     with_gdr: int
@@ -34,11 +34,12 @@ class Traffic(NamedTuple):
 
 
 def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
-    """Return what the rank's lines say that it used.
+    """Return the traffic in the rank's lines.
 
-    With *silent*, NCCL is too old to name its network, and the last one set up is it.
+    With *silent*, NCCL is too old to name its network, and the last one set up is used.
     """
     process, device = entity.process, entity.device
+    # In a process with several GPUs only the lines of the rank's own GPU count.
     shared = _holds_several(process)
     names = [
         name
@@ -54,8 +55,8 @@ def traffic_of(entity: Entity, *, silent: bool = False) -> Traffic:
         without_gdr += staged if network_kind(name) in RDMA else 0
     if not names and silent:
         names = [name for event, name in _SET_UP if event in process.seen][:1]
-    # Are the sockets that it lists those of a fallback? Up to NCCL 2.4.7, which does not
-    # say by what it starts, all processes start by them.
+    # Listed sockets may be those of a fallback. Up to NCCL 2.4.7, which does not print
+    # its bootstrap interface, all processes start by sockets and list them.
     starts = silent and "bootstrap" not in process.seen
     off = process.settings.get("NCCL_IB_DISABLE") == "1" or "ib-none" in process.seen
     if not names and "socket-interfaces" in process.seen and (off or not starts):
@@ -73,16 +74,16 @@ def _holds_several(process: Process) -> bool:
         return False
     comms = process.communicators.values()
     largest = max((comm.nranks for comm in comms), default=0)
-    held: dict[tuple[str | None, int], set[int]] = {}
+    contained: dict[tuple[str | None, int], set[int]] = {}
     for comm in comms:
-        # Without ids, small ones of one size may be different ones.
+        # Small communicators without ids may be different ones of the same size.
         if comm.comm_id or comm.nranks == largest:
-            held.setdefault((comm.comm_id, comm.nranks), set()).add(comm.rank)
-    return any(len(ranks) > 1 for ranks in held.values())
+            contained.setdefault((comm.comm_id, comm.nranks), set()).add(comm.rank)
+    return any(len(ranks) > 1 for ranks in contained.values())
 
 
 def kinds_of(entity: Entity, *, silent: bool = False) -> frozenset[str]:
-    """Return the kinds of network that the rank used, by a plugin's lines if no other."""
+    """Return the kinds of network that the rank used, else those of its plugin."""
     names = traffic_of(entity, silent=silent).networks
     kinds = {network_group(name) for name in names}
     if not kinds and not _PLUGIN_AT_WORK.isdisjoint(entity.process.seen):
@@ -91,16 +92,18 @@ def kinds_of(entity: Entity, *, silent: bool = False) -> frozenset[str]:
 
 
 def nics_of(process: Process, networks: tuple[str, ...]) -> int | None:
-    """Return how many NICs the process has for *networks*, if a line tells."""
+    """Return the number of NICs of the process for *networks*; None if no line shows it."""
     kinds = {network_kind(name) for name in networks}
     if "libfabric" in kinds:
         counts = [count for count in process.providers.values() if count is not None]
+        # The smallest count is the safe answer if lines differ.
         return min(counts, default=None)
     return process.ports if "verbs" in kinds else None
 
 
 def plugin_state(process: Process) -> PluginState:
     """Return ``loaded``, ``failed``, ``missing`` or ``unknown``."""
+    # A used libfabric network proves the plugin, even if one attempt failed before.
     kinds = {network_kind(name) for name in process.networks}
     if "libfabric" in kinds:
         return "loaded"
@@ -125,8 +128,9 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
     if "gdr-off" in entity.process.seen or kinds == {"socket"}:
         return "no"
     comms = entity.process.communicators.values()
-    # The rings of a communicator that stays on one node say nothing of NICs.
+    # Rings of a communicator within one node prove nothing about NICs.
     spans = all(comm.nodes != 1 for comm in comms)
+    # Channels are the best evidence; rings and NICs only replace missing channels.
     if multi and entity.process.ring_gdr == {"1"} and spans:
         return "yes"
     able = [
@@ -140,8 +144,8 @@ def gdr_of(entity: Entity, traffic: Traffic, *, multi: bool | None) -> Share:
 def is_one_way(entities: Iterable[Entity]) -> bool:
     """Return whether NCCL receives all to GPU memory directly, and sends none from it.
 
-    NCCL has one rule for both ways that the distance of a NIC decides, and a second for
-    sends alone, which it uses where nobody has set ``NCCL_NET_GDR_READ``.
+    For both directions NCCL compares the distance of the NIC with one limit. Sends have a
+    second rule, which it uses if ``NCCL_NET_GDR_READ`` is not set.
     """
     processes = [entity.process for entity in entities]
     if any("NCCL_NET_GDR_READ" in process.settings for process in processes):

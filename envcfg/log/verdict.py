@@ -1,25 +1,38 @@
-"""What a log comes to: the verdict of each rank and of the job, and what it rests on.
+"""The verdict on a log: for each rank and for the job, with the evidence.
 
-Plain data: :mod:`envcfg.log.judge` makes it, the reports show it.
+Plain data: :mod:`envcfg.log.job_judge` makes it, the reports show it.
 """
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from envcfg.findings import Evidence, Finding
+from envcfg.common.findings import Evidence, Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
+# "inconclusive" is worse than "ok", because missing evidence must never pass as success.
 WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
-# What a finding makes of the verdict, by its severity.
+# The verdict that a finding causes, by its severity; a note causes none.
 EFFECT: Mapping[str, Verdict] = {"error": "broken", "warning": "degraded"}
+Action = Literal["done", "fix first", "restart", "restart without", "wait", "unknown"]
+CauseClass = Literal[
+    "program",
+    "data",
+    "configuration",
+    "image",
+    "file system",
+    "scheduler",
+    "node",
+    "GPU",
+    "network",
+]
 Share = Literal["yes", "no", "partial", "unknown"]
 PluginState = Literal["loaded", "missing", "failed", "unknown"]
 Loaded = Literal["all", "some", "none", "unknown"]
 
 
-def is_worse(one: Verdict, other: Verdict) -> bool:
-    """Return whether *one* is a worse verdict than *other*."""
-    return WORST_FIRST.index(one) < WORST_FIRST.index(other)
+def is_worse(verdict: Verdict, second: Verdict) -> bool:
+    """Return whether *verdict* is a worse verdict than *second*."""
+    return WORST_FIRST.index(verdict) < WORST_FIRST.index(second)
 
 
 class RankReport(NamedTuple):
@@ -27,17 +40,17 @@ class RankReport(NamedTuple):
 
     Attributes:
         rank: number in the world communicator, from 0.
-        host: node; empty where the log does not name it.
-        pid: process id on that node; None where unknown.
-        device: GPU index in that process; None where unknown.
+        host: node; empty if the log does not name it.
+        pid: process id on that node; None if unknown.
+        device: GPU index in that process; None if unknown.
         verdict: of this rank alone.
-        reason: why, in a few words; empty for ``ok``.
-        network: what NCCL calls its network (``AWS Libfabric``, ``Socket``, ``IB``).
-        provider: libfabric provider (``cxi``, ``efa``, ``tcp``); None where unknown.
-        nics: how many NICs libfabric offers to the process; None where unknown.
+        reason: the reason in a few words; empty for ``ok``.
+        network: NCCL's name of its network (``AWS Libfabric``, ``Socket``, ``IB``).
+        provider: libfabric provider (``cxi``, ``efa``, ``tcp``); None if unknown.
+        nics: number of NICs that libfabric offers to the process; None if unknown.
         gdr: whether the GPU memory went to the NIC directly, on channels between nodes.
         plugin: ``loaded``, ``missing``, ``failed`` or ``unknown``.
-        interface: interface of the bootstrap; None where unknown.
+        interface: interface of the bootstrap; None if unknown.
     """
 
     rank: int
@@ -55,18 +68,19 @@ class RankReport(NamedTuple):
 
 
 class Transport(NamedTuple):
-    """How one rank sends to another.
+    """The connection from one rank to another.
 
     Attributes:
         sender: rank that sends.
         receiver: rank that receives.
-        kind: ``NET/NAME``, ``P2P``, ``SHM``: as NCCL names it.
-        gdr: True with GPU RDMA, False without, None where it does not apply (not NET).
+        kind: NCCL's name of the connection: ``NET/NAME``, ``P2P``, ``SHM``.
+        gdr: True with GPU RDMA, False without, None if it does not apply (not NET).
     """
 
     sender: int
     receiver: int
     kind: str
+    # None differs from False: a path inside a node needs no GPU RDMA.
     gdr: bool | None
 
 
@@ -74,9 +88,9 @@ class Plugin(NamedTuple):
     """The external network plugin.
 
     Attributes:
-        name: package (``aws-ofi-rccl``) or what NCCL calls it; None where unknown.
-        version: of the package; None where the log does not tell.
-        loaded: by how many of the processes that were seen.
+        name: package (``aws-ofi-rccl``) or NCCL's name of it; None if unknown.
+        version: of the package; None if the log does not show it.
+        loaded: share of the processes in the log that loaded it.
     """
 
     name: str | None
@@ -85,16 +99,17 @@ class Plugin(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far the program of a job came, as its own lines and its scheduler's say.
+    """The progress of a job's program, from its own lines and its scheduler's.
 
     Attributes:
-        step: the last step, iteration, epoch or size, as it is written; None: unknown.
-        steps: of how many; None: unknown.
-        time: when, as it is written; None: unknown.
-        checkpoint: the step of the last one, or the line that tells of it; None: none.
-        ended: who says that it came to its end as it should; None: nobody.
+        step: the last step, iteration, epoch or size, as written; None if unknown.
+        steps: total number of steps; None if unknown.
+        time: time of the last step, as written; None if unknown.
+        checkpoint: step of the last checkpoint, or the line about it; None if none.
+        ended: source that reports a regular end; None if no line reports it.
     """
 
+    # Programs count in their own units, so that numbers stay text.
     step: str | None
     steps: str | None
     time: str | None
@@ -106,20 +121,20 @@ class JobReport(NamedTuple):
     """The job as a whole.
 
     Attributes:
-        world_size: number of ranks of the largest communicator; None where unknown.
-        ranks_seen: ranks whose own lines are in the log, rising.
-        ranks_missing: ranks of the world that are not, rising.
-        nodes: hosts that were seen, sorted.
-        node_count: nodes of the job as NCCL counted them, else as many as were seen.
-        network: the network of all ranks, ``mixed``, or None where unknown.
-        networks: every network seen, with the number of ranks that use it.
+        world_size: number of ranks of the largest communicator; None if unknown.
+        ranks_seen: ranks with their own lines in the log, rising.
+        ranks_missing: ranks of the world without lines, rising.
+        nodes: hosts in the log, sorted.
+        node_count: nodes of the job as NCCL counted them, else the hosts in the log.
+        network: the network of all ranks, ``mixed``, or None if unknown.
+        networks: every network, with the number of ranks that use it.
         provider: libfabric provider of all ranks, ``mixed``, or None.
         plugin: the network plugin.
         gdr: GPU RDMA between nodes.
         interfaces: ``bootstrap`` and ``socket``: their interfaces, most used first.
-        versions: library (``nccl``, ``rccl``, ``hip``, ``libfabric``, ...) to the versions
-            that were seen; more than one means that ranks differ.
-        progress: how far its program came; None where no line tells.
+        versions: versions in the log for each library (``nccl``, ``rccl``, ``hip``,
+            ``libfabric``, ...); more than one means that ranks differ.
+        progress: progress of its program; None if no line shows it.
     """
 
     world_size: int | None
@@ -137,36 +152,37 @@ class JobReport(NamedTuple):
     progress: Progress | None = None
 
 
-class Unknown(NamedTuple):
-    """Something that the log does not show.
+class OpenQuestion(NamedTuple):
+    """An open question that the log does not answer.
 
     Attributes:
-        what: the question that stays open, lower case, no full stop.
-        remedy: the setting or step that would show it.
+        what: the question, lower case, no full stop.
+        remedy: the setting or step that would answer it.
     """
 
     what: str
     remedy: str
 
 
-class Waiting(NamedTuple):
-    """A collective that a rank gave up, as PyTorch's watchdog says.
+class GivenUpCollective(NamedTuple):
+    """A collective that a rank gave up, as PyTorch's watchdog reports it.
 
     Attributes:
         group: name of the process group; empty for that of all ranks.
-        rank: number in the world where the line has it, else in the group.
-        host: node; empty where the log does not name it.
+        rank: number in the world if the line has it, else in the group.
+        host: node; empty if the log does not name it.
         seq: number of the collective in the group.
-        operation: its type (``ALLREDUCE``); empty where unknown.
-        numel_in: elements that the rank gives; None where unknown.
-        numel_out: elements that it gets; None where unknown.
-        enqueued: number of the last collective that it called; None where unknown.
-        completed: number of the last one that ended; None where unknown.
+        operation: its type (``ALLREDUCE``); empty if unknown.
+        numel_in: number of input elements of the rank; None if unknown.
+        numel_out: number of output elements of the rank; None if unknown.
+        enqueued: number of the last collective that it called; None if unknown.
+        completed: number of the last one that ended; None if unknown.
     """
 
     group: str
     rank: int
     host: str
+    # PyTorch versions print different parts of this line: each part may be missing.
     seq: int | None = None
     operation: str = ""
     numel_in: int | None = None
@@ -176,21 +192,23 @@ class Waiting(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """What ended the job first.
+    """The first cause of the end of a job.
 
     Attributes:
-        rule: of the finding that says what it means.
-        message: who ended, and of what.
-        ranks: whose end it was, rising; none where the log does not tell.
-        nodes: of them.
-        file: of the program's line, with its folders; empty where unknown.
-        line: number of that line, from 1; None where unknown.
-        function: that it stands in; empty where unknown.
-        others: what the other ranks did; empty where the log does not tell.
-        evidence: the line that shows it; None where none does.
+        rule: id of the finding that explains it.
+        class_: the part that must be changed; empty if it is unknown. ``class`` in JSON.
+        message: the process that ended, and the reason.
+        ranks: ranks that ended, rising; empty if the log does not name them.
+        nodes: nodes of these ranks.
+        file: file of the program's line, with its folders; empty if unknown.
+        line: number of that line, from 1; None if unknown.
+        function: function with that line; empty if unknown.
+        others: activity of the other ranks; empty if the log does not show it.
+        evidence: the line that shows it; None if no line does.
     """
 
     rule: str
+    class_: CauseClass | Literal[""]
     message: str
     ranks: tuple[int, ...]
     nodes: tuple[str, ...]
@@ -201,37 +219,44 @@ class Cause(NamedTuple):
     evidence: Evidence | None
 
 
-class Next(NamedTuple):
-    """What to do after a job that ended with an error.
+class NextStep(NamedTuple):
+    """The next step after a job.
 
     Attributes:
-        action: ``fix first``, ``restart``, ``restart without`` the nodes, or ``wait``.
-        nodes: to leave out.
-        reason: why, in a sentence.
-        fingerprint: equal for two attempts that end alike; empty where nothing is known.
-        repeats: how many earlier attempts in the log ended alike.
+        action: ``done``, ``fix first``, ``restart``, ``restart without`` the nodes,
+            ``wait`` (the scheduler starts the job again), or ``unknown``.
+        nodes: nodes to leave out.
+        reason: the reason, in a sentence.
+        fingerprint: equal for two attempts with the same end; empty if unknown.
+        repeats: number of earlier attempts in the log with the same end.
     """
 
-    action: str
-    nodes: tuple[str, ...]
-    reason: str
-    fingerprint: str
-    repeats: int
+    action: Action = "unknown"
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+    fingerprint: str = ""
+    repeats: int = 0
+
+    @property
+    def answer(self) -> str:
+        """The action, with the nodes that it leaves out."""
+        # One string without spaces in the node list fits sbatch's --exclude.
+        return " ".join(filter(None, (self.action, ",".join(self.nodes))))
 
     @property
     def words(self) -> str:
-        """What to do, and why, in one line."""
-        return f"{' '.join((self.action, *self.nodes))}: {self.reason}"
+        """The answer and the reason in one line."""
+        return f"{self.answer}: {self.reason}"
 
 
 class Coverage(NamedTuple):
-    """How much was read.
+    """The amount of text that was read.
 
     Attributes:
         files: number of files.
         size: bytes after decompression.
         records: NCCL lines that were read.
-        unknown_warnings: NCCL warnings that no rule knows.
+        unknown_warnings: NCCL warnings without a matching rule.
     """
 
     files: int
@@ -240,26 +265,25 @@ class Coverage(NamedTuple):
     unknown_warnings: int
 
 
-def next_start(report: "LogReport") -> str:
-    """Return whether a job should start again, and why: ``restart``, ``stop``.
+class Bug(NamedTuple):
+    """A bug of envcfg that stopped a part of the check.
 
-    Only where two attempts ended by the same exception of the program does a third one not
-    help; what nobody knows may. Nodes to leave out stand between commas.
+    Attributes:
+        part: the part without a result, as a noun phrase.
+        error: the exception.
+        place: functions of envcfg in which it was raised, the innermost first.
     """
-    step, cause = report.next, report.cause
-    if step is None or cause is None:
-        return f"restart: {report.summary}"
-    if step.repeats and cause.file:
-        return f"stop: {step.reason}"
-    without = f" without {','.join(step.nodes)}" if step.nodes else ""
-    return f"restart{without}: {step.reason}"
+
+    part: str
+    error: str
+    place: str
 
 
 class JobRow(NamedTuple):
     """One of several jobs that were read.
 
     Attributes:
-        name: number of the job, or the files that are its.
+        name: number of the job, or its files.
         verdict: of this job.
         summary: the verdict in one sentence, beginning with the verdict.
     """
@@ -274,19 +298,20 @@ class LogReport(NamedTuple):
 
     Attributes:
         verdict: of the job.
-        network_verdict: of its network alone, whatever ended its program.
+        network_verdict: of its network alone, independent of the end of the program.
         summary: the verdict in one sentence, beginning with the verdict.
-        job: what is known of the job.
-        ranks: one entry for each rank of the world that was seen, rising.
-        transports: how ranks send to each other, as far as the log shows it.
+        job: facts about the job.
+        ranks: one entry for each rank of the world in the log, rising.
+        transports: connections between ranks that the log shows.
         findings: causes first, worst first.
-        unknowns: what the log does not show.
-        coverage: how much was read.
-        cause: what ended the job first; None where it did not end with an error.
+        unknowns: questions that the log does not answer.
+        coverage: amount of text that was read.
+        cause: first cause of the end; None if the job did not end with an error.
         consequences: ids of the findings that follow from it, in their order.
-        next: what to do; None where it did not end with an error.
-        jobs: all jobs, where several were read and this is the worst; else none.
-        waiting: where ranks wait, by the lines of PyTorch's watchdog.
+        next: next step for the user.
+        jobs: all jobs if several were read and this is the worst; else empty.
+        waiting: collectives in which ranks wait, by the lines of PyTorch's watchdog.
+        bugs: parts of the check that a bug of envcfg stopped; the verdict is then not ok.
     """
 
     verdict: Verdict
@@ -296,10 +321,12 @@ class LogReport(NamedTuple):
     ranks: tuple[RankReport, ...]
     transports: tuple[Transport, ...]
     findings: tuple[Finding, ...]
-    unknowns: tuple[Unknown, ...]
+    unknowns: tuple[OpenQuestion, ...]
     coverage: Coverage
+    # Fields from here on have defaults, because a report on the network has none of them.
     cause: Cause | None = None
     consequences: tuple[str, ...] = ()
-    next: Next | None = None
+    next: NextStep = NextStep()
     jobs: tuple[JobRow, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[GivenUpCollective, ...] = ()
+    bugs: tuple[Bug, ...] = ()

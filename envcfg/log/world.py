@@ -1,17 +1,17 @@
-"""Who is who: the size of the world, which process holds which rank, how many nodes."""
+"""The world of a job: its size, the process of each rank, the number of nodes."""
 
 from collections import Counter
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.groups import Group, connected, groups_of
-from envcfg.log.job import Job
+from envcfg.log.job_state import Job
 from envcfg.log.names import NAMES_NETWORK, is_older, longest_end
 from envcfg.log.process import Communicator, Process
 from envcfg.log.traffic import Entity
 
-# Versions before this one say how processes find each other as the oldest ones do. Those of
-# them that name the network are told from the others by doing so.
+# Versions before this one print the same words as the oldest. Only versions that print
+# the network's name can be recognised.
 _SAME_WORDS = "2.8"
 
 
@@ -19,27 +19,27 @@ class World(NamedTuple):
     """The largest communicator of a job.
 
     Attributes:
-        size: its ranks; None where the log does not tell.
-        entities: ranks that were seen, rising; processes without a rank behind them.
-        seen: numbers of the ranks that were seen, rising.
-        missing: numbers of those that were not, rising.
-        hosts: nodes that were seen, sorted.
-        node_count: nodes as NCCL counts them, else as many as were seen; None: unknown.
-        multi: whether it spans several nodes; None where the log does not tell.
-        silent: its NCCL is too old to name the network; what it sets up tells it.
-        parts: the processes of each attempt, where the log tells them apart.
-        blurred: it was begun several times, and the log does not tell them apart.
-        partial: other communicators of which ranks were not seen.
-        finished: id and size of communicators that came up on some rank.
-        islands: how many communicators of this size are joined only by smaller ones.
+        size: number of its ranks; None if the log does not show it.
+        entities: ranks with lines, rising; then processes without a rank.
+        present: numbers of the ranks with lines, rising.
+        missing: numbers of the ranks without lines, rising.
+        hosts: nodes with lines, sorted.
+        node_count: nodes as NCCL counts them, else the hosts with lines; None: unknown.
+        multi: True if it spans several nodes; None if the log does not show it.
+        silent: True if its NCCL is too old to name the network, which is then derived.
+        parts: the processes of each attempt, if the log separates attempts.
+        blurred: True if its processes may be of several attempts or jobs, not told apart.
+        partial: other communicators with missing ranks.
+        finished: id and size of communicators that were complete on some rank.
+        islands: number of communicators of this size that only smaller ones join.
         alike: processes that cannot be told apart from others.
-        torn: lines that are pieces of two: what so many ranks lack may stand in them.
-        idle: processes that speak as NCCL and hold no rank of any communicator.
+        torn: number of torn lines: facts that few ranks lack may be in them.
+        idle: processes that use NCCL and have no rank in any communicator.
     """
 
     size: int | None
     entities: tuple[Entity, ...]
-    seen: tuple[int, ...]
+    present: tuple[int, ...]
     missing: tuple[int, ...]
     hosts: tuple[str, ...]
     node_count: int | None
@@ -56,65 +56,57 @@ class World(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether every rank of the world has lines of its own."""
+        """Whether every rank of the world has its own lines."""
         return bool(self.size) and not self.missing
 
     @property
     def attempts(self) -> int:
-        """How often it was begun, each time by other processes."""
+        """The number of starts, each by other processes."""
         return max(1, len(self.parts))
 
 
 def world_of(job: Job, expect: Expectations) -> World:
-    """Return the world of *job*; ``expect.ranks`` makes up for a log that does not tell.
+    """Return the world of *job*; ``expect.ranks`` replaces a size that the log lacks.
 
-    The size comes first, as all else is asked of communicators of that size: which process
-    holds which rank, and which of them share a process; those that do not are attempts. A
-    rank is missing where one of the attempts lacks it, as one proves nothing of another.
-    Who else counts depends on that. While ranks are missing, each process that speaks may
-    be one of them; else only those that say something of the network.
+    The size comes first, because everything else refers to communicators of that size.
+    These give each process its rank; those without a common process are attempts. A rank
+    is missing if one attempt lacks it, because attempts prove nothing about each other.
+    While ranks are missing, each process with lines may be one of them; else only those
+    with lines about the network count.
     """
     processes = job.everyone
-    known = [comm for each in processes for comm in each.communicators.values()]
-    sizes = [comm.nranks for comm in known]
-    sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
-    sizes += [rank + 1 for p in processes for rank in p.rows]
-    size = max(sizes, default=None)
+    size = _size(processes)
     entities = _ranks(processes, size)
     groups = groups_of(processes)
     attempts = connected([group for group in groups if group.nranks == size])
     missing = _missing(entities, attempts, max(size or 0, expect.ranks or 0))
     placed = {id(entity.process) for entity in entities}
-    others = [each for each in processes if id(each) not in placed]
+    rest = [process for process in processes if id(process) not in placed]
+    is_open = size is None or bool(missing)
     counted = [
-        each
-        for each in others
-        if not _DECIDING.isdisjoint(each.seen)
-        or (each.pid is not None and each.records and (size is None or missing))
+        process
+        for process in rest
+        if not _DECIDING.isdisjoint(process.seen) or (is_open and process.has_lines)
     ]
-    seen = sorted({entity.rank for entity in entities if entity.rank is not None})
+    ranks = sorted({entity.rank for entity in entities if entity.rank is not None})
     hosts = _hosts(processes)
-    nodes = max((comm.nodes for comm in known if comm.nodes), default=None)
-    multi = None
-    if (nodes or len(hosts)) > 1 or any(process.channels for process in processes):
-        multi = True
-    elif nodes == 1 or (seen and not missing and len(hosts) == 1):
-        multi = False
-    # Those that speak on nodes of the job and take part in no communicator.
+    nodes = _node_count(processes)
+    # Processes with lines on nodes of the job and without a communicator.
     idle = [
-        each
-        for each in others
-        if each.pid is not None and each.records and not each.communicators
-        if size and each.host in hosts
+        process
+        for process in (rest if size else ())
+        if process.has_lines and not process.communicators and process.host in hosts
     ]
     world = World(
         size=size,
-        entities=(*entities, *(Entity(None, each) for each in counted)),
-        seen=tuple(seen),
+        entities=(*entities, *(Entity(None, process) for process in counted)),
+        present=tuple(ranks),
         missing=tuple(missing),
         hosts=tuple(hosts),
         node_count=nodes or (len(hosts) or None),
-        multi=multi,
+        multi=_is_multi(
+            processes, nodes, hosts, is_complete=bool(ranks) and not missing
+        ),
         silent=_silent(processes),
         idle=tuple(idle),
         torn=job.torn,
@@ -122,14 +114,41 @@ def world_of(job: Job, expect: Expectations) -> World:
     return _with_groups(world, groups, attempts)
 
 
+def _size(processes: list[Process]) -> int | None:
+    """Return the number of ranks in the largest communicator; None if no line shows it."""
+    sizes = [comm.nranks for p in processes for comm in p.communicators.values()]
+    # A torn log may lack the communicator, but edges and tables show ranks too.
+    sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
+    sizes += [rank + 1 for p in processes for rank in p.rows]
+    return max(sizes, default=None)
+
+
+def _node_count(processes: list[Process]) -> int | None:
+    """Return the number of nodes as NCCL counts them; None if it does not say."""
+    counts = [comm.nodes for p in processes for comm in p.communicators.values()]
+    return max(filter(None, counts), default=None)
+
+
+def _is_multi(
+    processes: list[Process], nodes: int | None, hosts: list[str], *, is_complete: bool
+) -> bool | None:
+    """Return whether the job spans several nodes; None if the log does not show it.
+
+    Two nodes in the log prove several; one node proves one only if no rank is missing.
+    """
+    if (nodes or len(hosts)) > 1 or any(process.channels for process in processes):
+        return True
+    return False if nodes == 1 or (is_complete and len(hosts) == 1) else None
+
+
 def _with_groups(
     world: World, groups: list[Group], attempts: list[list[Group]]
 ) -> World:
-    """Return *world* with what its communicators and smaller ones tell.
+    """Return *world* with the facts from its communicators and smaller groups.
 
-    Those of its size tell which processes are one attempt. By these the smaller ones are
-    judged: whether they join several of that size, and whether ranks that they lack are
-    ranks of the world by other names.
+    Communicators of the world's size show the processes of one attempt. Smaller ones are
+    then judged by attempts: they may join several worlds, and ranks that they lack may be
+    ranks of the world with other names.
     """
     largest = [group for group in groups if group.nranks == world.size]
     smaller = [group for group in groups if group.nranks != world.size]
@@ -137,15 +156,17 @@ def _with_groups(
         frozenset(process for group in attempt for process in group.holders)
         for attempt in attempts
     )
-    home = {process: at for at, part in enumerate(parts) for process in part}
+    home = {process: index for index, part in enumerate(parts) for process in part}
     told_apart = [g for g in groups if g.comm_id or g.nranks == world.size]
     homes = {
         group: {home.get(process) for process in group.holders} for group in smaller
     }
     return world._replace(
         parts=parts,
-        blurred=any(group.doubled and not group.comm_id for group in largest),
-        # Ranks lack that are not among those of a world, by other names.
+        blurred=any(
+            not group.comm_id and (group.doubled or group.is_mixed) for group in largest
+        ),
+        # A group with an id inside one attempt only uses other names for known ranks.
         partial=tuple(
             group
             for group in smaller
@@ -155,7 +176,7 @@ def _with_groups(
             )
         ),
         finished=frozenset((g.comm_id, g.nranks) for g in groups if g.finished),
-        islands=max([1, *(len(each - {None}) for each in homes.values())]),
+        islands=max([1, *(len(group - {None}) for group in homes.values())]),
         alike=tuple(process for group in told_apart for process in group.alike),
     )
 
@@ -163,31 +184,31 @@ def _with_groups(
 def _missing(
     entities: list[Entity], attempts: list[list[Group]], total: int
 ) -> list[int]:
-    """Return the ranks without lines, of any attempt: one does not prove another."""
+    """Return the ranks without lines, of any attempt: attempts do not prove each other."""
     if len(attempts) < 2:
-        # Tables and labels tell ranks, too, though not of which attempt.
-        seen = {entity.rank for entity in entities}
-        return [rank for rank in range(total) if rank not in seen]
-    shown = Counter(
+        # Tables and labels also name ranks, but not their attempt.
+        ranks = {entity.rank for entity in entities}
+        return [rank for rank in range(total) if rank not in ranks]
+    counts = Counter(
         rank for part in attempts for rank in set().union(*(g.ranks for g in part))
     )
-    return [rank for rank in range(total) if shown[rank] < len(attempts)]
+    return [rank for rank in range(total) if counts[rank] < len(attempts)]
 
 
 def _hosts(processes: list[Process]) -> list[str]:
-    """Return the nodes with lines of their own.
+    """Return the nodes with their own lines.
 
-    The first line of a process can have torn text glued in front of its node's name; later
-    lines of the process tell the name that is meant.
+    The first line of a process may have torn text glued to its node's name; later lines
+    of the process show the correct name.
     """
-    named: dict[int, set[str]] = {}
+    hosts: dict[int, set[str]] = {}
     for process in processes:
         if process.host and process.pid is not None and process.records:
-            named.setdefault(process.pid, set()).add(process.host)
+            hosts.setdefault(process.pid, set()).add(process.host)
     return sorted(
         {
             name
-            for names in named.values()
+            for names in hosts.values()
             for name in names
             if not longest_end(name[1:], names)
         }
@@ -195,15 +216,20 @@ def _hosts(processes: list[Process]) -> list[str]:
 
 
 def _silent(processes: list[Process]) -> bool:
-    known = {version for p in processes for version in p.versions.get("nccl", ())}
-    if not known and not any(process.networks for process in processes):
-        # Only one process tells its version. The others tell it by their words.
-        words = {each for p in processes for each in p.dialects if each[0] == "nccl"}
-        known = {last for _, text in words if (last := text.partition("-")[2])}
-        return any(is_older(version, _SAME_WORDS) for version in known)
-    return bool(known) and all(is_older(version, NAMES_NETWORK) for version in known)
+    versions = {version for p in processes for version in p.versions.get("nccl", ())}
+    if not versions and not any(process.networks for process in processes):
+        # Usually one process prints its version; wording reveals those of the others.
+        words = {
+            dialect for p in processes for dialect in p.dialects if dialect[0] == "nccl"
+        }
+        versions = {last for _, text in words if (last := text.partition("-")[2])}
+        return any(is_older(version, _SAME_WORDS) for version in versions)
+    return bool(versions) and all(
+        is_older(version, NAMES_NETWORK) for version in versions
+    )
 
 
+# Events that show that a process takes part in the network.
 _DECIDING = frozenset(
     "channel communicator error-trace gdr-off network network-assigned plugin-failed "
     "plugin-loaded plugin-missing plugin-unsupported provider socket-interfaces".split()
@@ -212,20 +238,21 @@ _DECIDING = frozenset(
 
 def world_communicators(process: Process, size: int | None) -> list[Communicator]:
     """Return the parts of *process* in communicators as large as the world."""
-    known = process.communicators.values()
-    return [comm for comm in known if comm.nranks == size]
+    communicators = process.communicators.values()
+    return [comm for comm in communicators if comm.nranks == size]
 
 
 def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
     """Return the ranks that processes hold: by communicator, table of ranks, or label."""
+    # A communicator is the strongest evidence; a label is the weakest.
     entities: dict[tuple[int, int], Entity] = {}
     for process in processes:
         for comm in world_communicators(process, size):
             key = comm.rank, id(process)
             entities[key] = Entity(comm.rank, process, comm.device)
-    held = {id(entity.process) for entity in entities.values()}
+    contained = {id(entity.process) for entity in entities.values()}
     for process in processes:
-        if id(process) in held:
+        if id(process) in contained:
             continue
         for rank, device in process.rows.items():
             if process.records:
@@ -234,5 +261,6 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
         if label is not None and process.pid is not None and label < (size or 0):
             entities[label, id(process)] = Entity(label, process)
     return sorted(
-        entities.values(), key=lambda each: (each.rank or 0, each.process.pid or 0)
+        entities.values(),
+        key=lambda entity: (entity.rank or 0, entity.process.pid or 0),
     )

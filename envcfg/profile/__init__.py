@@ -1,1 +1,1 @@
-"""What a system needs: the model, its YAML, its layers and its conditions."""
+"""The needs of a system: the model, its YAML, its layers and its conditions."""

@@ -1,6 +1,6 @@
-"""The profiles there are: layers of folders, families, and which one fits here.
+"""Find profiles: layers of folders, families, and the profile of this system.
 
-A profile of the same name in a higher layer is laid over the one below it, entry by
+A profile in a higher layer overrides the profile of the same name below it, entry by
 entry. Order, lowest first: built-in, site, user, project. ``LAYER:NAME`` is the profile
 without the layers above that one.
 """
@@ -8,20 +8,25 @@ without the layers above that one.
 import os
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from envcfg.cache import keep, kept_folder, recall
-from envcfg.datafile import is_data, read_data, stamp
-from envcfg.errors import ProfileError
-from envcfg.findings import NOWHERE, Finding, Place
-from envcfg.profile.folders import listed, shown
-from envcfg.profile.model import Layer, Profile
-from envcfg.profile.words import LAYERS, PROFILE_NAME, split_layer
-from envcfg.provenance import sha256_of
+from envcfg.common.cache import keep, kept_folder, recall
+from envcfg.common.datafile import is_data, read_data, stamp
+from envcfg.common.errors import ProfileError, TrustError
+from envcfg.common.findings import NOWHERE, Finding, Place
+from envcfg.common.provenance import sha256_of
+from envcfg.profile.folders import PROJECT_FOLDER, listed, shown
+from envcfg.profile.profile_model import Layer, Profile
+from envcfg.profile.words import LAYERS, PROFILE_NAME, is_profile_path, split_layer
+
+if TYPE_CHECKING:
+    from envcfg.profile.guard import ExaminedFile
+    from envcfg.profile.trust_records import FileSet
 
 
 class Catalog:
-    """The profiles of some folders, lowest layer first; files are read when asked for."""
+    """The profiles of some folders, lowest layer first; a file is read when it is
+    needed."""
 
     def __init__(
         self,
@@ -32,37 +37,43 @@ class Catalog:
         strangers: Sequence[str] = (),
         here: Callable[["Catalog"], str] | None = None,
     ) -> None:
-        """Look into *folders*, some of which may not exist.
+        """Read profiles in *folders*, some of which may be missing.
 
         Args:
-            folders: by layer; what is in the first one counts, whoever owns it.
-            records: where the user's words on files of others are kept; None: nobody is
-                asked, and every file counts.
-            enforce: a file that does not count is an error; else it is read, and what
-                would be said stands in ``refused``.
-            strangers: folders that were passed over, as they are others'.
-            here: the profile of this cluster that ``here`` names, made if there is none.
+            folders: by layer; the first folder is always trusted, whoever owns it.
+            records: the folder with the user's trust decisions on files of others;
+                None: every file is trusted.
+            enforce: an untrusted file is an error; otherwise it is read, and the
+                problem is in ``refused``.
+            strangers: project folders that were ignored because other users own them.
+            here: returns the name of this cluster's own profile, and makes it if
+                necessary.
         """
         self.folders = folders
         self.records = records
         self.enforce = enforce
         self.strangers = strangers
         self.here = here
-        self.ignored: dict[str, Finding] = {}  # by what is a stranger's
-        self.refused: dict[str, Finding] = {}  # by the real path of each file
+        self.ignored: dict[str, Finding] = {}  # by path of the ignored file
+        self.refused: dict[str, Finding] = {}  # by real path of a project or a file
         self._read: dict[str, bytes] = {}
+        self._projects: dict[str, tuple[FileSet, ProfileError | None]] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted."""
         files = {name for folder in self.folders for name in listed(folder)}
         names = (name[:-5] for name in files if name.endswith(".yaml"))
+        # A file in a stranger's folder has a name but no usable file, so it is left
+        # out.
         return sorted(name for name in names if self._files(name))
 
     def misnamed(self) -> list[str]:
-        """Return the files whose names are none of profiles, so that they never count."""
+        """Return the files with invalid profile names, which are never used."""
         return [
             os.path.join(folder, name)
+            # Built-in files are tested when envcfg is built, so only the other
+            # folders are checked.
             for folder in self.folders[1:]
             for name in sorted(listed(folder))
             if name.endswith(".yaml") and not PROFILE_NAME.fullmatch(name[:-5])
@@ -76,19 +87,25 @@ class Catalog:
             ProfileError: with all problems of all files that it needs.
         """
         try:
+            # The chain begins with the profile itself; merging must begin with the
+            # most general family.
             *families, lowest = map(
                 self._merge, self._chain(self.files(name), self._top(name))
             )
-            return reduce(lambda below, each: each.over(below), families[::-1], lowest)
+            return reduce(
+                lambda below, profile: profile.over(below), families[::-1], lowest
+            )
         except ProfileError as err:
+            # The hint is only useful if the broken file has the name of a working
+            # built-in profile.
             if is_data(os.path.join(self.folders[0], f"{split_layer(name)[1]}.yaml")):
-                from envcfg.profile.naming import with_built_in
+                from envcfg.profile.naming import name_built_in
 
-                raise with_built_in(err, split_layer(name)[1]) from None
+                name_built_in(err, split_layer(name)[1])
             raise
 
     def own(self, name: str) -> Profile:
-        """Return what the files of this name say, without the families."""
+        """Return the content of the files of this name, without the families."""
         return self._merge(self.files(name))
 
     def layers(self, name: str) -> list[Layer]:
@@ -105,36 +122,39 @@ class Catalog:
         Raises:
             UsageError: if there is none.
         """
-        if _is_path(name):
+        if is_profile_path(name):
             if not os.path.isfile(name):
                 from envcfg.profile.naming import no_profile_file
 
                 raise no_profile_file(name, self.names())
             return [name]
-        name = self.named(name)
+        name = self.resolve_name(name)
         layer, rest = split_layer(name)
         top = self._top(name)
         files = self._files(rest, top)
         if not files or (layer and layer not in self._layers_of(files, top)):
             from envcfg.profile.naming import unknown_profile
 
-            others = [n for n in self.names() if n != rest]
-            raise unknown_profile(name, others, self._layers_of(self._files(rest)))
+            # The suggestions need the names of all profiles, which is slow.
+            remaining = [n for n in self.names() if n != rest]
+            raise unknown_profile(name, remaining, self._layers_of(self._files(rest)))
         return files
 
-    def named(self, name: str) -> str:
-        """Return the name of a profile: ``here`` stands for that of this cluster."""
+    def resolve_name(self, name: str) -> str:
+        """Return the name of a profile; ``here`` means the profile of this cluster."""
+        # A real file named here.yaml wins, because the user wrote it.
         is_here = name == "here" and self.here and not self._files(name)
         return self.here(self) if is_here and self.here else name
 
     def qualified(self, name: str) -> str:
-        """Return *name* with the highest layer that takes part, where that matters.
+        """Return *name* with its highest layer, if other layers could change the
+        result.
 
-        It is what makes the same again where other layers may be: in the job's folder. What
-        only built-in files make has no other name, and neither has a file.
+        The qualified name gives the same profile in the job's folder, which may have
+        other layers. A built-in profile and a file need no qualification.
         """
-        name = self.named(name)
-        if _is_path(name) or split_layer(name)[0]:
+        name = self.resolve_name(name)
+        if is_profile_path(name) or split_layer(name)[0]:
             return name
         *_, highest = (LAYERS[0], *self._layers_of(self.files(name)))
         return name if highest == LAYERS[0] else f"{highest}:{name}"
@@ -144,21 +164,23 @@ class Catalog:
         return dict(zip(LAYERS, self.folders, strict=False))
 
     def _layers_of(self, files: Sequence[str], top: int | None = None) -> list[str]:
-        """Return the layers that *files* and their families are of."""
+        """Return the layers that supply *files* and their families."""
         chain = self._chain(files, top) if files else []
-        used = {os.path.dirname(path) for each in chain for path in each}
+        used = {os.path.dirname(path) for group in chain for path in group}
         return [name for name, path in self.layer_folders().items() if path in used]
 
     def _top(self, name: str) -> int | None:
-        """Return how many folders there are for this name; None: all of them."""
-        layer = "" if _is_path(name) else split_layer(name)[0]
+        """Return the number of folders to search for this name; None: all of them."""
+        layer = "" if is_profile_path(name) else split_layer(name)[0]
         if not layer:
             return None
         folder = self.layer_folders().get(layer)
+        # An unknown layer has no folders, so nothing is found and the caller
+        # reports the name.
         return self.folders.index(folder) + 1 if folder else 0
 
     def over_built_in(self) -> list[str]:
-        """Return the files loaded so far that lie over a built-in one."""
+        """Return the files loaded so far that override a built-in one."""
         return [
             path
             for path in self._read
@@ -175,50 +197,113 @@ class Catalog:
         return sha256_of(b"\0".join(self._read.values()))
 
     def read(self, path: str) -> bytes:
-        """Return what is in a file, if it counts.
+        """Return the content of a file if it is trusted.
 
         Raises:
             OSError: it cannot be read.
-            ProfileError: others may have written it, and it is not trusted.
+            ProfileError: it belongs to a project, or others may have written it, and
+                the user does not trust it.
         """
+        # Built-in files belong to the installation, which the user already trusts
+        # by running it.
         if self.records is None or os.path.dirname(path) == self.folders[0]:
             return read_data(path)
-        from envcfg.profile.guard import examine, refusal
+        from envcfg.profile.guard import examine
 
-        found = examine(path, site=self.folders[1])
-        if problem := refusal(found, shown(path), self.records):
-            if self.enforce:
-                raise ProfileError([problem])
-            self.refused[found.real] = problem
-        return found.data
+        file = examine(path, site=self.folders[1])
+        problem = self._refusal(path, file)
+        if problem and self.enforce:
+            raise problem
+        if problem:  # only one note for all files of a project
+            root = problem.change.root if isinstance(problem, TrustError) else file.real
+            self.refused.setdefault(root, problem.findings[0])
+        return file.data
+
+    def check_named(self, path: str) -> None:
+        """Check that the user trusts the project, if its files name the file *path*.
+
+        Raises:
+            ProfileError: they do, and the user does not trust the project.
+        """
+        from envcfg.profile.project import is_member, project_root, read_project
+        from envcfg.profile.refusal import refuse_project
+
+        records = self.records or ""
+        if root := project_root(path):
+            files = read_project(root)
+            if is_member(records, files, os.path.realpath(path)):
+                problem = refuse_project(files, records, Place(path, 1))
+                if problem and self.enforce:
+                    raise problem
+
+    def _refusal(self, path: str, file: "ExaminedFile") -> ProfileError | None:
+        """Return the reason not to trust the profile read from *path*; None if it is
+        trusted."""
+        from envcfg.profile import project
+        from envcfg.profile.refusal import refuse_file, refuse_project
+        from envcfg.profile.trust_records import text_of
+
+        records, folder = self.records or "", os.path.dirname(path)
+        # Files of the site and the user need no project check. A final doubt, such as a
+        # file that anybody can write, remains even if the user trusts the file.
+        if folder in self.folders[:3] or (file.doubt and file.doubt.is_final):
+            return refuse_file(file, shown(path), records)
+        name, root = "", project.project_root(path)
+        if folder in self.folders[3:]:  # a project's folder, even if it is a link
+            root = os.path.realpath(os.path.dirname(os.path.dirname(folder)))
+            name = f"{PROJECT_FOLDER}/{os.path.basename(path)}"
+        if root is None:
+            return refuse_file(file, shown(path), records)
+        # A project is judged once, unless the file changed between two reads.
+        if name and root in self._projects:
+            files, problem = self._projects[root]
+            if files.own.get(name) == text_of(file.data):
+                return problem
+        # The data that was read is passed on, because a second read could return
+        # other bytes.
+        files = project.read_project(root, {name: file.data} if name else {})
+        if not name and not project.is_member(records, files, file.real):
+            return refuse_file(file, shown(path), records)
+        contents = {file.real: file.data}
+        problem = refuse_project(
+            files, records, Place(shown(path), 1), contents=contents
+        )
+        self._projects[root] = files, problem
+        return problem
 
     def _files(self, name: str, top: int | None = None) -> list[str]:
         """Return the files of this name in the first *top* folders, or in all."""
+        # The pattern also keeps a name such as ../x out of the paths.
         if not PROFILE_NAME.fullmatch(name):
             return []
-        found = []
+        files = []
         for folder in (*self.folders[:top], *self.strangers):
             path = os.path.join(folder, f"{name}.yaml")
             if not is_data(path):
                 continue
+            # The first two layers belong to the installation and the site. Owners
+            # are checked in the others only.
             if self.records is not None and folder not in self.folders[:2]:
                 from envcfg.profile.guard import ignored
 
                 if note := ignored(path, folder):
                     self.ignored[note.subject] = note
                     continue
-            found.append(path)
-        return found
+            files.append(path)
+        return files
 
     def _chain(self, files: Sequence[str], top: int | None) -> list[Sequence[str]]:
-        """Return the files of a profile, of its family, of that one's family ...
+        """Return the files of a profile, of its family, of the family's family and so
+        on.
 
         Args:
-            top: in how many folders families are looked for; None: in all.
+            top: the number of folders to search for families; None: all.
         """
         chain = [files]
         while parent := self._merge(chain[-1]).extends:
             layer, name = split_layer(parent.name)
+            # A family may restrict itself to a lower layer, but never reach above
+            # the requested one.
             if layer and ((own_top := self._top(parent.name)) or 0) <= (top or 99):
                 top = own_top
             own, above = chain[-1], self._files(name, top)
@@ -227,38 +312,52 @@ class Catalog:
 
                 problem = no_parent(parent.name, own, self.names())
                 _fail(parent.place, "extends", *problem)
-            # Files, not names: one's own file may extend the profile whose name it has.
-            tops = [each[-1] for each in chain]
+            # Files are compared, not names: a user's file may extend the built-in
+            # profile of its own name.
+            tops = [group[-1] for group in chain]
             if above[-1] in tops:
                 names = [os.path.basename(path)[:-5] for path in (*tops, above[-1])]
-                said = f"profiles extend each other in a circle: {' -> '.join(names)}"
-                _fail(parent.place, "extends", said)
+                message = (
+                    f"profiles extend each other in a circle: {' -> '.join(names)}"
+                )
+                _fail(parent.place, "extends", message)
             chain.append(above)
         return chain
 
     def _merge(self, files: Sequence[str]) -> Profile:
         if tuple(files) in self._merged:
             return self._merged[tuple(files)]
-        # YAML takes longer than all else here, and names alone need none.
-        from envcfg.profile.read.loader import load_profile
+        # Imported late: YAML takes longer than everything else here, and listing
+        # names needs none.
+        from envcfg.profile.read.profile_loader import load_profile
 
-        kept = kept_folder(os.environ)
+        cache_folder = kept_folder(os.environ)
         merged: Profile | None = None
         problems: list[Finding] = []
         for path in files:
             data = self._bytes(path)
             folder, name = os.path.split(path)
             stem, end = os.path.splitext(name)
-            is_kept = kept and [folder] == [*self.folders[:1]] and end == ".yaml"
-            made = partial(_compose_once, f"{kept}/profiles", stem) if is_kept else None
+            # Only built-in profiles are cached. Other files may change in the same
+            # second, with the same size.
+            is_kept = (
+                cache_folder and [folder] == [*self.folders[:1]] and end == ".yaml"
+            )
+            composer = (
+                partial(_compose_once, f"{cache_folder}/profiles", stem)
+                if is_kept
+                else None
+            )
             layer = load_profile(
-                data, path=shown(path), stem=stem, problems=problems, compose=made
+                data, path=shown(path), stem=stem, problems=problems, compose=composer
             )
             if layer is not None:
                 merged = layer.over(merged) if merged else layer
         if problems or merged is None:
+            # A fixed order makes the messages independent of the order of the
+            # layers.
             raise ProfileError(
-                sorted(problems, key=lambda each: (each.place or NOWHERE)[1:])
+                sorted(problems, key=lambda finding: (finding.place or NOWHERE)[1:])
             )
         self._merged[tuple(files)] = merged
         return merged
@@ -273,7 +372,10 @@ class Catalog:
 
 
 def _compose_once(folder: str, name: str, text: str) -> Any:  # noqa: ANN401  # nodes
-    """Return the nodes of a built-in profile, which are kept: YAML takes the longest."""
+    """Return the nodes of a built-in profile from a cache, because YAML takes the
+    longest."""
+    # The key contains the readers' own date, because a new reader may build other
+    # nodes.
     key = [sha256_of(text.encode()), *stamp(f"{os.path.dirname(__file__)}/read")]
     node = recall(folder, name, key)
     if node is None:
@@ -284,13 +386,7 @@ def _compose_once(folder: str, name: str, text: str) -> Any:  # noqa: ANN401  # 
     return node
 
 
-def _is_path(name: str) -> bool:
-    """Tell whether *name* is that of a file: builtin:a.yaml is none."""
-    qualified = split_layer(name)[0] and "/" not in name
-    return not qualified and ("/" in name or name.endswith((".yaml", ".yml")))
-
-
 def _fail(place: Place, key: str, message: str, hint: str | None = None) -> NoReturn:
-    from envcfg.profile.read.nodes import invalid
+    from envcfg.profile.read.yaml_nodes import invalid
 
     raise ProfileError([invalid(place, key, message, hint)])

@@ -1,8 +1,8 @@
-"""When a setting applies: facts, the tests on them, and what is decided when.
+"""Conditions of settings: facts, their tests, and the time of the decision.
 
-A fact is something known of the container, the host or the allocation. Most are known
-when the bash is generated; those in ``IN_JOB`` only in the job, where they become an
-``if``. A fact that nobody stated is unknown, and is never guessed.
+A fact is a property of the container, the host or the allocation. Most are known when
+the bash is generated. Those in ``IN_JOB`` are known only in the job, where they become
+an ``if``. An unstated fact is unknown and never guessed.
 """
 
 import enum
@@ -10,75 +10,86 @@ from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from envcfg import runtimes
-from envcfg.characters import whole_number
-from envcfg.launchers import LAUNCHERS
+from envcfg.backends import runtimes
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.common.characters import whole_number
 
 
-class Asked(NamedTuple):
-    """What a condition may ask for.
+class FactDefinition(NamedTuple):
+    """A fact that a condition may test.
 
     Attributes:
-        kind: ``version``, ``integer`` or ``text``; it decides how values compare.
-        about: what it is, and how a test on it looks, for editors and pages.
-        example: a value of it, for hints.
+        kind: ``version``, ``integer`` or ``text``; it decides how values are compared.
+        about: its meaning, and the form of a test, for editors and pages.
+        example: an example value, for hints.
+        default: the value if the job states none; empty: the fact is then unknown.
     """
 
     kind: str
     about: str
     example: str = "6.2.4"
+    default: str = ""
 
 
-FACTS: Mapping[str, Asked] = {
-    "architecture": Asked(
+FACTS: Mapping[str, FactDefinition] = {
+    "architecture": FactDefinition(
         "text", "Globs on the image's architecture: x86_64, aarch64.", "aarch64"
     ),
-    "container": Asked(
+    "container": FactDefinition(
         "text",
         "Globs on the image's file name: lumi-multitorch*, a*|b*, !other*.",
         "NAME",
     ),
-    "cuda": Asked("version", "CUDA of the image.", "12.8"),
-    "launcher": Asked(
+    "cuda": FactDefinition("version", "CUDA of the image.", "12.8"),
+    "launcher": FactDefinition(
         "text", "Globs on the launcher, such as srun or torchrun|accelerate.", "NAME"
     ),
-    "libfabric": Asked("version", "libfabric of the image."),
-    "nccl": Asked("version", "NCCL of the image.", "2.24.3"),
-    "nodes": Asked(
+    "libfabric": FactDefinition("version", "libfabric of the image."),
+    "mpi": FactDefinition(
+        "text",
+        "Globs on the MPI that the program uses: cray, mpich, open-mpi. Not stated: none.",
+        "cray",
+        "none",
+    ),
+    "nccl": FactDefinition("version", "NCCL of the image.", "2.24.3"),
+    "nodes": FactDefinition(
         "integer", "Nodes of the job: 1, >1. Decided in the job, unless stated.", "2"
     ),
-    "plugin": Asked(
+    "plugin": FactDefinition(
         "version",
         "The plugin between NCCL or RCCL and libfabric: aws-ofi-nccl, aws-ofi-rccl.",
         "1.14.2",
     ),
-    "rccl": Asked("version", "RCCL of the image.", "2.22.3"),
-    "rocm": Asked(
+    "rccl": FactDefinition("version", "RCCL of the image.", "2.22.3"),
+    "rocm": FactDefinition(
         "version", "ROCm of the image: <6.2, >=6,<7; 7 stands for every 7.x."
     ),
-    "runtime": Asked(
+    "runtime": FactDefinition(
         "text",
         "Globs on the kind of runtime: pyxis, ce|apptainer; apptainer is singularity, too.",
         "NAME",
     ),
-    "slurm": Asked("version", "Slurm of the system, where lint asks.", "24.05"),
-    "torch": Asked("version", "PyTorch of the image.", "2.6.0"),
+    "slurm": FactDefinition(
+        "version", "Slurm of the system, where lint asks.", "24.05"
+    ),
+    "torch": FactDefinition("version", "PyTorch of the image.", "2.6.0"),
 }
-VERSIONS = frozenset(name for name, each in FACTS.items() if each.kind == "version")
+VERSIONS = frozenset(name for name, fact in FACTS.items() if fact.kind == "version")
 IN_JOB = frozenset({"nodes"})
-CHOSEN = ("launcher", "runtime")  # by options, so that nobody states them
-# Texts of which only some are known.
+CHOSEN = ("launcher", "runtime")  # chosen by options, so they are not stated as facts
+# Texts with a fixed list of values.
 _NAMES: Mapping[str, Callable[[], Collection[str]]] = {
     "launcher": LAUNCHERS.keys,
+    "mpi": lambda: ("cray", "mpich", "open-mpi", "none"),
     "runtime": lambda: (*runtimes.kinds(), "none"),
 }
 
-_VERSION = Asked("version", "")  # how what is no fact is read
-_COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # the longer ones first
+_VERSION = FactDefinition("version", "")  # the kind of a name that is not a fact
+_COMPARISONS = ("<=", ">=", "==", "!=", "<", ">")  # longer ones first, for startswith
 
 
 class Truth(enum.Enum):
-    """What is known of a condition."""
+    """The truth of a condition, as far as it is known."""
 
     YES = "yes"
     NO = "no"
@@ -94,7 +105,7 @@ class Test(NamedTuple):
     operand: str
 
     def holds_for(self, value: str) -> bool | None:
-        """Compare *value* with the operand; None where it is not precise enough.
+        """Compare *value* with the operand; None if the value is not precise enough.
 
         ``rocm=6`` may be 6.1 or 6.4, so it does not decide ``<6.2``.
         """
@@ -102,22 +113,26 @@ class Test(NamedTuple):
             negated = self.operand.startswith("!")
             globs = self.operand.removeprefix("!").split("|")
             return any(_fits(value, glob.strip()) for glob in globs) != negated
-        left, right = _numbers(value), _numbers(self.operand)
-        if self.operator == "prefix" and len(left) >= len(right):
-            return left[: len(right)] == right
-        while len(right) > len(left) and right[-1] == 0:
+        left_part, right = _numbers(value), _numbers(self.operand)
+        # A shorter value than the prefix may still match, so it is decided below.
+        if self.operator == "prefix" and len(left_part) >= len(right):
+            return left_part[: len(right)] == right
+        # Trailing zeros of the operand are no extra precision: 6 equals 6.0.
+        while len(right) > len(left_part) and right[-1] == 0:
             right = right[:-1]
-        if len(left) < len(right) and left == right[: len(left)]:
+        # The value is a beginning of the operand, so the missing numbers could be
+        # anything.
+        if len(left_part) < len(right) and left_part == right[: len(left_part)]:
             return None
-        right += (0,) * (len(left) - len(right))
+        right += (0,) * (len(left_part) - len(right))
         return {
             "prefix": False,
-            "==": left == right,
-            "!=": left != right,
-            "<": left < right,
-            "<=": left <= right,
-            ">": left > right,
-            ">=": left >= right,
+            "==": left_part == right,
+            "!=": left_part != right,
+            "<": left_part < right,
+            "<=": left_part <= right,
+            ">": left_part > right,
+            ">=": left_part >= right,
         }[self.operator]
 
 
@@ -133,12 +148,14 @@ def parse_tests(fact: str, text: str) -> list[Test]:
     negate.
 
     Raises:
-        ValueError: with a sentence, if *text* is none of these.
+        ValueError: with a sentence, if *text* has another form.
     """
     kind = FACTS[fact].kind
     if kind == "text":
         test = Test(fact, "glob", text)
         names = _NAMES[fact]() if fact in _NAMES else ()
+        # A glob that fits no known name is usually a typing error, and would never
+        # hold.
         for glob in map(str.strip, text.removeprefix("!").split("|")):
             if names and not any(_fits(name, glob) for name in names):
                 msg = f"{glob!r} fits no {fact}: they are {', '.join(names)}"
@@ -148,7 +165,7 @@ def parse_tests(fact: str, text: str) -> list[Test]:
 
 
 def parse_comparisons(fact: str, text: str) -> list[Test]:
-    """Read comma-separated comparisons of a version or a number; of what is no fact, too.
+    """Parse comma-separated comparisons of a version or number, also for unknown facts.
 
     Raises:
         ValueError: with a sentence, if *text* is none.
@@ -156,19 +173,25 @@ def parse_comparisons(fact: str, text: str) -> list[Test]:
     kind = FACTS.get(fact, _VERSION).kind
     tests = []
     for part in text.split(","):
-        said = part.strip()
-        operator = next(filter(said.startswith, _COMPARISONS), "")
-        operand = said.removeprefix(operator).lstrip()
-        if problem := fact_problem(fact, operand or said):
+        message = part.strip()
+        operator = next(filter(message.startswith, _COMPARISONS), "")
+        operand = message.removeprefix(operator).lstrip()
+        if problem := fact_problem(fact, operand or message):
             raise ValueError(problem)
+        # A bare version is a prefix, because users write 6.2 for every 6.2.x. A
+        # bare number is exact.
         bare = "==" if kind == "integer" else "prefix"
         tests.append(Test(fact, operator or bare, operand))
     return tests
 
 
 def fact_problem(fact: str, value: str) -> str | None:
-    """Return what is wrong with *value* for this fact, as a sentence, or None."""
+    """Return the problem of *value* for this fact, as a sentence, or None."""
     kind = FACTS.get(fact, _VERSION).kind
+    names = _NAMES[fact]() if fact in _NAMES else ()
+    if names and value not in names:
+        return f"{value!r} is not a known {fact}: they are {', '.join(names)}"
+    # int() would accept signs, blanks and underscores, so whole_number() is used.
     numbers = map(whole_number, value.split("."))
     if kind == "version" and any(number is None for number in numbers):
         return f"{value!r} is not a version: expected numbers and dots, as in 6.2.4"
@@ -183,15 +206,15 @@ def condition_text(when: Condition) -> str:
     >>> condition_text((*parse_tests("rocm", ">=6,<7"), *parse_tests("nodes", "1")))
     'rocm >=6 and <7, nodes 1'
     """
-    said: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for fact, operator, operand in when:
         plain = operator in {"glob", "prefix", "=="}
-        said.setdefault(fact, []).append(operand if plain else f"{operator}{operand}")
-    return ", ".join(f"{fact} {' and '.join(tests)}" for fact, tests in said.items())
+        texts.setdefault(fact, []).append(operand if plain else f"{operator}{operand}")
+    return ", ".join(f"{fact} {' and '.join(tests)}" for fact, tests in texts.items())
 
 
 def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
-    """Return those of *values*, read somewhere, that are versions conditions ask for.
+    """Return those of *values* that are versions which a condition can test.
 
     >>> usable_versions({"rocm": "6.2.4", "nccl": "yes", "python": "3.12"})
     {'rocm': '6.2.4'}
@@ -206,30 +229,36 @@ def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
 def judge(
     condition: Condition, facts: Mapping[str, str]
 ) -> tuple[Truth, list[str], Condition]:
-    """Judge *condition* by *facts*: the truth, the unknown facts, what is left to test.
+    """Judge *condition* by *facts*: the truth, the unknown facts, the remaining tests.
 
     One false test is enough for ``NO``, whatever else is unknown.
     """
     unknown: list[str] = []
-    left: list[Test] = []
+    # A false test ends the work: the entry does not apply, whatever else is
+    # missing.
+    tests: list[Test] = []
     for test in condition:
-        if test.fact in facts:
-            holds = test.holds_for(facts[test.fact])
+        request = FACTS.get(test.fact, _VERSION)
+        # An empty value is the same as an unstated fact.
+        if value := facts.get(test.fact, request.default):
+            holds = test.holds_for(value)
             if holds is False:
                 return Truth.NO, [], ALWAYS
             if holds is None:
                 unknown.append(test.fact)
         elif test.fact in IN_JOB:
-            left.append(test)
+            tests.append(test)
         else:
             unknown.append(test.fact)
+    # Missing facts outweigh tests in the job: a setting that waits for a fact
+    # cannot be generated.
     if unknown:
         return Truth.UNKNOWN, list(dict.fromkeys(unknown)), ALWAYS
-    return (Truth.IN_JOB if left else Truth.YES), [], tuple(left)
+    return (Truth.IN_JOB if tests else Truth.YES), [], tuple(tests)
 
 
 def _fits(value: str, glob: str) -> bool:
-    """Tell whether *glob* is *value*, or fits it; only the latter needs to be compiled."""
+    """Return whether *value* equals or matches *glob*; only a match needs compiling."""
     is_pattern = any(sign in glob for sign in "*?[")
     return fnmatchcase(value, glob) if is_pattern else value == glob
 

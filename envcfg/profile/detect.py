@@ -1,4 +1,4 @@
-"""Which profile knows a machine, and by what.
+"""Detection of the profile of a machine, with its evidence.
 
 To ask every profile there is, only the few lines of each file that say it are parsed:
 the whole file is read where these cannot be told apart by their indentation.
@@ -11,33 +11,36 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from envcfg.errors import ProfileError, UsageError
-from envcfg.findings import Finding
+from envcfg.common.errors import ProfileError, UsageError
+from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.model import Detect, Profile
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.profile_model import Detect, Profile
+from envcfg.profile.read.profile_loader import load_profile
 
 Evidence = Literal["cluster", "mark", "host", "devices"]
-# How the names of profiles begin that were read from a cluster and not written by a person:
-# any other that knows the system goes before them.
+# The prefix of profiles that envcfg generated from a cluster. Any other profile
+# that matches the system is preferred.
 READ = "here-"
 # A block at the left margin, with all that is indented below it.
+# A regular expression finds the block without parsing YAML, which would dominate
+# the time of detection.
 _BLOCK = r"^{}:(?:[ \t].*)?\n(?:(?:[ \t#].*)?\n)*"
 _WANTED = re.compile(
     "|".join(_BLOCK.format(key) for key in ("detect", "lifecycle")).encode(), re.M
 )
-_SIGN = re.compile(r"[*?[]")  # where the plain text of a pattern ends
+_SIGN = re.compile(r"[*?[]")  # the plain text of a pattern ends here
+# Files with another layout, such as quoted keys, are parsed completely instead.
 _PLAIN_KEYS = re.compile(rb"\A(?:(?:#.*|[a-z_]+:(?:[ \t].*)?|[ \t].*)?\n)+\Z")
 
 
 class Machine(NamedTuple):
-    """What can be told of a machine without running anything.
+    """The facts of a machine that need no command.
 
     Attributes:
-        cluster: the name that its scheduler gives, if any.
-        exists: whether a path is there.
-        mark: the first line of a file by its path, a variable's value by its name; None: it
-            is not there.
+        cluster: the name reported by its scheduler, if any.
+        exists: whether a path exists.
+        mark: the first line of a file by its path, or a variable's value by its name;
+            None: missing.
     """
 
     cluster: str | None
@@ -47,8 +50,8 @@ class Machine(NamedTuple):
     mark: Callable[[str], str | None] = lambda _: None
 
 
-class Known(NamedTuple):
-    """A profile that says by what its system is known."""
+class Candidate(NamedTuple):
+    """A profile with signs of its system."""
 
     name: str
     detect: Detect
@@ -56,11 +59,11 @@ class Known(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What one profile's words are worth on this machine.
+    """The match of one profile with this machine.
 
     Attributes:
-        evidence: None where it does not fit.
-        why: what fits, or what does not; lower case, no full stop.
+        evidence: None if the profile does not match.
+        why: the matching or missing sign; lower case, no full stop.
     """
 
     name: str
@@ -69,94 +72,109 @@ class Answer(NamedTuple):
 
 
 class Detection(NamedTuple):
-    """What all profiles say of a machine.
+    """The matches of all profiles with a machine.
 
     Attributes:
-        found: those that fit by the best kind of evidence, maybe several.
+        matches: the profiles that match by the best kind of evidence, maybe several.
         others: the other answers.
-        broken: files that could not be asked.
+        broken: files that could not be read.
     """
 
-    found: tuple[Answer, ...]
+    matches: tuple[Answer, ...]
     others: tuple[Answer, ...]
     broken: tuple[str, ...]
 
-    def one(self) -> Answer | None:
-        """Return the one that fits, or None.
+    def single_match(self) -> Answer | None:
+        """Return the only match, or None.
 
         Raises:
-            UsageError: several do.
+            UsageError: several profiles match.
         """
-        if len(self.found) > 1:
-            names = " and ".join(each.name for each in self.found)
-            msg = f"{names} both claim this system: {self.found[0].why}"
+        # Two claims are never resolved silently: a wrong profile can slow down a
+        # job without any error.
+        if len(self.matches) > 1:
+            names = " and ".join(answer.name for answer in self.matches)
+            msg = f"{names} both claim this system: {self.matches[0].why}"
             raise UsageError(msg, hint="choose one with --profile")
-        return self.found[0] if self.found else None
+        return self.matches[0] if self.matches else None
 
 
 class Detected(NamedTuple):
-    """Which profiles fit a machine, and what it shows of itself."""
+    """The profiles that match a machine, and the facts of the machine."""
 
     detection: Detection
     machine: Machine
 
 
 def detect(catalog: Catalog, machine: Machine) -> Detection:
-    """Ask every profile; a name counts more than what is in the machine.
+    """Compare every profile with the machine; a name outranks the machine's hardware.
 
     Raises:
-        ProfileError: files of others would have to be asked, and are not trusted.
+        ProfileError: files of others would have to be read, and are not trusted.
     """
-    known, broken = known_profiles(catalog)
-    return ask(known, machine, broken)
+    signs, broken = known_profiles(catalog)
+    return ask(signs, machine, broken)
 
 
 def ask(
-    known: Iterable[Known], machine: Machine, broken: Sequence[str] = ()
+    entries: Iterable[Candidate], machine: Machine, broken: Sequence[str] = ()
 ) -> Detection:
-    """Return what *known* profiles say of a machine; *broken* files could not be asked."""
-    answers = [_ask(each, machine) for each in known]
-    found: tuple[Answer, ...] = ()
+    """Return the matches of *entries* profiles; *broken* files could not be read."""
+    answers = [_ask(signs, machine) for signs in entries]
+    best: tuple[Answer, ...] = ()
+    # Kinds of evidence are in order of reliability. A name is chosen by the site,
+    # devices only hint at it.
     for kind in ("cluster", "mark", "host", "devices"):
-        found = found or tuple(each for each in answers if each.evidence == kind)
-    found = tuple(e for e in found if not e.name.startswith(READ)) or found
-    others = tuple(each for each in answers if each not in found)
-    return Detection(found, others, tuple(broken))
+        best = best or tuple(answer for answer in answers if answer.evidence == kind)
+    # A generated profile matches its cluster by construction, so it must not hide a
+    # written one.
+    best = tuple(e for e in best if not e.name.startswith(READ)) or best
+    rest = tuple(answer for answer in answers if answer not in best)
+    return Detection(best, rest, tuple(broken))
 
 
-def _ask(known: Known, machine: Machine) -> Answer:
-    detect, cluster = known.detect, machine.cluster
+def _ask(signs: Candidate, machine: Machine) -> Answer:
+    detect, cluster = signs.detect, machine.cluster
     if cluster is not None and _fits(cluster, detect.clusters):
-        return Answer(known.name, "cluster", f"the cluster is {cluster}")
-    # A cluster that has a name is not mistaken for another by what its hosts are called.
+        return Answer(signs.name, "cluster", f"the cluster is {cluster}")
+    # A named cluster is not matched by host names, because other clusters may use
+    # the same ones.
     marks = {} if cluster is not None and detect.clusters else detect.marks
     for name, glob in marks.items():
-        seen = machine.mark(name)
-        if seen is not None and _fits(seen, [glob or "*"]):
-            sign = f"{name} says {seen}" if glob else f"there is {name}"
-            return Answer(known.name, "mark", sign)
+        value = machine.mark(name)
+        if value is not None and _fits(value, [glob or "*"]):
+            sign = f"{name} says {value}" if glob else f"there is {name}"
+            return Answer(signs.name, "mark", sign)
+    # Compute nodes of different sites have equal host names, so a cluster's name
+    # decides first.
     if cluster is None and _fits(machine.host, detect.hosts):
-        return Answer(known.name, "host", f"the host is {machine.host}")
+        return Answer(signs.name, "host", f"the host is {machine.host}")
     if detect.interfaces or detect.devices:
-        return _ask_devices(known, machine)
-    return Answer(known.name, None, _not_named(detect, machine))
+        return _ask_devices(signs, machine)
+    return Answer(signs.name, None, _not_named(detect, machine))
 
 
-def _ask_devices(known: Known, machine: Machine) -> Answer:
-    detect = known.detect
-    if known.retired:
-        return Answer(known.name, None, "retired: it is known by its name only")
-    seen = []
+def _ask_devices(signs: Candidate, machine: Machine) -> Answer:
+    detect = signs.detect
+    # The devices of a retired system may be in use at its successor.
+    if signs.retired:
+        return Answer(signs.name, None, "retired: it is known by its name only")
+    devices = []
+    # Every pattern must match: single devices are common to many systems.
     for glob in detect.interfaces:
-        fitting = [each for each in machine.interfaces if fnmatchcase(each, glob)]
+        fitting = [
+            interface
+            for interface in machine.interfaces
+            if fnmatchcase(interface, glob)
+        ]
         if not fitting:
-            return Answer(known.name, None, f"no interface is named {glob}")
-        seen.append(fitting[0])
+            return Answer(signs.name, None, f"no interface is named {glob}")
+        devices.append(fitting[0])
     for path in detect.devices:
         if not machine.exists(path):
-            return Answer(known.name, None, f"there is no {path}")
-        seen.append(path)
-    return Answer(known.name, "devices", f"there is {' and '.join(seen)}")
+            return Answer(signs.name, None, f"there is no {path}")
+        devices.append(path)
+    return Answer(signs.name, "devices", f"there is {' and '.join(devices)}")
 
 
 def _not_named(detect: Detect, machine: Machine) -> str:
@@ -176,16 +194,16 @@ def _not_named(detect: Detect, machine: Machine) -> str:
     )
 
 
-def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
-    """Return what each profile says of its system, and the files that cannot be used.
+def known_profiles(catalog: Catalog) -> tuple[list[Candidate], list[str]]:
+    """Return the signs of each profile's system, and the unusable files.
 
-    What its families say does not count.
+    The signs of its families are ignored.
 
     Raises:
-        ProfileError: files of others would have to be asked, and are not trusted.
+        ProfileError: files of others would have to be read, and are not trusted.
     """
-    known = []
-    refused: list[Finding] = []
+    signs = []
+    refused: list[ProfileError] = []
     broken = catalog.misnamed()
     for name in catalog.names():
         profile: Profile | None = None
@@ -193,45 +211,57 @@ def known_profiles(catalog: Catalog) -> tuple[list[Known], list[str]]:
             try:
                 layer = read_known(catalog.read(path), path=path, stem=name)
             except ProfileError as err:
-                refused += err.findings
+                refused.append(err)
                 continue
+            # A file that cannot be read must not stop the detection of the other
+            # profiles.
             except OSError:
                 layer = None
-            if layer is None:  # another's mistake; it is said, and not in the way
+            if layer is None:  # reported, but it does not stop the detection
                 broken.append(path)
                 continue
             profile = layer.over(profile) if profile else layer
         if profile and profile.detect:
             status = profile.lifecycle
             retired = status is not None and status.state == "retired"
-            known.append(Known(name, profile.detect, retired))
+            signs.append(Candidate(name, profile.detect, retired))
     if refused:
-        other = "; or name the system, so that it is not asked: --profile NAME"
-        raise ProfileError(
-            [each._replace(fix=f"{each.fix or ''}{other}") for each in refused]
+        remedy = "; or name the system, so that it is not asked: --profile NAME"
+        # All files of a project have the same refusal, so duplicates are removed.
+        findings = dict.fromkeys(f for err in refused for f in err.findings)
+        refused[0].replace_findings(
+            [
+                finding._replace(fix=f"{finding.fix or ''}{remedy}")
+                for finding in findings
+            ]
         )
-    return known, broken
+        raise refused[0]
+    return signs, broken
 
 
 def read_known(data: bytes, *, path: str, stem: str) -> Profile | None:
-    """Return a profile with ``detect`` and ``lifecycle``, of a file's bytes.
+    """Return a profile with only ``detect`` and ``lifecycle`` from a file's bytes.
 
-    None, if the file cannot be used. What else is wrong in it shows when it is loaded.
+    None if the file is unusable. Other errors are reported when the profile is loaded.
     """
+    # The last line may lack its end, and the patterns need one.
     text = data.replace(b"\r\n", b"\n") + b"\n"
     named = re.search(rb"^name:[ \t]*(\S+)[ \t]*$", text, re.M)
+    # Only a plain file with the right name takes the fast way. All others take the
+    # exact one.
     if named and named[1] == stem.encode() and _PLAIN_KEYS.match(text):
-        wanted = [match.span() for match in _WANTED.finditer(text)]
-        kept = _only(text, [named.span(), *wanted])
-        if b"detect:" not in kept:
+        spans = [match.span() for match in _WANTED.finditer(text)]
+        content = _only(text, [named.span(), *spans])
+        # Without signs, the profile can never match, so it is not parsed.
+        if b"detect:" not in content:
             return Profile(name=stem)
-        if profile := _load(kept, path, stem):
+        if profile := _load(content, path, stem):
             return profile
     return _load(data, path, stem)
 
 
 def _only(text: bytes, spans: Sequence[tuple[int, int]]) -> bytes:
-    """Return what *spans* of *text* hold, each on the line where it was."""
+    """Return the *spans* of *text*, each on its original line, so that messages name it."""
     parts, done = [], 0
     for start, end in sorted(spans):
         parts += [b"\n" * text.count(b"\n", done, start), text[start:end]]
@@ -246,7 +276,8 @@ def _load(data: bytes, path: str, stem: str) -> Profile | None:
 
 
 def _fits(text: str, globs: Sequence[str]) -> bool:
-    # fnmatch makes an expression of each pattern, which takes longer than all else here.
+    # fnmatch compiles each pattern, which is slow. The plain prefix rejects most of
+    # them first.
     return any(
         text.startswith(_SIGN.split(glob, maxsplit=1)[0]) and fnmatchcase(text, glob)
         for glob in globs

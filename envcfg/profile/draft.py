@@ -1,4 +1,4 @@
-"""The text of a new profile: valid as it is, and saying what to fill in."""
+"""The text of a new profile: valid, with comments on the values to fill in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from envcfg.datafile import load_yaml
+from envcfg.common.datafile import load_yaml
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Profile
+from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word, quote_comment
 
 SCHEMA = f"{built_in_folder()}/schema.json"
@@ -31,28 +31,30 @@ def starter(
     """Return the text of a new profile.
 
     Args:
-        family: the name of what it builds on.
-        today: as ISO 8601 has it.
-        why: by what the family was chosen, where the machine was asked.
-        host: its name.
-        sections: what the machine says, by section, as YAML.
+        family: the name of the extended profile.
+        today: the date in the form of ISO 8601.
+        why: the reason for the family, if the machine was asked.
+        host: the host's name.
+        sections: the machine's facts, by section, as YAML.
     """
-    made = load_yaml(os.path.join(os.path.dirname(__file__), "draft.yaml"))
-    read = made["read"].format(family=family, why=quote_comment(why)) if why else ""
-    named = quote_comment(host).replace('"', "") if host else None
-    head = made["head"].format(
+    template = load_yaml(os.path.join(os.path.dirname(__file__), "draft.yaml"))
+    comment = (
+        template["read"].format(family=family, why=quote_comment(why)) if why else ""
+    )
+    label = quote_comment(host).replace('"', "") if host else None
+    head = template["head"].format(
         schema=SCHEMA,
         name=name,
         family=family,
         today=today,
-        read=read,
-        summary=f"as {named} showed it" if named else "to be described in one line",
-        source=f"asked: {named}" if named else "to be named",
+        read=comment,
+        summary=f"as {label} showed it" if label else "to be described in one line",
+        source=f"asked: {label}" if label else "to be named",
     )
     texts = [
-        sections.get(each) or made[each].format(name=name, today=today)
-        for each in _ORDER
-        if each in sections or each in made
+        sections.get(section) or template[section].format(name=name, today=today)
+        for section in _ORDER
+        if section in sections or section in template
     ]
     lines = "".join(f"#   {quote_comment(line)}\n" for line in _inherited(resolved))
     inherited = (

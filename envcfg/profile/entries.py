@@ -1,11 +1,11 @@
-"""What a job gets of a profile, entry by entry: frozen data."""
+"""The entries of a profile for a job: frozen data."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.bind import Bind
+from envcfg.common.bind import Bind
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.facts import Reason
+from envcfg.profile.job_facts import Reason
 from envcfg.profile.words import Word
 
 
@@ -21,10 +21,10 @@ class Setting(NamedTuple):
     """One variable: its cases, first match wins, then ``otherwise``.
 
     Attributes:
-        otherwise: value where no case applies or a fact is unknown; None leaves the
-            variable alone.
-        force: wins even over what the user has set in the job.
-        directory: the value is a folder, made before the program starts.
+        otherwise: the value if no case applies or a fact is unknown; None leaves the
+            variable unchanged.
+        force: overrides even the user's setting in the job.
+        directory: the value is a folder, created before the program starts.
     """
 
     name: str
@@ -38,8 +38,8 @@ class Mount(NamedTuple):
     """A bind mount.
 
     Attributes:
-        if_exists: path that must exist in the job, or the mount is left out; None: it
-            must always be there.
+        if_exists: a path that must exist in the job, or the mount is left out; None:
+            the mount is required.
     """
 
     bind: Bind
@@ -49,7 +49,7 @@ class Mount(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """A word for the runtime, for a starter or an agent; *if_exists* as of a mount."""
+    """A word for the runtime, a starter or an agent; *if_exists* as for a mount."""
 
     word: str
     reason: Reason
@@ -58,7 +58,7 @@ class Argument(NamedTuple):
 
 
 class Export(NamedTuple):
-    """A variable that hooks of the runtime read before there is a container."""
+    """A variable that hooks of the runtime read before the container exists."""
 
     name: str
     value: str
@@ -67,7 +67,7 @@ class Export(NamedTuple):
 
 
 class Prefix(NamedTuple):
-    """Words in the container before each rank's command, such as a script of the site's."""
+    """Words in the container before each rank's command, such as a site's script."""
 
     reason: Reason
     words: tuple[str, ...]
@@ -75,12 +75,12 @@ class Prefix(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """Variables and options of who starts the ranks: all of them together, or none.
+    """Variables and options of a starter that apply only together.
 
     Attributes:
         env: values by variable.
         network: values for srun's ``--network``, which takes several.
-        srun: other options of srun; *mpiexec*, *flux*: of that, and of flux run.
+        srun: other options of srun; *mpiexec*, *flux*: options of these programs.
     """
 
     name: str
@@ -93,8 +93,8 @@ class Bundle(NamedTuple):
     when: Condition = ALWAYS
 
     def is_for(self, keys: Sequence[str]) -> bool:
-        """Tell whether it says something of a starter, whose keys of a bundle these are.
+        """Return whether the bundle has options of the starter with these keys.
 
-        Variables that go with another one's options alone are nothing for its jobs.
+        Variables that belong to another starter's options have no use in its jobs.
         """
         return any(getattr(self, key) for key in keys)

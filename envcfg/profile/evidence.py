@@ -1,7 +1,7 @@
-"""How good the word for a value is: measured, a site's, a vendor's, users', or the default.
+"""The quality of a value's source: measured, site, vendor, users, or the default.
 
-Whose word a source is, ``envcfg/knowledge/evidence.yaml`` says. Where it names several, the
-first counts, which is the one that says the value.
+``envcfg/knowledge/evidence.yaml`` classifies the sources. If a value names several, the
+first one counts, because it states the value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from envcfg.profile.facts import Reason
+from envcfg.profile.job_facts import Reason
 
 DEFAULT = "the library's default anyway"
 _KINDS = ("site", "vendor", "users")
@@ -19,50 +19,52 @@ _ADDRESS = re.compile(r"https?://([^\s/;,)]+)/?([^\s/;,)]*)")
 
 @cache
 def evidence(source: str) -> str:
-    """Return ``measured``, ``site``, ``vendor`` or ``users``; empty where nobody knows."""
-    owners, words, quoted = _known()
+    """Return ``measured``, ``site``, ``vendor`` or ``users``; empty if it is unknown."""
+    owners, words, quoted = _sources()
     if quoted.search(source):
         return "users"
-    if found := _ADDRESS.search(source):
-        host, owner = found.groups()
+    if match := _ADDRESS.search(source):
+        host, owner = match.groups()
         return owners.get(owner if host == "github.com" else host, "")
-    return next((kind for kind, said in words.items() if said.search(source)), "")
+    return next((kind for kind, word in words.items() if word.search(source)), "")
 
 
 def evidence_of(section: str, name: str, value: str | None, source: str) -> str:
-    """Return the evidence of a value; ``DEFAULT`` where its library takes it anyway."""
+    """Return the evidence of a value; ``DEFAULT`` if it is the default of every reader."""
     is_default = section == "env" and value is not None and value in defaults(name)
     return DEFAULT if is_default else evidence(source)
 
 
 def cited(reason: Reason) -> str:
-    """Return who says something, how good that word is, and since when."""
-    if not reason.date:  # of this job, and no source
+    """Return the source of a value, the quality of its evidence, and its date."""
+    if not reason.date:  # an option of this job, which has no source
         return reason.source
-    whose = evidence(reason.source)
-    return f"{reason.source}{f' ({whose})' if whose else ''}, {reason.date}"
+    quality = evidence(reason.source)
+    return f"{reason.source}{f' ({quality})' if quality else ''}, {reason.date}"
 
 
 def defaults(name: str) -> frozenset[str]:
-    """Return the value that the newest release of every reader takes by itself, if any."""
+    """Return the default of a value in the newest release of every reader, if known."""
     from envcfg.knowledge.variables import find_variable
 
-    known = find_variable(name)
-    if known is None:
+    variable = find_variable(name)
+    if variable is None:
         return frozenset()
-    told = (re.findall(r"default ([^,;]+?)(?= since|[,;]|$)", t) for t in known.history)
-    newest = {each[-1] for each in told if each}
-    found = {known.default} if known.default else newest
+    release_defaults = (
+        re.findall(r"default ([^,;]+?)(?= since|[,;]|$)", t) for t in variable.history
+    )
+    newest = {values[-1] for values in release_defaults if values}
+    defaults_found = {variable.default} if variable.default else newest
     spelled = {"true": "1", "false": "0", "yes": "1", "no": "0"}
-    plain = {spelled.get(each, each) for each in found}
+    plain = {spelled.get(value, value) for value in defaults_found}
     return frozenset(plain if len(plain) == 1 else ())
 
 
 @cache
-def _known() -> tuple[
+def _sources() -> tuple[
     Mapping[str, str], Mapping[str, re.Pattern[str]], re.Pattern[str]
 ]:
-    from envcfg.datafile import load_knowledge_file
+    from envcfg.common.datafile import load_knowledge_file
 
     data = load_knowledge_file("evidence.yaml")
     owners = {

@@ -1,11 +1,13 @@
-"""Where profiles and defaults are: folders and files, and how messages name them."""
+"""The folders and files of profiles and defaults, and their names in messages."""
 
 import os.path
 from collections.abc import Mapping
 from functools import cache
 
-from envcfg.datafile import is_data, names_in
+from envcfg.common.datafile import is_data, names_in
 
+PROJECT_DEFAULTS = "envcfg.toml"
+PROJECT_FOLDER = ".envcfg/profiles"
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -15,33 +17,39 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
     Args:
         environ: read for ``ENVCFG_SITE`` (default ``/etc/envcfg``), ``XDG_CONFIG_HOME``
             and ``HOME``.
-        start: where the project layer is looked for: here or in the nearest folder above
-            that has ``.envcfg``.
+        start: the folder where the search for the project layer begins; the nearest
+            folder with ``.envcfg/profiles`` counts.
     """
     site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
     user = f"{_user_folder(environ)}/profiles"
     folders = [built_in_folder(), f"{site}/profiles", user]
-    *_, found = project_folders(start)
-    return [*folders, found] if found else folders
+    *_, folder = project_folders(start)
+    return [*folders, folder] if folder else folders
 
 
 def project_folders(start: str) -> list[str]:
-    """Return the folder of the project's profiles as the last; empty, if there is none.
+    """Return the folder of the project's profiles as the last; empty if there is none.
 
-    Before it stand those of strangers, which are passed over: anybody can make one in
-    /tmp.
+    The folders of strangers come before it. They are ignored, because anybody can
+    create one in /tmp.
     """
-    found = _upwards(start, ".envcfg/")
-    return [each and f"{each}profiles" for each in found]
+    return _upwards(start, PROJECT_FOLDER)
 
 
 def default_files(environ: Mapping[str, str], start: str) -> tuple[str, list[str]]:
-    """Return the files of defaults: the user's, and those above as ``project_folders``.
+    """Return the files of defaults: the user's, and those of projects, as in
+    ``project_folders``.
 
-    What is not there is empty. *environ* is read as for ``profile_folders``.
+    A missing file is empty. *environ* is read as for ``profile_folders``.
     """
     user = f"{_user_folder(environ)}/config.toml"
-    return user if os.path.exists(user) else "", _upwards(start, "envcfg.toml")
+    return user if os.path.exists(user) else "", _upwards(start, PROJECT_DEFAULTS)
+
+
+def program_files(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the paths of the tables of programs: the user's, and the site's."""
+    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
+    return f"{_user_folder(environ)}/programs.yaml", f"{site}/programs.yaml"
 
 
 def _user_folder(environ: Mapping[str, str]) -> str:
@@ -50,17 +58,20 @@ def _user_folder(environ: Mapping[str, str]) -> str:
 
 
 def _upwards(start: str, name: str) -> list[str]:
-    """Return *name* in the nearest folder that has it, or nothing; before it strangers'."""
+    """Return the nearest *name* in *start* or above that only the user can change.
+
+    Nearer ones that others can change come before it. The last is empty without one.
+    """
     passed: list[str] = []
     folder = os.path.abspath(start)
     while True:
-        found = os.path.join(folder, name)
-        if os.path.exists(found):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
             from envcfg.profile.guard import strangers_on
 
-            if not strangers_on(found, folder):
-                return [*passed, found]
-            passed.append(found)
+            if not strangers_on(path, folder):
+                return [*passed, path]
+            passed.append(path)
         if folder == os.path.dirname(folder):
             return [*passed, ""]
         folder = os.path.dirname(folder)
@@ -68,7 +79,7 @@ def _upwards(start: str, name: str) -> list[str]:
 
 @cache
 def built_in_folder() -> str:
-    """Return the folder of the profiles that come with envcfg."""
+    """Return the folder of the built-in profiles."""
     installed = f"{_PACKAGE}/profiles"
     return (
         installed
@@ -78,13 +89,14 @@ def built_in_folder() -> str:
 
 
 def shown(path: str) -> str:
-    """Return how messages and comments name a file; built-in ones the same everywhere."""
+    """Return the name of a file in messages; built-in files have the same name
+    everywhere."""
     folder, name = os.path.split(path)
     return f"profiles/{name}" if folder == built_in_folder() else path
 
 
 def listed(folder: str) -> list[str]:
-    """Return what is in a folder; nothing where it is absent or closed to us."""
+    """Return the names in a folder; empty if it is missing or unreadable."""
     try:
         return names_in(folder)
     except OSError:

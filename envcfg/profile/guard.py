@@ -1,4 +1,4 @@
-"""Reading a profile whose owner matters: its bytes, who may have written it, what to do."""
+"""Read a profile's bytes, check which users can write it, and refuse or ignore it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.findings import Finding, Place
-from envcfg.profile.read.nodes import MAX_BYTES
-from envcfg.profile.records import folder_problem, is_recorded, recorded_paths
-from envcfg.profile.trust import Doubt, Entry, judge, strangers
+from envcfg.common.findings import Finding
+from envcfg.profile.ownership import Doubt, Entry, judge, strangers
+from envcfg.profile.read.yaml_nodes import MAX_BYTES
 
-_MOST_LINKS = 40  # as Linux
+_MOST_LINKS = 40  # the limit of Linux
 
 
-class Examined(NamedTuple):
-    """A file as it was read, once.
+class ExaminedFile(NamedTuple):
+    """A file, read once.
 
     Attributes:
         real: its path without links.
         data: its bytes.
-        doubt: why it does not count by itself.
+        doubt: the reason not to trust it, if any.
     """
 
     real: str
@@ -31,144 +30,116 @@ class Examined(NamedTuple):
     doubt: Doubt | None
 
 
-def examine(path: str, *, site: str) -> Examined:
-    """Read a file, and judge who may have written it.
+def examine(path: str, *, site: str) -> ExaminedFile:
+    """Read a file, and determine the users that can write it.
 
     Args:
-        site: the folder of the centre's profiles, which are judged more mildly.
+        site: the folder of the site's profiles, which have milder rules.
 
     Raises:
         OSError: it cannot be read.
     """
     real, way = _follow(path)
-    # Where the way counts, nobody else can change it before the next line; where it does
-    # not, the user's word is on the bytes that are read here.
-    # Until then another may put a link there, or a pipe that nobody writes to.
+    # If the path is trusted, no other user can change it before the next line. If
+    # not, the user's decision is about the bytes that are read here. Until then
+    # another user may put a link or a pipe there.
     handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:
         way[-1] = _entry(real, os.fstat(handle))
         if not stat.S_ISREG(way[-1].mode):
             raise OSError(errno.EINVAL, "it is not a regular file", real)
         data = file.read(MAX_BYTES + 1)
-    uid = os.geteuid()
     is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
+    return ExaminedFile(real, data, _judge(way, is_site=is_site))
+
+
+def doubt_of(path: str) -> Doubt | None:
+    """Return the reason not to trust a file; None if it is trusted.
+
+    Raises:
+        OSError: a folder on the path cannot be read.
+    """
+    return _judge(_follow(path)[1], is_site=False)
+
+
+def _judge(way: Sequence[Entry], *, is_site: bool) -> Doubt | None:
+    uid = os.geteuid()
     doubt = judge(way, uid, site=is_site)
-    if doubt and doubt.who == "group":
-        shared = tuple(each for each in doubt.entries if not _is_users_alone(each, uid))
-        doubt = Doubt("group", shared) if shared else None
-    return Examined(real, data, doubt)
+    if doubt and doubt.writers == "group":
+        shared = tuple(e for e in doubt.entries if not _is_users_alone(e, uid))
+        return Doubt("group", shared) if shared else None
+    return doubt
 
 
 def strangers_on(path: str, below: str) -> str | None:
-    """Return what is a stranger's on the way from *below* to *path*, if anything is.
+    """Return the first entry on the way to *path* that another user controls, if any.
+
+    Args:
+        path: the last entry to examine.
+        below: a folder above it: the first entry to examine.
 
     Raises:
-        OSError: something on the way cannot be looked at.
+        OSError: a folder on the path cannot be examined.
     """
-    known = len(_follow(below)[1])
-    way = _follow(path)[1][known - 1 :]
-    found = strangers(way, os.geteuid(), {os.getegid(), *os.getgroups()})
-    return found.path if found else None
+    depth = len(_follow(below)[1])
+    way = _follow(path)[1][depth - 1 :]
+    entry = strangers(way, os.geteuid(), {os.getegid(), *os.getgroups()})
+    return entry.path if entry else None
 
 
 def ignored(path: str, folder: str) -> Finding | None:
-    """Return the note on a file that is as good as none, as a stranger has put it there.
+    """Return the note on a file that is ignored because it belongs to another user.
 
     Args:
-        folder: that of the profiles in which it was looked for.
+        folder: the folder of profiles with this file.
     """
     try:
-        found = strangers_on(path, os.path.dirname(os.path.dirname(folder)))
-    except OSError:  # gone by now, or closed to us: whoever reads it says so
+        stranger = strangers_on(path, os.path.dirname(os.path.dirname(folder)))
+    except OSError:  # missing or unreadable: its reader reports it
         return None
-    if found is None:
+    if stranger is None:
         return None
-    owner = _user(os.lstat(found).st_uid)
+    owner = user_name(os.lstat(stranger).st_uid)
     return Finding(
         rule="profile-of-stranger",
         severity="note",
-        subject=found,
+        subject=stranger,
         message=f"is ignored, because it belongs to {owner}, not to you",
         fix=f"to use it, name the file: --profile {shlex.quote(path)}",
     )
 
 
-def refusal(found: Examined, shown: str, records: str) -> Finding | None:
-    """Return why a file does not count; None, if it does.
-
-    Args:
-        records: folder of the user's words on content.
-    """
-    doubt, place, name = found.doubt, Place(shown, 1), shlex.quote(shown)
-    if doubt is None:
-        return None
-    if not doubt.is_final and is_recorded(records, found.real, found.data):
-        return None
-    nobody_else = f"chmod {'o' if doubt.is_final else 'g'}-w "
-    nobody_else += shlex.join(each.path for each in doubt.entries)
-    if doubt.is_final:
-        said = f"never trusted: {_reason(doubt, found.real)}"
-        look = "less" if shown.endswith(".toml") else "envcfg profiles show"
-        hint = f"look at it ({look} {name}), then "
-        if not _are_users(doubt.entries):
-            owner = _user(doubt.entries[-1].uid)
-            hint += f"make your own copy, or ask {owner} to run: "
-        hint += nobody_else
-    else:
-        said = f"not trusted: {_reason(doubt, found.real)}"
-        hint = (
-            f"before the job, look at it, then trust it: envcfg profiles trust {name}"
-        )
-        if problem := folder_problem(records):
-            said += f"; what you trust does not count: {problem}"
-        elif found.real in recorded_paths(records).values():
-            said += "; it is not what you trusted: that has changed"
-        if doubt.who == "group" and _are_users(doubt.entries):
-            hint += f"; or let nobody else write it: {nobody_else}"
-    return Finding("profile-not-trusted", "error", "", said, hint, place=place)
-
-
-def _reason(doubt: Doubt, file: str) -> str:
-    nearest = doubt.entries[-1]
-    what = "it" if nearest.path == file else nearest.path
-    if doubt.who == "everybody":
-        return f"everybody may write {what}"
-    if doubt.who == "group":
-        return f"group {_group(nearest.gid)} may write {what}"
-    return f"{what} belongs to {_user(nearest.uid)}, not to you"
-
-
-def _are_users(entries: Sequence[Entry]) -> bool:
-    """Tell whether the user may change the permissions of all of them."""
+def are_users(entries: Sequence[Entry]) -> bool:
+    """Return whether the user may change the permissions of all entries."""
     uid = os.geteuid()
-    return uid == 0 or all(each.uid == uid for each in entries)
+    return uid == 0 or all(entry.uid == uid for entry in entries)
 
 
 def _follow(path: str) -> tuple[str, list[Entry]]:
-    """Return where *path* leads, and all that the kernel passes on the way there."""
+    """Return the target of *path*, and all entries that the kernel passes on the way."""
     way = [_entry("/", os.stat("/"))]
-    here, links = "", 0
+    current, links = "", 0
     todo = os.path.join(os.getcwd(), path).split("/")[::-1]
     while todo:
         part = todo.pop()
         if part in {"", "."}:
             continue
         if part == "..":
-            here = here.rpartition("/")[0]
+            current = current.rpartition("/")[0]
             continue
-        entry = _entry(f"{here}/{part}", os.lstat(f"{here}/{part}"))
+        entry = _entry(f"{current}/{part}", os.lstat(f"{current}/{part}"))
         way.append(entry)
         if not stat.S_ISLNK(entry.mode):
-            here = entry.path
+            current = entry.path
             continue
         links += 1
         if links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink(entry.path)
         if target.startswith("/"):
-            here = ""
+            current = ""
         todo += target.split("/")[::-1]
-    return here or "/", way
+    return current or "/", way
 
 
 def _entry(path: str, found: os.stat_result) -> Entry:
@@ -176,10 +147,11 @@ def _entry(path: str, found: os.stat_result) -> Entry:
 
 
 def _is_users_alone(entry: Entry, uid: int) -> bool:
-    """Tell whether the group that may write is the user's own, with nobody else in it.
+    """Return whether the group with write permission contains only the user.
 
-    Many sites give each user such a group, and let it write all that the user makes. Not
-    so root: what root runs is everybody's matter, and root's umask lets no group write.
+    Many sites give each user such a group, with write permission on all files of the
+    user. Root is different: its files concern all users, and its umask gives no group
+    write permission.
     """
     if uid == 0:
         return False
@@ -196,14 +168,15 @@ def _is_users_alone(entry: Entry, uid: int) -> bool:
 
 
 def _has_acl(path: str) -> bool:
-    """Tell whether the group's bits say what others may do who are named in a list."""
+    """Return whether an access list may grant rights beyond the group's bits."""
     try:
         return "system.posix_acl_access" in os.listxattr(path)
     except OSError as err:
         return err.errno != errno.ENOTSUP
 
 
-def _user(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """Return the name of a user, or the number if there is none."""
     import pwd
 
     try:
@@ -212,7 +185,8 @@ def _user(uid: int) -> str:
         return str(uid)
 
 
-def _group(gid: int) -> str:
+def group_name(gid: int) -> str:
+    """Return the name of a group, or the number if there is none."""
     import grp
 
     try:

@@ -1,6 +1,6 @@
-"""What settings refer to in vain, and what is set twice; pure.
+"""References of settings to missing values, and variables that are set twice; pure.
 
-One list of checks and one wording, for the file of a profile and for the plan of a job.
+The file of a profile and the plan of a job share these checks and their wording.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from envcfg.findings import Finding
-from envcfg.launchers import AGENTS
-from envcfg.profile.facts import Reason
-from envcfg.profile.scope import TASK, CircleError, in_order
+from envcfg.backends.launchers import AGENTS
+from envcfg.backends.starters import STARTERS
+from envcfg.common.findings import Finding
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.setting_scope import TASK, CircleError, in_order
 from envcfg.profile.words import Word, references
-from envcfg.starters import STARTERS
 
 Words = Mapping[str, Sequence[Word]]
 
 
-class _Coupled(Protocol):
-    """A bundle, of a profile or of a plan: what is set together."""
+class _BundleLike(Protocol):
+    """A bundle of a profile or plan: values that are set together."""
 
     @property
     def name(self) -> str: ...
@@ -29,30 +29,36 @@ class _Coupled(Protocol):
     def reason(self) -> Reason: ...
 
 
-_Bundle = TypeVar("_Bundle", bound=_Coupled)
+_Bundle = TypeVar("_Bundle", bound=_BundleLike)
 
 
 def clashing_references(
     words: Words, launchers: Collection[str], *, has_scratch: bool
 ) -> Iterator[Finding]:
-    """Yield what refers to something that is not there, or to itself by way of others.
+    """Yield references to missing names, and cycles of references.
 
-    And what the rank part needs as one of the starters says it.
+    Names that the rank part needs from a starter are checked too.
 
     Args:
-        words: each variable with the values it can take.
-        launchers: those that may start the ranks.
+        words: the possible values of each variable.
+        launchers: the launchers that may start the ranks.
         has_scratch: whether there is a place for node-local caches.
     """
-    starters = [STARTERS[each] for each in launchers if each in STARTERS]
-    told = {name: each.name for each in starters for name in each.names.shared}
+    starters = [STARTERS[launcher] for launcher in launchers if launcher in STARTERS]
+    owners = {
+        name: starter.name for starter in starters for name in starter.names.shared
+    }
     for name, values in words.items():
-        if name in told:
-            what = f"{name} is each rank's own under {told[name]} and cannot be set"
-            yield _clash(name, what, "the rank part needs it")
+        if name in owners:
+            message = (
+                f"{name} is each rank's own under {owners[name]} and cannot be set"
+            )
+            yield _clash(name, message, "the rank part needs it")
         for ref in dict.fromkeys(ref for word in values for ref in references(word)):
-            if found := _reference(ref, launchers, has_scratch=has_scratch):
-                yield _clash(name, f"{name} refers to {ref}, {found[0]}", found[1])
+            if reference := _reference(ref, launchers, has_scratch=has_scratch):
+                yield _clash(
+                    name, f"{name} refers to {ref}, {reference[0]}", reference[1]
+                )
     try:
         in_order(words)
     except CircleError as err:
@@ -60,7 +66,7 @@ def clashing_references(
 
 
 def _clash(name: str, message: str, fix: str) -> Finding:
-    """Return why a variable cannot be set as it is meant, and what to write instead."""
+    """Return the finding for an impossible setting, with the replacement."""
     return Finding("profile-clash", "error", name, message, fix)
 
 
@@ -68,8 +74,10 @@ def _reference(
     ref: str, launchers: Collection[str], *, has_scratch: bool
 ) -> tuple[str, str] | None:
     if ref == "HOSTNAME":
-        starters = [STARTERS[each] for each in launchers if each in STARTERS]
-        names = {each.names.node for each in starters if each.spans_nodes}
+        starters = [
+            STARTERS[launcher] for launcher in launchers if launcher in STARTERS
+        ]
+        names = {starter.names.node for starter in starters if starter.spans_nodes}
         name = names.pop() if len(names) == 1 else "NODE_RANK"
         return "the batch host's in every rank", f"use ${{{name}}}"
     if ref in TASK and (agent := next((a for a in AGENTS if a in launchers), None)):

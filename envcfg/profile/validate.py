@@ -1,46 +1,53 @@
-"""Everything that is wrong with a profile file, also what shows only when resolved."""
+"""All errors of a profile file, including those that only its resolution shows."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, timedelta
 
-from envcfg.errors import ProfileError
-from envcfg.findings import NOWHERE, Finding, Place
-from envcfg.launchers import allowed_launchers
+from envcfg.backends.launchers import allowed_launchers
+from envcfg.common.errors import ProfileError
+from envcfg.common.findings import NOWHERE, Finding, Place
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition, Test
 from envcfg.profile.entries import Setting
-from envcfg.profile.facts import Reason
 from envcfg.profile.folders import shown
-from envcfg.profile.look.view import TakenBack, look_at
-from envcfg.profile.model import Profile
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.look.value_list import RemovedEntry, look_at
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.read.profile_loader import load_profile
 from envcfg.profile.read.yaml_text import Keys, places
 from envcfg.profile.references import clashing_bundles, clashing_references
+from envcfg.profile.scheduler_settings import LIMITS_LAST
 from envcfg.profile.words import Word, format_word
 
-# A source in a repository, which can be held against a newer state: the date is that of the
-# commit, the part a heading, words or lines. Semicolons divide several.
+# A source in a repository, which can be compared with a newer state. The date is
+# that of the commit; the part is a heading, words or lines. Semicolons separate
+# several.
 COORDINATES = re.compile(
     r"https://github\.com/(?P<repository>[\w.-]+/[\w.-]+)"
     r" \(commit (?P<commit>[0-9a-f]{7,40})(?: of (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}))?,"
     r" (?P<path>[^\s,;()]+)(?:, (?P<part>[^();]+))?\)"
 )
-# Threads, releases and wikis: pages, though a repository has them.
+# Threads, releases and wikis are pages, although a repository has them.
 _PAGE = re.compile(
     r"https://github\.com/[\w.-]+/[\w.-]+/(?:pull|issues|releases|wiki)\b"
 )
 _REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
+_SOON = 60  # days
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
-def validate(path: str, catalog: Catalog) -> list[Finding]:
-    """Return what is wrong with the file *path*, in the order of its lines.
+def validate(
+    path: str, catalog: Catalog, *, today: date | None = None
+) -> list[Finding]:
+    """Return the problems of the file *path*, in the order of its lines.
 
     Args:
-        path: a file; in a folder of *catalog* it lies over the layers below.
+        path: a file; a file in a folder of *catalog* overrides the layers below.
+        today: if given, also limits and prices that are outdated, or soon will be.
 
     Raises:
         OSError: if the file cannot be read.
@@ -51,34 +58,36 @@ def validate(path: str, catalog: Catalog) -> list[Finding]:
     profile = load_profile(data, path=path, stem=stem, problems=problems)
     if profile is None or problems:
         return _sorted(problems)
-    at = places(data, path)
-    found = [*_variables(profile, at), *_sources(profile)]
+    places_of_keys = places(data, path)
+    findings = [*_variables(profile, places_of_keys), *_sources(profile)]
+    if today:
+        findings += _outdated(profile, today)
     try:
         below, name = _below(path, catalog)
         resolved, layers = below.load(name), below.layers(name)
     except ProfileError as err:
-        found += err.findings
+        findings += err.findings
     else:
-        found += _conflicts(resolved)
-        found += _references(resolved)
-        found += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
+        findings += _conflicts(resolved)
+        findings += _references(resolved)
+        findings += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
     mine = {shown(path), shown(f"./{path}"), shown(os.path.abspath(path))}
     return _sorted(
-        each._replace(place=each.place._replace(path=path))
-        if each.place and each.place.path in mine
-        else each
-        for each in found
+        finding._replace(place=finding.place._replace(path=path))
+        if finding.place and finding.place.path in mine
+        else finding
+        for finding in findings
     )
 
 
 def lacks_coordinates(source: str) -> bool:
-    """Tell whether a source names a repository and not what was read in it."""
+    """Return whether a source names a repository without a file or part in it."""
     rest = COORDINATES.sub("", source)
     return len(_REPOSITORY.findall(rest)) > len(_PAGE.findall(rest))
 
 
 def _sources(node: object) -> Iterator[Finding]:
-    """Yield the sources below *node* that cannot be held against a newer state."""
+    """Yield the sources below *node* that cannot be compared with a newer state."""
     if isinstance(node, Reason):
         if lacks_coordinates(node.source):
             yield Finding(
@@ -90,16 +99,40 @@ def _sources(node: object) -> Iterator[Finding]:
                 place=node.place,
             )
     elif isinstance(node, (tuple, Mapping)):
-        for each in node.values() if isinstance(node, Mapping) else node:
-            yield from _sources(each)
+        for element in node.values() if isinstance(node, Mapping) else node:
+            yield from _sources(element)
 
 
-def _sorted(found: Iterable[Finding]) -> list[Finding]:
-    return sorted(dict.fromkeys(found), key=lambda each: each.place or NOWHERE)
+def _outdated(profile: Profile, today: date) -> Iterator[Finding]:
+    """Yield a note for each limit or price that refuses nothing in 60 days or earlier."""
+    kinds = {"partitions": profile.partitions, "qos": profile.qos}
+    dated = [
+        (f"request.{kind}.{name}", queue.reason)
+        for kind, queues in kinds.items()
+        for name, queue in queues.items()
+        if queue
+    ]
+    if profile.billing:
+        dated.append(("billing", profile.billing.reason))
+    for key, reason in dated:
+        end = date.fromisoformat(reason.date) + timedelta(LIMITS_LAST)
+        if end - today <= timedelta(_SOON):
+            yield Finding(
+                rule="limit-aging",
+                severity="note",
+                subject=key,
+                message=f"of {reason.date}: refuses nothing after {end}",
+                fix="read its source again, and correct the value or the date",
+                place=reason.place,
+            )
+
+
+def _sorted(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(dict.fromkeys(findings), key=lambda finding: finding.place or NOWHERE)
 
 
 def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
-    """Return the catalog and the name by which the file would be used."""
+    """Return the catalog and the name under which the file would be used."""
     folder, name = os.path.split(os.path.abspath(path))
     if folder not in catalog.folders or not name.endswith(".yaml"):
         return catalog, path if "/" in path else f"./{path}"
@@ -108,33 +141,33 @@ def _below(path: str, catalog: Catalog) -> tuple[Catalog, str]:
 
 
 def _variables(profile: Profile, at: Mapping[Keys, Place]) -> Iterator[Finding]:
-    """Check the names and values that this file gives against what is known of them."""
+    """Check the names and values in this file against the known variables."""
     from envcfg.knowledge.variables import check_variable
 
-    seen: set[Keys] = set()
-    for above, keys, word in _given(profile):
+    paths_seen: set[Keys] = set()
+    for above, keys, word in _values(profile):
         name = above[-1]
         of_name = check_variable(name, None)
-        if above not in seen:
-            for each in of_name:
-                yield _variable(each, at[above], above)
-        seen.add(above)
+        if above not in paths_seen:
+            for finding in of_name:
+                yield _variable(finding, at[above], above)
+        paths_seen.add(above)
         where = keys
-        if keys not in at:  # a single value stands without a list of cases
+        if keys not in at:  # a single value, without a list of cases
             where = (*above, "value") if (*above, "value") in at else above
         value = None if word is None else format_word(word)
-        for each in check_variable(name, value):
-            if each not in of_name:
-                yield _variable(each, at[where], where)
+        for finding in check_variable(name, value):
+            if finding not in of_name:
+                yield _variable(finding, at[where], where)
 
 
-def _variable(found: Finding, place: Place, keys: Keys) -> Finding:
-    key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # as the loader says
-    return found._replace(rule="profile-variable", subject=key, place=place)
+def _variable(finding: Finding, place: Place, keys: Keys) -> Finding:
+    key = re.sub(r"\.([0-9]+)(?=\.|$)", r"[\1]", ".".join(keys))  # the loader's form
+    return finding._replace(rule="profile-variable", subject=key, place=place)
 
 
-def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
-    """Yield the way to each variable, that to each of its values, and the value."""
+def _values(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
+    """Yield the path to each variable, the path to each of its values, and the value."""
     for name, setting in profile.env.items():
         above: Keys = ("env", name)
         for index, case in enumerate(setting.cases if setting else ()):
@@ -148,7 +181,7 @@ def _given(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
 
 
 def _conflicts(profile: Profile) -> Iterator[Finding]:
-    """Yield variables that are set by env and in a bundle at the same time."""
+    """Yield variables that env and a bundle set at the same time."""
     env = {name: setting for name, setting in profile.env.items() if setting}
     bundles = [bundle for bundle in profile.bundles.values() if bundle]
     for bundle, clash in clashing_bundles(bundles, env):
@@ -164,29 +197,33 @@ def _clash(clash: Finding, setting: Setting) -> Finding:
     return clash._replace(subject=f"env.{clash.subject}", place=place)
 
 
-def exclude_each_other(one: Condition, other: Condition) -> bool:
-    """Return whether it is certain that two conditions never hold together."""
-    return any(_excludes(mine, theirs) for mine in one for theirs in other)
+def exclude_each_other(condition: Condition, second: Condition) -> bool:
+    """Return whether two conditions can never both be true."""
+    return any(_excludes(mine, theirs) for mine in condition for theirs in second)
 
 
 def _excludes(mine: Test, theirs: Test) -> bool:
     if mine.fact != theirs.fact or mine.fact == "nodes":  # nodes: decided in the job
         return False
-    one, other = mine.operand, theirs.operand
+    first, second = mine.operand, theirs.operand
     if mine.operator == theirs.operator == "glob":
-        return f"!{one}" == other or one == f"!{other}"
-    return one == other and _OPPOSITES.get(mine.operator) == theirs.operator
+        return f"!{first}" == second or first == f"!{second}"
+    return first == second and _OPPOSITES.get(mine.operator) == theirs.operator
 
 
 def _references(profile: Profile) -> Iterator[Finding]:
-    env = {name: each for name, each in profile.env.items() if each and each.cases}
+    env = {
+        name: setting
+        for name, setting in profile.env.items()
+        if setting and setting.cases
+    }
     words = {
         name: [
             value
-            for value in (*(case.value for case in each.cases), each.otherwise)
+            for value in (*(case.value for case in setting.cases), setting.otherwise)
             if value is not None
         ]
-        for name, each in env.items()
+        for name, setting in env.items()
     }
     launchers = allowed_launchers(profile.launchers)
     has_scratch = profile.scratch is not None
@@ -194,14 +231,14 @@ def _references(profile: Profile) -> Iterator[Finding]:
         yield _clash(clash, env[clash.subject])
 
 
-def _in_vain(taken_back: tuple[TakenBack, ...], path: str) -> Iterator[Finding]:
-    for each in taken_back:
-        if each.was is None and each.place.path == path:
+def _in_vain(taken_back: tuple[RemovedEntry, ...], path: str) -> Iterator[Finding]:
+    for entry in taken_back:
+        if entry.was is None and entry.place.path == path:
             yield Finding(
                 rule="null-in-vain",
                 severity="warning",
-                subject=".".join(filter(None, (each.section, each.name))),
+                subject=".".join(filter(None, (entry.section, entry.name))),
                 message="null removes what no family and no lower layer sets",
                 fix="leave it out",
-                place=each.place,
+                place=entry.place,
             )

@@ -1,4 +1,4 @@
-"""Values that know what in them is literal text and what refers to a variable.
+"""Values with literal parts and references to variables.
 
 The grammar is small on purpose: ``${NAME}`` and ``${NAME:-default}`` refer, ``$$`` is a
 dollar, everything else is inert. There is no command substitution and no arithmetic, so
@@ -8,9 +8,9 @@ no value is ever evaluated.
 import re
 from typing import NamedTuple
 
-# What a profile may be called: its name stands in paths, messages, headers of scripts.
+# The name of a profile appears in paths, messages and headers of scripts.
 PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-# Where profiles are, the lowest first: what may stand before a name, as in builtin:lumi-g.
+# The layers, lowest first: the possible prefixes of a name, as in builtin:lumi-g.
 LAYERS = ("builtin", "site", "user", "project")
 QUALIFIED_NAME = re.compile(rf"(?:({'|'.join(LAYERS)}):)?({PROFILE_NAME.pattern})")
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
@@ -18,7 +18,7 @@ PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
 
 class Ref(NamedTuple):
-    """A reference to a variable; *default* stands in where it is unset or empty."""
+    """A reference to a variable; *default* applies if it is unset or empty."""
 
     name: str
     default: str | None = None
@@ -28,13 +28,23 @@ Word = tuple["str | Ref", ...]
 
 
 def split_layer(name: str) -> tuple[str, str]:
-    """Split the name of a profile into its layer, empty where none is named, and the rest.
+    """Split the name of a profile into its layer, empty if none is named, and the rest.
 
     >>> split_layer("builtin:lumi-g")
     ('builtin', 'lumi-g')
     """
     layer, _, rest = name.partition(":")
     return (layer, rest) if layer in LAYERS else ("", name)
+
+
+def is_profile_path(name: str) -> bool:
+    """Return whether *name* is the path of a profile's file.
+
+    >>> is_profile_path("./a"), is_profile_path("a.yaml"), is_profile_path("builtin:a.yaml")
+    (True, True, False)
+    """
+    is_qualified = split_layer(name)[0] and "/" not in name
+    return not is_qualified and ("/" in name or name.endswith((".yaml", ".yml")))
 
 
 class WordError(ValueError):
@@ -46,7 +56,7 @@ class WordError(ValueError):
     """
 
     def __init__(self, message: str, offset: int, hint: str) -> None:
-        """Keep what is wrong, where, and the remedy."""
+        """Store the message, its offset and the remedy."""
         super().__init__(message)
         self.offset = offset
         self.hint = hint
@@ -63,21 +73,21 @@ def parse_word(text: str) -> Word:
     """
     parts: list[str | Ref] = []
     literal: list[str] = []
-    at = 0
-    while at < len(text):
-        if text[at] == "\0":
+    position = 0
+    while position < len(text):
+        if text[position] == "\0":
             msg = "a value cannot hold a NUL character"
-            raise WordError(msg, at, "no environment variable can")
-        if text[at] != "$":
-            signs = (text.find("$", at), text.find("\0", at))
-            end = min((each for each in signs if each >= 0), default=len(text))
-            literal.append(text[at:end])
-            at = end
-        elif text.startswith("$$", at):
+            raise WordError(msg, position, "no environment variable can")
+        if text[position] != "$":
+            signs = (text.find("$", position), text.find("\0", position))
+            end = min((sign for sign in signs if sign >= 0), default=len(text))
+            literal.append(text[position:end])
+            position = end
+        elif text.startswith("$$", position):
             literal.append("$")
-            at += 2
+            position += 2
         else:
-            reference, at = _parse_reference(text, at)
+            reference, position = _parse_reference(text, position)
             if literal:
                 parts.append("".join(literal))
                 literal = []
@@ -98,7 +108,8 @@ def format_word(word: Word) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a variable can be called so: letters, digits and _, no digit first."""
+    """Return whether the text is a variable's name: letters, digits and _, no digit
+    first."""
     return text.isascii() and text.isidentifier()
 
 
@@ -108,31 +119,32 @@ def references(word: Word) -> list[str]:
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether *text* is one word in a line of ``#SBATCH`` or ``#flux:``.
+    """Return whether *text* is one word in a line of ``#SBATCH`` or ``#flux:``.
 
-    Nothing there can be quoted so that every version reads it alike.
+    Versions of the schedulers read quotes there in different ways, so nothing can be
+    quoted.
     """
     return text != "" and text.isprintable() and not set(text) & set(" #'\"\\`")
 
 
 def quote_comment(text: str) -> str:
-    """Return *text* for a comment: one line, whatever it holds."""
+    """Return *text* for a comment, on one line."""
     return "".join(c if c.isprintable() or c == " " else repr(c)[1:-1] for c in text)
 
 
-def _parse_reference(text: str, at: int) -> tuple[Ref, int]:
-    match = _REFERENCE.match(text, at)
+def _parse_reference(text: str, offset: int) -> tuple[Ref, int]:
+    match = _REFERENCE.match(text, offset)
     if not match:
         msg = "'$' stands alone"
         hint = "write ${NAME} to refer to a variable, $$ for a dollar"
-        raise WordError(msg, at, hint)
+        raise WordError(msg, offset, hint)
     name = match["name"]
     if not is_name(name):
         msg = f"{name!r} is not a variable name"
         hint = "a reference is ${NAME} or ${NAME:-default}; $$ is a dollar"
-        raise WordError(msg, at, hint)
+        raise WordError(msg, offset, hint)
     default = match["text"] if match["default"] else None
     if default is not None and not PLAIN_DEFAULT.fullmatch(default):
         msg = f"the default {default!r} holds other than letters, digits and _./:@%+=,-"
-        raise WordError(msg, at, "set the variable itself to such a value")
+        raise WordError(msg, offset, "set the variable itself to such a value")
     return Ref(name, default), match.end()

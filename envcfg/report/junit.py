@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.characters import printable
-from envcfg.provenance import marked
+from envcfg.common.characters import printable
+from envcfg.common.provenance import marked
 
 
 class JUnitCase(NamedTuple):
     """One test.
 
     Attributes:
-        group: what it is shown under.
-        outcome: ``failure``, ``skipped``, or empty where it has passed.
-        kind: of the outcome, in a word.
-        message: why, in a sentence; *details*: in several lines.
-        said: what a test that need not fail has to say.
+        group: its group in the output.
+        outcome: ``failure``, ``skipped``, or empty for a passed test.
+        kind: the kind of the outcome, in one word.
+        message: the reason, in a sentence; *details*: in several lines.
+        output: the output of a test that did not fail.
     """
 
     group: str
@@ -24,11 +24,11 @@ class JUnitCase(NamedTuple):
     kind: str = ""
     message: str = ""
     details: str = ""
-    said: str = ""
+    output: str = ""
 
 
 def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
-    """Return *cases* as JUnit XML in plain ASCII, with the mark of what envcfg wrote."""
+    """Return *cases* as JUnit XML in plain ASCII, with envcfg's mark."""
     from xml.etree import ElementTree as ET
 
     outcomes = [case.outcome for case in cases]
@@ -49,7 +49,7 @@ def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
             ET.SubElement(test, case.outcome, why).text = (
                 printable(case.details) or None
             )
-        if case.said:
-            ET.SubElement(test, "system-out").text = printable(case.said)
+        if case.output:
+            ET.SubElement(test, "system-out").text = printable(case.output)
     ET.indent(root)
     return marked("junit", ET.tostring(root).decode("ascii") + "\n")

@@ -1,6 +1,6 @@
-"""Lines with a style each: colours on a terminal, plain text elsewhere.
+"""Lines with styles: colours on a terminal, plain text elsewhere.
 
-What they quote may be anybody's: no line becomes two, or does anything to a terminal.
+Quoted texts may be hostile, so no line is split or changes the terminal.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from envcfg.characters import one_line, text_width
-from envcfg.failure import Wanted
+from envcfg.common.characters import one_line, text_width
+from envcfg.common.failure import CommandLine
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,13 +23,13 @@ _PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 def is_styled(stream: TextIO | None = None) -> bool:
     """Return whether *stream* (default: stdout) gets colours.
 
-    ``--color`` goes before all else, if it is not ``auto``. NO_COLOR turns them off,
-    whatever its value (https://no-color.org). Without it FORCE_COLOR
-    (https://force-color.org; 0: off) and CLICOLOR_FORCE turn them on, through a pipe too.
-    Otherwise a terminal gets them.
+    ``--color`` comes first, unless it is ``auto``. NO_COLOR turns colours off, whatever
+    its value (https://no-color.org). Otherwise FORCE_COLOR (https://force-color.org; 0:
+    off) and CLICOLOR_FORCE turn them on, even in a pipe. Without these, only a terminal
+    gets colours.
     """
-    if Wanted.color in {"always", "never"}:
-        return Wanted.color == "always"
+    if CommandLine.color in {"always", "never"}:
+        return CommandLine.color == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if forced := os.environ.get("FORCE_COLOR"):
@@ -40,27 +40,28 @@ def is_styled(stream: TextIO | None = None) -> bool:
 
 
 def is_screen(stream: TextIO | None = None) -> bool:
-    """Return whether lines of *stream* can be written anew, as for a bar of progress."""
+    """Return whether lines of *stream* can be overwritten, as for a progress bar."""
     has_cursor = (stream or sys.stdout).isatty()
     return has_cursor and is_styled(stream) and os.environ.get("TERM") not in _PLAIN
 
 
 def make_console() -> Console:
-    """Return what prints to stdout, with escapes only where they are wanted."""
+    """Return a console for stdout, with escapes only if they are wanted."""
     from rich.console import Console
 
     if not is_styled():
         return Console(highlight=False, color_system=None)
     plain = os.environ.get("TERM") in _PLAIN
     system: Literal["standard", "auto"] = "standard" if plain else "auto"
-    # What is_styled says goes before what rich itself reads in the environment.
+    # The result of is_styled overrides the variables that rich reads itself.
     return Console(
         highlight=False, color_system=system, force_terminal=True, no_color=False
     )
 
 
 def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
-    """Return *text* as wide as texts are, behind *first* and *then* (default: *first*)."""
+    """Return *text* wrapped at the text width, after *first* and *then* (default:
+    *first*)."""
     import textwrap
 
     return textwrap.wrap(

@@ -1,1 +1,1 @@
-"""Changes that a test should notice: where they can be made, and whether one does."""
+"""Changes of the code that a test should notice, and the tests that do."""

@@ -1,136 +1,188 @@
-"""Options in, changes tried, report out."""
+"""Options in, changes tried one after the other, report out."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
-import time
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import NoReturn
 
-from scripts.mutation.finder import find_places
-from scripts.mutation.lab import Project, list_files
-from scripts.mutation.places import Place, draw
-from scripts.mutation.records import Red
-from scripts.mutation.report import render_json, render_text
-from scripts.mutation.trial import labs, take_records, try_all
+from scripts.mutation.changes import Change, find_changes
 
-PROJECT = Project(
-    root=Path(__file__).parents[2],
-    package="envcfg",
-    folders=tuple(
-        f"envcfg/{name}"
-        for name in ("profile launch bash request knowledge monitor probe log".split())
-    ),
-    edges=frozenset(  # what reads, writes and runs: see Structure in CONTRIBUTING.md
-        f"envcfg/{name}.py"
-        for name in (
-            "profile/catalog",
-            "log/rulebook",
-            "log/source",
-            "log/follow",
-            "monitor/board",
-            "probe/runner",
-            "probe/slurm",
-        )
-    ),
-    left_out=(
-        "tests/cluster",
-        "tests/test_entry.py",
-        "tests/mutation",
-        "tests/report/test_html_screenshot.py",
-        "scripts/mutation",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-    ),
-)
-
+ROOT = Path(__file__).parents[2]
 DESCRIPTION = """\
-Change N random places of the pure modules, one at a time, and run the tests that could
-notice. What no test notices is shown: a rule that nobody tests, or a change that changes
-nothing. Judge yourself.
+Change N random places of the code, one at a time, and run the tests that call it. A change
+that no test notices is shown: nothing tests that place, or the change has no effect.
 
-The changes are made in a copy of the tree. The first run notes what each test calls
-(minutes; kept in .mutate-cache), later ones do so only for what is new. A change that is
-noticed takes seconds, one that is not a minute or two.
+The changes are made in a copy of the tree. The first run records the functions that each
+test calls (many minutes; kept in .mutate-cache until a file changes). Tests that start
+Python without PYTHONPATH run the unchanged code.
 """
 EPILOG = """\
 examples:
-  scripts/mutate 30                             30 changes, others each time
-  scripts/mutate 30 --seed 7                    the same each time, after a new test too
-  scripts/mutate 20 --only envcfg/launch        in one folder
+  scripts/mutate 30                              30 changes, others each time
+  scripts/mutate 30 --seed 7                     the same each time
+  scripts/mutate 20 --only envcfg/job            in one folder
   scripts/mutate 99 --only envcfg/log/rank.py:71 all of one line
-  nice scripts/mutate 200 --jobs 2 --json >mutants.json
 
 exit code: 0 all noticed, 1 some not, 2 usage, 4 tests fail before anything is changed
 """
+_LEFT_OUT = ("tests/cluster/", "tests/mutation/", "tests/fuzz/", "tests/test_zipapp")
+_BUDGET = 60.0  # seconds of tests for one change, as recorded
+_SLOWER = 10  # a test is stuck if it takes that many times longer
+_Record = Mapping[str, tuple[float, Sequence[str]]]
 
 
-def main(arguments: Sequence[str] | None = None, project: Project = PROJECT) -> int:
-    """Return 0 if each change was noticed, 1 if not, 4 where nothing can be said."""
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Return 0 if each change was noticed, 1 if not, 2 or 4 if nothing can be said."""
     options = _parse(arguments)
+    names = _list_files(root)
     sources = {
-        name: (project.root / name).read_bytes()
-        for name in list_files(project.root)
-        if name.startswith(f"{project.package}/") and name.endswith(".py")
+        name: (root / name).read_text()
+        for name in names
+        if name.startswith("envcfg/") and name.endswith(".py")
     }
-    places = [
-        place
-        for name, source in sources.items()
-        if name.startswith(tuple(f"{each}/" for each in project.folders))
-        and name not in project.edges
-        for place in find_places(source, name)
-        if not options.only or any(_is_in(place, each) for each in options.only)
+    possible = [
+        change
+        for path, source in sources.items()
+        if not options.only or any(_is_in(path, only) for only in options.only)
+        for change in find_changes(source, path)
+        if not options.only or any(_is_in(path, o, change) for o in options.only)
     ]
-    if not places:
+    if not possible:
         return _fail(2, f"nothing to change in {' '.join(options.only)}")
-    chosen = draw(sources, places, options.number, Random(options.seed))
-    show = _Progress()
+    chosen = Random(options.seed).sample(possible, min(options.number, len(possible)))
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        tree = Path(folder) / "tree"
+        for name in names:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, tree / name, follow_symlinks=False)
+        try:
+            record = _take_records(tree, names, root / ".mutate-cache")
+        except subprocess.CalledProcessError as err:
+            print(err.output)
+            return _fail(4, "tests fail before anything is changed")
+        for change in sorted(chosen):
+            tests = choose_tests(change, record)
+            (tree / change.path).write_text(change.source)
+            is_noticed = bool(tests) and not _passes(tree, tests, record)
+            (tree / change.path).write_text(sources[change.path])
+            missed += not is_noticed
+            if not is_noticed:
+                print(f"{change.path}:{change.line}: not noticed by {len(tests)} tests")
+                print(f"- {change.old}\n+ {change.new}\n", flush=True)
+    print(f"{len(chosen) - missed} of {len(chosen)} noticed, --seed {options.seed}")
+    return 1 if missed else 0
+
+
+def choose_tests(change: Change, record: _Record) -> list[str]:
+    """Return the names of the tests that call the changed function, the quickest first.
+
+    Code that runs at import is tested by all that call a function of its module.
+    """
+
+    def is_called(call: str) -> bool:
+        path, _, line = call.rpartition(":")
+        return path == change.path and int(line) in (change.function or int(line),)
+
+    callers = [
+        (seconds, name)
+        for name, (seconds, calls) in record.items()
+        if any(map(is_called, calls))
+    ]
+    chosen, left = [], _BUDGET
+    for seconds, name in sorted(callers):
+        left -= seconds
+        if left > 0:
+            chosen.append(name)
+    return chosen
+
+
+def _take_records(tree: Path, names: Sequence[str], cache: Path) -> _Record:
+    """Return what each test calls; a file of tests runs again if anything has changed."""
+    cache.mkdir(exist_ok=True)
+    tests = [
+        name
+        for name in names
+        if name.startswith("tests/")
+        and Path(name).name.startswith("test_")
+        and name.endswith(".py")
+        and not name.startswith(_LEFT_OUT)
+    ]
+    shared = hashlib.sha256()
+    for name in names:
+        if name not in tests and name.startswith(("envcfg/", "tests/")):
+            shared.update((tree / name).read_bytes())
+    record: dict[str, tuple[float, Sequence[str]]] = {}
+    for name in tests:
+        digest = shared.copy()
+        digest.update((tree / name).read_bytes())
+        kept = cache / f"{digest.hexdigest()}.json"
+        if not kept.exists():
+            _run(
+                tree, [name], {"MUTATION_RECORD": str(tree / "record")}
+            ).check_returncode()
+            shutil.move(tree / "record", kept)
+        record |= json.loads(kept.read_text())
+    return record
+
+
+def _passes(tree: Path, tests: Sequence[str], record: _Record) -> bool:
+    """Return whether *tests* pass, and in time."""
+    (tree / "tests.json").write_text(json.dumps(tests))
+    files = sorted({name.partition("::")[0] for name in tests})
+    limit = 60 + _SLOWER * sum(record[name][0] for name in tests)
+    variables = {"MUTATION_TESTS": str(tree / "tests.json")}
     try:
-        with labs(project, min(options.jobs, len(chosen))) as copies:
-            records = take_records(project, copies, tell=show)
-            trials = try_all(
-                project,
-                copies,
-                chosen,
-                sources,
-                records,
-                tell=show,
-                budget=options.seconds,
-            )
-    except Red as err:
-        show.end()
-        print(err, file=sys.stderr)
-        return _fail(4, "tests fail before anything is changed")
-    except OSError as err:
-        return _fail(4, str(err))
-    finally:
-        show.end()
-    render = render_json if options.json else render_text
-    print(render(trials, sources, options.seed, len(places)))
-    return 1 if any(trial.by is None for trial in trials) else 0
+        return _run(tree, ["-x", *files], variables, limit).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
-class _Progress:
-    """A line on a terminal; nothing elsewhere."""
+def _run(
+    tree: Path, arguments: Sequence[str], variables: Mapping[str, str],
+    limit: float | None = None,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Run pytest in the copy; no tests (5) are no failure."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider"]
+    command += ["-p", "scripts.mutation.plugin", *arguments]
+    own = {"MUTATION_TREE": str(tree), "PYTHONPATH": f"{tree}:{ROOT}"}
+    with subprocess.Popen(
+        command, cwd=tree, env=os.environ | own | variables, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=limit)
+        finally:
+            # Tests may leave processes of their own, also if Ctrl-C ends this program.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    code = 0 if process.returncode == 5 else process.returncode
+    return subprocess.CompletedProcess(command, code, output)
 
-    def __init__(self) -> None:
-        self._is_on = sys.stderr.isatty()
-        self._began = time.monotonic()
 
-    def __call__(self, what: str, done: int, of: int) -> None:
-        if self._is_on:
-            seconds = time.monotonic() - self._began
-            sys.stderr.write(f"\r\033[K{what}: {done} of {of}, {seconds:.0f} s")
-            sys.stderr.flush()
+def _list_files(root: Path) -> list[str]:
+    """Return the files below *root* that git has or would take, sorted."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.check_output(command, cwd=root, text=True)
+    names = sorted({*listed.split("\0")} - {""})
+    return [name for name in names if os.path.lexists(root / name)]
 
-    def end(self) -> None:
-        if self._is_on:
-            sys.stderr.write("\r\033[K")
+
+def _is_in(path: str, only: str, change: Change | None = None) -> bool:
+    folder, _, line = only.partition(":")
+    is_inside = path == folder or path.startswith(f"{folder.rstrip('/')}/")
+    return is_inside and (not line or change is None or line == str(change.line))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -140,7 +192,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("number", type=_count, metavar="N", help="how many changes")
+    parser.add_argument("number", type=int, metavar="N", help="how many changes")
     parser.add_argument(
         "--only",
         action="append",
@@ -148,40 +200,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PATH[:LINE]",
         help="change only this folder, module or line; can be given again",
     )
-    parser.add_argument("--seed", type=int, help="a number: the same changes each time")
-    parser.add_argument(
-        "--seconds",
-        type=_count,
-        default=60,
-        metavar="S",
-        help="how long the tests of a change may take, as measured before (60)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=_count,
-        default=len(os.sched_getaffinity(0)),
-        metavar="J",
-        help="how many at a time (one for each core)",
-    )
-    parser.add_argument("--json", action="store_true", help="print all as JSON")
-    options = parser.parse_args(arguments)
-    if options.seed is None:
-        options.seed = SystemRandom().randrange(10**6)
-    return options
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        message = f"'{text}' is no number above 0"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)
-
-
-def _is_in(place: Place, text: str) -> bool:
-    path, _, line = text.partition(":")
-    path = os.path.normpath(path)
-    inside = place.path == path or place.path.startswith(f"{path}/")
-    return inside and (not line or line == str(place.line))
+    seed = SystemRandom().randrange(10**6)
+    parser.add_argument("--seed", type=int, default=seed, help="for the same changes")
+    return parser.parse_args(arguments)
 
 
 def _fail(code: int, message: str) -> int:
@@ -189,19 +210,5 @@ def _fail(code: int, message: str) -> int:
     return code
 
 
-def run(project: Project = PROJECT) -> int:
-    """Return the exit code of this program; who ends it half-way finds nothing left."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _end)
-    try:
-        return main(project=project)
-    except KeyboardInterrupt:
-        return 130
-
-
-def _end(number: int, _frame: object) -> NoReturn:
-    sys.exit(128 + number)
-
-
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

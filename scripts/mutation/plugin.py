@@ -1,17 +1,14 @@
-"""The pytest plugin of a lab: runs what ``plan.json`` says, writes ``result.json``.
+"""A plugin of pytest: it records the functions that each test calls, or runs some tests.
 
-The plan has ``order``, the names of tests (null: all there are), and ``limits``, seconds
-by name, after which a test counts as failed. The result has ``before``, the functions
-called before the first test, ``tests``, by name the seconds and the functions called,
-and ``failed``, names in their order.
+``MUTATION_TREE`` is the tree, and ``MUTATION_TESTS`` a file with the names of the tests to
+run, in their order; without it, all run and are recorded in ``MUTATION_RECORD``.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
-import signal
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -20,67 +17,42 @@ from typing import Any
 
 import pytest
 
-from scripts.mutation import witness
-
-# What grows without an end must not take the machine along.
-_MEMORY = 4 * 2**30
-_AGAIN = 1.0
+_package = os.path.join(os.environ["MUTATION_TREE"], "envcfg", "")
+_called: set[str] = set()
+_tests: dict[str, tuple[float, list[str]]] = {}
 
 
-class Foreman:
-    """Runs the tests of a plan, in its order."""
-
-    def __init__(self, lab: Path) -> None:
-        """Take the plan that lies in *lab*."""
-        plan = json.loads((lab / "plan.json").read_text())
-        self._lab = lab
-        self._order: list[str] | None = plan["order"]
-        self._limits: dict[str, float] = plan["limits"]
-        self._result: dict[str, Any] = {"before": [], "tests": {}, "failed": []}
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave the tests of the plan."""
-        if self._order is not None:
-            by_name = {item.nodeid: item for item in items}
-            items[:] = [by_name[name] for name in self._order if name in by_name]
-        self._result["before"] = witness.take_calls()
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Run a test against its time limit; note what it takes and calls."""
-        signal.signal(signal.SIGALRM, _give_up)
-        # Again and again: cleaning up may wait for the same process as the test.
-        signal.setitimer(signal.ITIMER_REAL, self._limits.get(item.nodeid, 0), _AGAIN)
-        began = time.monotonic()
-        try:
-            return (yield)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            seconds = round(time.monotonic() - began, 4)
-            self._result["tests"][item.nodeid] = seconds, witness.take_calls()
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note a test that fails, or its fixtures."""
-        if report.failed:
-            self._result["failed"].append(report.nodeid)
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Note a file that cannot be imported."""
-        if report.failed:
-            self._result["failed"].append(report.nodeid)
-
-    def pytest_sessionfinish(self) -> None:
-        """Write the result."""
-        (self._lab / "result.json").write_text(json.dumps(self._result))
+def _note(frame: FrameType, _event: str, _argument: object) -> None:
+    path = frame.f_code.co_filename
+    if path.startswith(_package):
+        name = path[len(os.environ["MUTATION_TREE"]) + 1 :]
+        _called.add(f"{name}:{frame.f_code.co_firstlineno}")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin, in the process that runs the tests."""
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
-    witness.keep()
-    config.pluginmanager.register(Foreman(Path(os.environ["MUTATION_LAB"])))
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests to run, in their order."""
+    if names := os.environ.get("MUTATION_TESTS"):
+        order = json.loads(Path(names).read_text())
+        by_name = {item.nodeid: item for item in items}
+        items[:] = [by_name[name] for name in order if name in by_name]
 
 
-def _give_up(_signal: int, _frame: FrameType | None) -> None:
-    pytest.fail("takes far longer than it did before the change")
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Record the time and the calls of a test."""
+    _called.clear()
+    began = time.monotonic()
+    if "MUTATION_RECORD" in os.environ:
+        sys.settrace(_note)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(None)
+        _tests[item.nodeid] = time.monotonic() - began, sorted(_called)
+
+
+def pytest_sessionfinish() -> None:
+    """Write the record."""
+    if record := os.environ.get("MUTATION_RECORD"):
+        Path(record).write_text(json.dumps(_tests))

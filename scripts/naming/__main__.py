@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from envcfg.knowledge.record import load_readers
+from envcfg.knowledge.variable_record import load_readers
 from envcfg.knowledge.variables import load_variables
 from scripts.naming.sources import LIBRARIES, Library, Release, read_releases
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from envcfg import runtimes
-from envcfg.datafile import load_yaml
-from envcfg.launchers import LAUNCHERS
+from envcfg.backends import programs, runtimes
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.backends.starters import STARTERS
+from envcfg.common.datafile import load_knowledge_file, load_yaml
 from envcfg.profile.conditions import FACTS
-from envcfg.schedulers import SCHEDULERS
-from envcfg.starters import STARTERS
 from scripts.pages.markdown import code, text
 
 _SAID = load_yaml(str(Path(__file__).with_suffix(".yaml")))
@@ -18,10 +18,12 @@ _SAID = load_yaml(str(Path(__file__).with_suffix(".yaml")))
 
 def runtime_rows() -> Iterator[list[str]]:
     """Yield the rows of docs/runtimes.md."""
+    folder = Path(programs.__file__).parent
+    entries = [load_yaml(str(path)) for path in folder.glob("*.yaml")]
+    pages = {k: v for entry in entries for k, v in entry.get("pages", {}).items()}
     for name in runtimes.NAMES:
         known = runtimes.runtime(name)
-        said = _SAID["runtimes"][name]
-        cells = [said[each] for each in ("image", "environment", "tried")]
+        cells = [pages[name][each] for each in ("image", "environment", "tried")]
         yield [code(name), code(known.sign), *cells]
 
 
@@ -33,7 +35,24 @@ def launcher_rows() -> Iterator[list[str]]:
             task = f"a node; {name} starts the ranks"
         elif known.is_whole:
             task = "a node, with all its GPUs and cores"
+        if known.is_once:
+            task = "the job; it has the first node"
         yield [code(name), task, _SAID["launchers"].get(name, "nothing")]
+
+
+def program_rows() -> Iterator[list[str]]:
+    """Yield the table of programs in docs/launchers.md."""
+    for row in load_knowledge_file("programs.yaml").values():
+        words = [*row.get("options", ()), *row.get("variables", ())]
+        gets = ", ".join(map(code, words)) or "nothing"
+        if "launcher" in row:
+            gets = f"replaced by `--launcher {row['launcher']}`"
+        elif "needs" in row:
+            gets = f"the cluster of `--launcher {row['needs']}`"
+        begins = ", ".join(map(code, row["begins"]))
+        when = f", with {code(row['when'])}" if "when" in row else ""
+        source = f"{row['source']}, {row['date']}"
+        yield [f"{begins}{when}", row["kind"], gets, str(row.get("since", "")), source]
 
 
 def scheduler_rows() -> Iterator[list[str]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
-from envcfg.core.defaults import ROWS
+from envcfg.core.defaults import ROWS, TABLES
 from envcfg.core.option import Option, help_texts
 
 _TEXT = {"type": ["string", "number"]}
@@ -21,11 +22,25 @@ def defaults_schema() -> str:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            name: {"description": _about(each), **_values(each)}
-            for name, each in ROWS.items()
+            **_properties(ROWS),
+            **{
+                table: {
+                    "description": f"Defaults of options of envcfg {table}.",
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": _properties(rows),
+                }
+                for table, rows in TABLES.items()
+            },
         },
     }
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _properties(rows: Mapping[str, Option]) -> dict[str, Any]:
+    return {
+        name: {"description": _about(row), **_values(row)} for name, row in rows.items()
+    }
 
 
 def _about(option: Option) -> str:
@@ -43,4 +58,7 @@ def _values(option: Option) -> dict[str, Any]:
     forms: list[dict[str, Any]] = [one, {"type": "array", "items": one}]
     if option.metavar == "NAME=VALUE":
         forms.append({"type": "object", "additionalProperties": one})
+    if str(option.metavar).startswith("GLOB="):
+        lists = {"anyOf": [one, {"type": "array", "items": one}]}
+        forms.append({"type": "object", "additionalProperties": lists})
     return {"anyOf": forms}

@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from scripts.pages.backends import (
     fact_rows,
     launcher_rows,
+    program_rows,
     runtime_rows,
     scheduler_rows,
 )
@@ -33,6 +34,7 @@ from scripts.pages.markdown import with_table
 from scripts.pages.pictures import drawn_words, pictures
 from scripts.pages.profile_schema import profile_schema
 from scripts.pages.schemas import bundled, read_schemas
+from scripts.pages.script_lines import former_lines, profile_rows
 from scripts.pages.systems import systems_pages
 from scripts.pages.warnings import warnings_page
 
@@ -40,12 +42,13 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MODULES = ROOT / "tests/golden/modules.txt"
 PICTURE = DOCS / "images/readme.svg"
-_BASH = ROOT / "envcfg/bash/modules"
+_BASH = ROOT / "envcfg/job/script/modules"
 # Folders in which no file is but those that are made.
 _WHOLE = (DOCS / "lint", DOCS / "systems", ROOT / "man")
 # Titles of tables.
 _RUNTIMES = "runtime|program or option of srun|an image is|environment of the job|tried"
-_KNOWN = "`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and the others"
+_KNOWN = "`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and the other variables"
+_PROGRAMS = "command begins with|starts|gets from the job|since|source"
 _SCHEDULERS = "scheduler|in a profile|a job is submitted by|options that it lacks"
 
 
@@ -62,14 +65,17 @@ def derived() -> dict[Path, str]:
     for page, titles, rows in (
         ("profile-keys", "fact|kind|what it is, and a test", fact_rows()),
         ("runtimes", _RUNTIMES, runtime_rows()),
-        ("launchers", f"launcher|a task is|what it adds to {_KNOWN}", launcher_rows()),
+        ("launchers", f"launcher|a task is|additions to {_KNOWN}", launcher_rows()),
+        ("launchers", _PROGRAMS, program_rows()),
         ("sbatch", _SCHEDULERS, scheduler_rows()),
-        ("wrap-modules", "module|what it does", _module_rows()),
+        ("wrap-modules", "module|what it does|lines|lines before", _module_rows()),
+        ("wrap-modules", "profile|lines|lines with `--inline`", profile_rows()),
         ("agents", TITLES, command_rows()),
         ("lint", "id|name|severity|group", rule_rows()),
     ):
         path = DOCS / f"{page}.md"
-        made[path] = with_table(_text(path), titles.split("|"), rows)
+        text = made.get(path, _text(path))
+        made[path] = with_table(text, titles.split("|"), rows)
     page = with_table(made[DOCS / "agents.md"], ["code", "meaning"], code_rows())
     titles = ["printed by", "schema", "what it holds"]
     made[DOCS / "agents.md"] = with_table(page, titles, schema_rows())
@@ -97,15 +103,30 @@ def old_files() -> list[Path]:
 
 def module_names() -> Iterator[str]:
     """Yield the names of all modules of bash."""
-    for path in sorted(_BASH.glob("**/*.sh")):
-        own = path.parent.name in {"modules", path.stem}
-        yield path.stem if own else f"{path.parent.name}/{path.stem}"
+    yield from _module_files()
+
+
+def _module_files() -> dict[str, Path]:
+    paths = sorted(_BASH.glob("**/*.sh"))
+    own = [path.parent.name in {"modules", path.stem} for path in paths]
+    return {
+        path.stem if is_own else f"{path.parent.name}/{path.stem}": path
+        for path, is_own in zip(paths, own, strict=True)
+    }
 
 
 def _module_rows() -> Iterator[list[str]]:
-    for name in module_names():
-        about = module(name).about.replace("\n# ", " ").removeprefix("# ")
-        yield [f"`{name}`", re.split(r"\.\s", about)[0]]
+    """Yield each module with the lines of its file, now and before it had a head."""
+    former = former_lines()
+    lines = {name: _text(path).count("\n") for name, path in _module_files().items()}
+    for name, count in lines.items():
+        yield [
+            f"`{name}`",
+            module(name).about,
+            str(count),
+            str(former.get(name, "-")),
+        ]
+    yield ["all", "", str(sum(lines.values())), str(sum(former.values()))]
 
 
 def _module_lines(known: str) -> str:

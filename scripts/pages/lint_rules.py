@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envcfg.lint.rule import Rule, Sample, load_rules, unfilled
+from envcfg.lint.lint_rule import Rule, Sample, load_rules, unfilled
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_source import Sources
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from scripts.pages.markdown import code, linked, text
 
 
@@ -15,10 +19,10 @@ def rule_pages() -> Mapping[str, str]:
     }
 
 
-def rule_rows() -> Iterator[list[str]]:
-    """Yield the rows of the table of rules."""
+def rule_rows(folder: str = "lint/") -> Iterator[list[str]]:
+    """Yield the rows of the table of rules, whose pages are in *folder*."""
     for rule in load_rules().values():
-        link = f"[{code(rule.id)}](lint/{rule.id}.md)"
+        link = f"[{code(rule.id)}]({folder}{rule.id}.md)"
         yield [link, rule.name, rule.severity, rule.group]
 
 
@@ -31,16 +35,47 @@ def _page(rule: Rule) -> Iterator[str]:
     )
     for title, said in (
         ("Why", text(rule.why)),
-        ("What to write instead", text(unfilled(rule.fix))),
-        ("Who says so", f"{linked(rule.source)}, {rule.date}"),
+        ("Fix", text(unfilled(rule.fix))),
+        ("Source", f"{linked(rule.source)}, {rule.date}"),
     ):
         yield from ("", f"**{title}:** {said}")
-    yield from ("", "## Found in")
-    for sample in rule.bad:
+    yield from ("", "## Example")
+    for sample in rule.bad[:1]:
+        yield from _sample(sample)
+        yield from _repair(rule, sample)
+    yield from ("", "## Also found in")
+    for sample in rule.bad[1:]:
         yield from _sample(sample)
     yield from ("", "## Not found in")
     for sample in rule.good:
         yield from _sample(sample)
+    yield from ("", "## Turn it off", "")
+    yield (
+        f"For one line: `# envcfg: ignore {rule.id}` on it, or alone above it. "
+        f"For one run: `--ignore {rule.id}`. For a project: `ignore` in the table `[lint]` "
+        "of [`envcfg.toml`](../how-to/defaults.md#options-in-the-file)."
+    )
+
+
+def _repair(rule: Rule, sample: Sample) -> Iterator[str]:
+    """Yield what lint prints about a sample, and the sample after ``--fix``."""
+    sources, profile = Sources(), None
+    if sample.profile:
+        profile = Catalog([built_in_folder()]).load(sample.profile)
+    texts = {"job.sh": sample.script, **sample.files}
+    files = [sources.add(name, script.encode()) for name, script in texts.items()]
+    found = judge(files, sources, rules=[rule.id], profile_of=lambda _: profile)
+    remarks = [each for file in found.values() for each in file]
+    for remark in remarks[:1]:
+        lines = (remark.finding.message, f"hint: {remark.finding.fix}")
+        yield from ("", "`envcfg lint` prints:", "", "```text", *lines, "```")
+    edits = [edit for remark in found["job.sh"] if (edit := remark.edit)]
+    if edits:
+        after = sample.script
+        for edit in sorted(edits, reverse=True):
+            after = after[: edit.start] + edit.text + after[edit.end :]
+        yield from ("", "After `envcfg lint --fix`:")
+        yield from _code(after)
 
 
 def _sample(sample: Sample) -> Iterator[str]:

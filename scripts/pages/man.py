@@ -13,9 +13,9 @@ from pathlib import Path
 from argparse_manpage.manpage import Manpage
 
 from envcfg import __version__
-from envcfg.characters import text_width
 from envcfg.cli import build_parser
-from envcfg.parser import Parser
+from envcfg.commands.arguments.parser import Parser
+from envcfg.common.characters import text_width
 
 _TITLES = {"examples": "EXAMPLES", "exit codes": "EXIT STATUS"}
 _WIDTH = 88  # of usage lines; no page depends on the terminal

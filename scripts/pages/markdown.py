@@ -44,6 +44,18 @@ def linked(source: str) -> str:
     return found + text(source[at:])
 
 
+def cited(source: str, date: str) -> str:
+    """Return a short link for each address of a source; the source is its title.
+
+    A browser shows the title where the mouse is, so that sentences stay readable.
+    """
+    addresses = [match[0] for match in _LINK.finditer(source)]
+    words = " ".join(_LINK.sub("", f"{source}, {date}").split()).strip(" ,;")
+    title = text(words).replace('"', "'")
+    links = [f'[source]({address} "{title}")' for address in addresses]
+    return ", ".join(links) or title
+
+
 def text(words: str) -> str:
     """Return words so that nothing in them is markup."""
     return _MARKUP.sub(r"\\\1", words)
@@ -52,3 +64,15 @@ def text(words: str) -> str:
 def code(words: str) -> str:
     """Return words as code, in a table too."""
     return f"`{words}`".replace("|", r"\|")
+
+
+def brief(words: str) -> str:
+    """Return the first sentence of *words*."""
+    return text(re.split(r"(?<=[.;:]) ", " ".join(words.split()))[0])
+
+
+def slug(title: str) -> str:
+    """Return the anchor that the site gives to a title."""
+    from markdown.extensions.toc import slugify
+
+    return slugify(title, "-")

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Iterable
 from typing import Any
 
-from envcfg import runtimes, schedulers
-from envcfg.launchers import ALLOWABLE, HAVE_OPTIONS
+from envcfg.backends import runtimes, schedulers
+from envcfg.backends.launchers import ALLOWABLE, HAVE_OPTIONS
 from envcfg.profile.conditions import CHOSEN, FACTS
-from envcfg.profile.read.entries import SHELL_OWN
-from envcfg.profile.scope import FIXED
+from envcfg.profile.read.entry_readers import SHELL_OWN
+from envcfg.profile.setting_scope import FIXED
 
 _WIDTH = 92
 # What a test on a fact looks like, by the kind of the fact.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
-from envcfg.profile.facts import Reason
-from envcfg.profile.model import Argument, Mount, Profile, Setting
-from envcfg.profile.scheduler import UNASKED, Billing, Partition, Qos
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.profile_model import Argument, Mount, Profile, Setting
+from envcfg.profile.scheduler_settings import UNASKED, Billing, Partition, Qos
 from envcfg.profile.words import Word, format_word
-from scripts.pages.markdown import code, linked, table, text
+from scripts.pages.markdown import cited, code, table, text
+from scripts.pages.system_commands import commands_part
 
+_TUTORIALS = Path(__file__).parents[2] / "docs/tutorials"
+_FIRST_STEPS = "[First steps on many GPUs](../first-steps.md)"
 _HEAD = """\
 # Systems
 
@@ -29,9 +34,28 @@ def systems_pages(catalog: Catalog) -> dict[str, str]:
     others = [each for each in profiles if not each.node]
     parts = [_HEAD, _overview(systems), "## Families and generic profiles\n"]
     index = "\n".join([*parts, _overview(others)])
-    pages = {f"{each.name}.md": "\n".join(_profile_lines(each)) for each in profiles}
+    tutorials = _tutorials()
+    pages = {
+        f"{each.name}.md": "\n".join(
+            _profile_lines(each, tutorials.get(each.name, _FIRST_STEPS))
+        )
+        for each in profiles
+    }
     pages["index.md"] = index
     return {name: page.rstrip("\n") + "\n" for name, page in pages.items()}
+
+
+def _tutorials() -> dict[str, str]:
+    """Return a link to the tutorial of each system: the one that names it most often."""
+    most: dict[str, tuple[int, str]] = {}
+    for path in sorted(_TUTORIALS.glob("*.md")):
+        body = path.read_text(encoding="utf-8")
+        title = body.splitlines()[0].removeprefix("# ")
+        link = f"[{title}](../tutorials/{path.name})"
+        names = re.findall(r"--profile ([\w-]+)", body)
+        for name in names:
+            most[name] = max(most.get(name, (0, "")), (names.count(name), link))
+    return {name: link for name, (_, link) in most.items()}
 
 
 def _overview(profiles: Iterable[Profile]) -> str:
@@ -66,25 +90,37 @@ def _network(profile: Profile) -> str:
     return f"{expect.nics} x {name}" if expect.nics else name
 
 
-def _profile_lines(profile: Profile) -> Iterator[str]:
-    """Yield the lines about one profile."""
+def _profile_lines(profile: Profile, tutorial: str) -> Iterator[str]:
+    """Yield the lines about one profile: what to copy, limits and costs, then the rest."""
     yield f"# {profile.name}\n"
     family = profile.extends
     extends = f" Extends [{family.name}]({family.name}.md)." if family else ""
     yield f"{text(profile.summary or '')}.{extends}\n"
+    if profile.node and profile.request:
+        yield from _titled("Commands to copy", commands_part(profile))
+        yield f"Next: {tutorial}.\n"
+    yield from _titled("Limits and costs", _limits(profile))
+    yield from _titled("The system", _node(profile))
+    yield from _titled("How to ask for it", _request(profile))
+    yield from _titled("Containers", _containers(profile))
+    yield from _titled("Settings", _settings(profile))
+    yield from _titled("What log and nodes must show", _expect(profile))
+    yield from _titled("How far this is known", _status(profile))
+
+
+def _limits(profile: Profile) -> Iterator[str]:
+    yield from _queues("partition", profile.partitions.values())
+    yield from _queues("QOS", profile.qos.values())
+    yield from _billing(profile.billing)
+
+
+def _status(profile: Profile) -> Iterator[str]:
     if profile.lifecycle:
         yield f"- {profile.lifecycle.state}: {_said(profile.lifecycle.reason)}"
     if profile.verified:
         yield f"- verified by {profile.verified.state}: {_said(profile.verified.reason)}"
     if run := profile.run:
         yield f"- run on it: {text(str(run))}; {_said(run.reason)}"
-    yield from _node(profile)
-    yield ""
-    yield from _titled("How to ask for it", _request(profile))
-    yield from _titled("Containers", _containers(profile))
-    yield from _titled("Settings", _settings(profile))
-    yield from _titled("What log and nodes must show", _expect(profile))
-    yield from _titled("Billing", _billing(profile.billing))
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
@@ -102,11 +138,17 @@ def _node(profile: Profile) -> Iterator[str]:
     if domain := profile.nvlink:
         asked = f", asked for by {code('--segment')}" if domain.segment else ""
         yield f"- NVLink joins {domain.nodes} nodes{asked}: {_said(domain.reason)}"
+    if internet := profile.internet:
+        way = f"by the proxy {code(internet.proxy)}" if internet.proxy else "no"
+        yield f"- internet on compute nodes: {way}: {_said(internet.reason)}"
     if profile.launchers:
         yield f"- launchers: {', '.join(profile.launchers)}"
     yield from _arguments("srun", profile.srun)
     if masks := profile.cpu_masks:
         yield f"- CPU masks {code(','.join(masks.masks))}: {_said(masks.reason)}"
+    if table := profile.attachment:
+        nics = code(" ".join(table.nics))
+        yield f"- the NIC of each GPU, in order: {nics}: {_said(table.reason)}"
     if view := profile.visibility:
         clear = f", without {', '.join(map(code, view.clear))}" if view.clear else ""
         yield f"- GPUs masked by {code(view.variable)}{clear}: {_said(view.reason)}"
@@ -135,8 +177,6 @@ def _request(profile: Profile) -> Iterator[str]:
     for module in filter(None, profile.modules.values()):
         what = f"module {module.action} {module.name}"
         yield f"- {code(what)}{_if(module.when)}: {_said(module.reason)}"
-    yield from _queues("partition", profile.partitions.values())
-    yield from _queues("QOS", profile.qos.values())
 
 
 def _queues(title: str, queues: Iterable[Partition | Qos | None]) -> Iterator[str]:
@@ -155,9 +195,9 @@ def _queues(title: str, queues: Iterable[Partition | Qos | None]) -> Iterator[st
         if each
     ]
     if rows:
-        yield ""
         titles = f"{title}|nodes|GPUs|time|nodes are|why|source"
         yield from table(titles.split("|"), rows)
+        yield ""
 
 
 def _bounds(least: int | None, most: int | None) -> str:
@@ -295,7 +335,7 @@ def _said(reason: Reason) -> str:
 
 
 def _reason(reason: Reason) -> list[str]:
-    return [text(reason.why), f"{linked(reason.source)}, {reason.date}"]
+    return [text(reason.why), cited(reason.source, reason.date)]
 
 
 def _word(word: Word | None) -> str:

@@ -5,19 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from envcfg.knowledge.record import Variable
+from envcfg.knowledge.variable_record import Variable
+from envcfg.knowledge.variables import UNDOCUMENTED
 from envcfg.log.rulebook import Rule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use, uses_of
-from envcfg.profile.model import Profile
-from scripts.pages.markdown import code, linked, table, text
+from envcfg.profile.profile_model import Profile
+from scripts.pages.markdown import brief, code, linked, table, text
 
+_HEAD = """\
+What NCCL, RCCL, libfabric, MIOpen, PyTorch and others read.
+`envcfg explain NAME` prints the same."""
+_INTERNAL = """\
+# Internal variables
+
+Their readers name them, and no guide explains them. A misspelt name is none of these.
+"""
 _NAME = re.compile(r"(?<![A-Z0-9_])[A-Z][A-Z0-9_]+(?![A-Z0-9_])")
 
 
 def variable_pages(
-    variables: Mapping[str, Variable], rules: Mapping[str, Rule], catalog: Catalog
+    variables: Mapping[str, Variable],
+    rules: Mapping[str, Rule],
+    rule_links: Mapping[str, str],
+    catalog: Catalog,
 ) -> dict[str, str]:
     """Return the page of each variable by its path in the site, as Markdown."""
     profiles = [catalog.load(name) for name in catalog.names()]
@@ -27,13 +39,27 @@ def variable_pages(
         said = "\n".join((rule.meaning, rule.fix or "", rule.needle, *rule.samples))
         for name in set(_NAME.findall(said)):
             named.setdefault(name, []).append(rule.id)
-    pages = {}
+    rows = (
+        [f"[{code(name)}]({_page(name, variables)})", brief(each.meaning)]
+        for name, each in variables.items()
+    )
+    lines = ["# Variables", "", _HEAD, "", *table(["variable", "meaning"], rows), ""]
+    pages = {"reference/variables/index.md": "\n".join(lines)}
+    hidden = (
+        [code(each.name), ", ".join(each.read_by), linked(each.source)]
+        for each in variables.values()
+        if _is_internal(each)
+    )
+    lines = [_INTERNAL, *table(["variable", "read by", "source"], hidden), ""]
+    pages["reference/variables/internal.md"] = "\n".join(lines)
     for name, each in variables.items():
+        if _is_internal(each):
+            continue
         uses = uses_of(name, catalog, catalog.names()).uses if name in is_set else ()
         lines = [
             *_lines(each, variables),
             *_used(uses),
-            *_links("Log rules", named.get(name, ()), "../rules/"),
+            *_rules({rule: rule_links[rule] for rule in named.get(name, ())}),
             "",
             "[All variables](index.md).",
         ]
@@ -63,7 +89,7 @@ def _lines(each: Variable, known: Mapping[str, Variable]) -> Iterator[str]:
         ("New name", _names([each.renamed or ""], known)),
         ("Instead", _names([each.instead or ""], known)),
         ("Related", _names(each.related, known)),
-        ("Who says so", f"{linked(each.source)}, {each.date}"),
+        ("Source", f"{linked(each.source)}, {each.date}"),
     ):
         if said:
             yield from ("", f"**{title}:** {said}")
@@ -71,7 +97,7 @@ def _lines(each: Variable, known: Mapping[str, Variable]) -> Iterator[str]:
 
 def _names(names: Iterable[str], known: Mapping[str, Variable]) -> str:
     return ", ".join(
-        f"[{code(name)}]({name}.md)" if name in known else code(name)
+        f"[{code(name)}]({_page(name, known)})" if name in known else code(name)
         for name in names
         if name
     )
@@ -95,6 +121,16 @@ def _used(uses: Iterable[Use]) -> Iterator[str]:
         yield from table(["value", "where", "profiles", "why"], rows)
 
 
-def _links(title: str, names: Iterable[str], folder: str) -> Iterator[str]:
-    if said := ", ".join(f"[{name}]({folder}{name}.md)" for name in names):
-        yield from ("", f"**{title}:** {said}")
+def _rules(places: Mapping[str, str]) -> Iterator[str]:
+    links = ", ".join(f"[{name}](../rules/{link})" for name, link in places.items())
+    if links:
+        yield from ("", f"**Log rules:** {links}")
+
+
+def _page(name: str, known: Mapping[str, Variable]) -> str:
+    """Return the page with the facts about a variable."""
+    return "internal.md" if _is_internal(known[name]) else f"{name}.md"
+
+
+def _is_internal(variable: Variable) -> bool:
+    return variable.meaning == UNDOCUMENTED

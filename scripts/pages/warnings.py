@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from envcfg.datafile import read_text
+from envcfg.common.datafile import read_text
 from envcfg.log.catalogue import EFFECTS, FOLDER, PARTS, entries, libraries
 from envcfg.log.rulebook import Rulebook, load_rules
 from scripts.pages.markdown import code, table
@@ -18,15 +18,16 @@ _HEAD = """\
 Made from `envcfg/log/warnings` by `scripts/derive`; `scripts/catalogue` writes those files
 from the sources of each library.
 
-`check-log` names a warning of NCCL, of RCCL and of their plugins for libfabric even where
-no [rule](check-log.md) knows it. It says which releases print the warning, and whether the
-call that warns fails. Such a warning alone never makes a log broken, degraded or ok.
-`envcfg explain ID` says what to do.
+`check-log` names a warning of NCCL, of RCCL and of their plugins for libfabric even if no
+[rule](check-log.md) exists for it. It shows the releases that print the warning, and
+whether the call that warns fails. Such a warning alone never makes a log
+broken, degraded or ok.
+`envcfg explain ID` gives the remedy.
 """
 _DECIDES = """\
 ## Lines of level INFO that decide
 
-These lines tell which network, provider or transport is used, and whether GPU RDMA is.
+These lines show the network, provider or transport in use, and whether GPU RDMA is used.
 The last column names the rule that reads the line. Lines without a rule change no verdict.
 """
 # What a line may hold where its format has this.

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import NamedTuple
 
-from envcfg.budget import Budget, SpentError
+from envcfg.common.budget import Budget, SpentError
 from scripts.pumping.patterns import Found, find_patterns
 from scripts.pumping.texts import Hostile, hostile_texts
 

@@ -20,13 +20,13 @@ _ROOT = PACKAGE.parent
 _CAPS = {
     "envcfg/log/prefixes.yaml": 512,  # prefix.py: _FRONT
     "envcfg/log/": 20_480,  # scan.py: two pieces of a line
-    "envcfg/image/environment.py": 1 << 14,  # _LONGEST
+    "envcfg/image/image_environment.py": 1 << 14,  # _LONGEST
     "envcfg/image/facts.yaml": 1 << 16,  # facts.py: _LONGEST
     "envcfg/image/metadata.py": 1 << 16,  # what it reads of a file
-    "envcfg/image/python.py": 255,  # _LONGEST
-    "envcfg/image/host.py": 4096,  # _LONGEST
+    "envcfg/image/python_packages.py": 255,  # _LONGEST
+    "envcfg/image/host_libraries.py": 4096,  # _LONGEST
     "envcfg/image/elf.py": 256,  # _LONGEST
-    "envcfg/lint/source.py: _QUOTES": 1000,  # where it is searched
+    "envcfg/lint/script_source.py: _QUOTES": 1000,  # where it is searched
     "envcfg/lint/systems.yaml": 1000,  # system.py: _LONGEST
     "envcfg/lint/detectors/network.py: _REMARK": 1000,  # _LONGEST
     "envcfg/lint/": 1 << 16,  # text.py: _LONGEST

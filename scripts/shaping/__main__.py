@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from scripts.shaping.circles import find_circles, module_name
 from scripts.shaping.functions import find_functions
+from scripts.shaping.language import measure_language
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "envcfg"
@@ -21,9 +22,10 @@ _SCRIPT = ("wrap", "--profile", "lumi-g", "--container", "/x/pytorch.sif")
 _COMMAND = ("--", "python", "train.py")
 
 DESCRIPTION = """\
-Count how large the project is, and what makes it hard to read: lines, small modules, dense
-functions, circles of imports. How long the tests take, ./scripts/test says; how long wrap
-takes, benchmarks/run start-up.
+Count the size of the project and measure how hard it is to read: lines, small modules,
+dense functions, circles of imports, and the language of names, docstrings, comments and
+texts. ./scripts/test prints the time of the tests, benchmarks/run start-up the time of
+wrap.
 """
 EPILOG = """\
 examples:
@@ -52,12 +54,17 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     counts = [*_count_python(), *_count_script(), *_count_goldens()]
+    language = measure_language(ROOT)
     if options.json:
-        print(json.dumps([each._asdict() for each in counts], indent=2))
+        measures = {name: share._asdict() for name, share in language._asdict().items()}
+        shape = [count._asdict() for count in counts]
+        print(json.dumps({"shape": shape, "language": measures}, indent=2))
         return 0
     for each in counts:
         sign = "" if each.number <= each.wanted else "  <- more than wanted"
         print(f"{each.what:48} {each.number:7,} {each.wanted:7,}{sign}")
+    for name, share in language._asdict().items():
+        print(f"{name:48} {share.percent:7.1f} % of {share.total:,}")
     for each in counts:
         if each.behind:
             print(f"\n{each.what}:", *each.behind, sep="\n  ")

@@ -1,4 +1,4 @@
-"""The wheels of which the archive is made, fetched and unpacked."""
+"""The wheels of the archive: fetched as requirements/run.txt locks them, and unpacked."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pip._vendor.packaging.requirements import Requirement
-from pip._vendor.packaging.tags import Tag
-from pip._vendor.packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.requirements import Requirement
+from packaging.tags import Tag
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from scripts.locks import FOLDER, read_lock
 
 ROOT = Path(__file__).parent.parent.parent
 # What rich asks for and imports only to show Markdown and source code, which nobody does
@@ -30,7 +32,8 @@ class Target(NamedTuple):
 
 def build_own(folder: Path, options: Sequence[str]) -> Path:
     """Build envcfg's wheel into *folder*; *options* are pip's. Return its path."""
-    _pip("wheel", "--no-deps", "--wheel-dir", str(folder), *options, str(ROOT))
+    words = ("--no-deps", "--no-build-isolation", "--wheel-dir", str(folder))
+    _pip("wheel", *words, *options, str(ROOT))
     return next(folder.glob("envcfg-*.whl"))
 
 
@@ -47,10 +50,13 @@ def fetch(
     """
     folder.mkdir()
     for target in targets:
-        wanted = [str(each) for each in _requirements(own, target.python)]
         chosen = [f"--platform={glibc}_{target.machine}" for glibc in _GLIBC]
         chosen += [f"--python-version={target.python}", "--only-binary=:all:"]
-        _pip("download", "--no-deps", "-d", str(folder), *chosen, *options, *wanted)
+        chosen += ["--no-deps", "--require-hashes"]
+        lines = _locked(_requirements(own, target.python), target.python)
+        (folder / "wanted.txt").write_text("\n".join(lines), encoding="utf-8")
+        chosen += ["-r", str(folder / "wanted.txt")]
+        _pip("download", "-d", str(folder), *chosen, *options)
     wheels = sorted(folder.glob("*.whl"))
     there = {parse_wheel_filename(wheel.name)[0] for wheel in wheels} | LEFT_OUT
     for wheel in wheels:
@@ -126,6 +132,19 @@ def _requirements(wheel: Path, python: str) -> Iterator[Requirement]:
             if found.marker is None or found.marker.evaluate(where):
                 found.marker = None
                 yield found
+
+
+def _locked(requirements: Iterable[Requirement], python: str) -> Iterator[str]:
+    """Yield the line of the lock for each requirement."""
+    pins = {
+        pin.name: pin for pin in read_lock(FOLDER / "run.txt") if pin.is_for(python)
+    }
+    for requirement in requirements:
+        pin = pins.get(canonicalize_name(requirement.name))
+        if pin is None or pin.version not in requirement.specifier:
+            msg = f"requirements/run.txt does not lock {requirement}: run scripts/lock"
+            raise ValueError(msg)
+        yield pin.line()
 
 
 def _pip(*words: str) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import render_module
+from envcfg.job.script.module_choice import render_lists
+from envcfg.job.script.modules import render_module
 from support import JOB, ROOT, Wrapped, bash, environment, lint_shell, zero_separated
 
 GOLDEN = ROOT / "tests/golden"
@@ -107,6 +108,9 @@ def test_the_script_is_the_reviewed_part_among_whole_modules(
 ) -> None:
     text, part = wrap(*arguments(name)).text, (GOLDEN / f"{name}.sh").read_text()
     listed = part.partition("\n# modules: ")[2].partition("\n")[0].split(", ")
+    lists = f"\n{render_lists(listed)}"
+    assert text.count(lists) == 1
+    text = text.replace(lists, "")
     for module in listed:
         assert text.count(f"\n{render_module(module)}") == 1
         text = text.replace(f"\n{render_module(module)}", "")
@@ -121,7 +125,9 @@ def test_the_script_is_the_reviewed_part_among_whole_modules(
 def test_the_job_part_is_clean_bash_around_clean_posix_parts(name: str) -> None:
     text = (GOLDEN / f"{name}.sh").read_bytes()
     assert lint_shell(text, "bash", exclude=ACROSS) == ""
-    parts = re.findall(rb"<<'ENVCFG_TEXT' .*?\n(.*?)^ENVCFG_TEXT$", text, re.S | re.M)
+    parts = re.findall(
+        rb"^envcfg_(?:rank|task)_settings\(\) .*?^\}\n", text, re.S | re.M
+    )
     assert parts
     for part in parts:
         assert lint_shell(part, "sh", exclude=ACROSS) == ""

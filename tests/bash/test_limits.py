@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.inside import MOST_BYTES, render_inside
-from envcfg.errors import UsageError
+from envcfg.common.errors import UsageError
+from envcfg.job.script.rank_part import MOST_BYTES, checked_length
 from support import LOCAL, Wrap, bash
 
 
@@ -33,9 +33,9 @@ def test_settings_of_a_rank_fill_one_argument_together(
 
 
 def test_the_text_of_a_rank_part_has_the_limit_of_its_argument() -> None:
-    assert "x" * MOST_BYTES in render_inside({"V": "x" * MOST_BYTES}, [])
+    assert checked_length("x" * MOST_BYTES) == "x" * MOST_BYTES
     with pytest.raises(UsageError, match="what each rank does first"):
-        render_inside({"V": "x" * (MOST_BYTES + 1)}, [])
+        checked_length("x" * (MOST_BYTES + 1))
 
 
 @pytest.mark.parametrize("over", [0, 1])

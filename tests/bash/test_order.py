@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envcfg.bash.modules import render_module
+from envcfg.job.script.modules import render_module
 from support import Wrap
 
 PLAIN = (
@@ -18,13 +18,13 @@ PLAIN = (
 )
 
 
-MODULE = re.compile(r"^# --- (\S+) \d+ \(sha256 \w{16}\) -+$", re.M)
+MODULE = re.compile(r"^# --- (\S+) \d+ \(sha256 \w{16}\): ", re.M)
 
 
 def test_the_first_170_lines_say_all_that_is_particular_to_the_job(wrap: Wrap) -> None:
     text = wrap(*PLAIN).text
-    job, core, later = text.partition("# --- core ")
-    assert core
+    job, guard, later = text.partition("# --- guard ")
+    assert guard
     assert len(job.splitlines()) <= 170
     assert later.endswith("\nenvcfg_run python train.py\n")
     for word in ("pytorch.sif", "lumi-g", "hsn", "MIOPEN", "/opt/cray", "[profiles/"):
@@ -65,7 +65,7 @@ def test_a_command_that_spans_lines_stays_in_the_comment(wrap: Wrap) -> None:
 def test_ranks_of_an_agent_leave_its_masks_alone(wrap: Wrap) -> None:
     """The task has left one layer before; what the agent sets then is the rank's."""
     made = wrap(*PLAIN[:4], "--launcher", "torchrun", *PLAIN[4:]).text
-    worker = made.partition("ENVCFG_INSIDE_RANK <<")[2].partition("\nENVCFG_TEXT\n")[0]
-    assert "envcfg_inside()" in worker
+    worker = made.partition("\nenvcfg_rank_settings() {")[2].partition("\n}\n")[0]
+    assert worker
     assert "_VISIBLE_DEVICES" not in worker
     assert made.count("unset -v HIP_VISIBLE_DEVICES") == 1

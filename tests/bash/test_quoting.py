@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash.quoting import quote, quote_always, quote_word
+from envcfg.job.script.quoting import quote, quote_always, quote_word
 from envcfg.profile.words import Ref, Word, quote_comment
 from support import require
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import template
+from envcfg.job.script.modules import template
 
 SCONTROL = """\
 #!/bin/bash
@@ -38,8 +38,8 @@ def run(
     notes.write_text("")
     if says is not None:
         (folder / "envcfg").write_text(
-            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next /proc/"*/fd/1 ]] || exit 9\n'
-            'grep -q "the step fails" "$5" || exit 9\n'
+            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next --unknown restart /proc/"*/fd/1 ]] || exit 9\n'
+            'grep -q "the step fails" "${@: -1}" || exit 9\n'
             f"cat <<'END'\n{says}\nEND\nexit 1\n"
         )
         (folder / "envcfg").chmod(0o755)
@@ -87,10 +87,18 @@ def test_what_is_unknown_starts_again(noted: Path, says: str | None) -> None:
     assert not (noted / "broken").exists()
 
 
-def test_what_fails_alike_a_second_time_does_not_start_again(noted: Path) -> None:
-    code, said, told = run(noted, "stop: 2 attempts ended so: $(touch broken)")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "fix first: 2 attempts of this log ended so: $(touch broken)",
+        "done: the program ended well ($(touch broken))",
+        "wait: the scheduler starts it again $(touch broken)",
+    ],
+)
+def test_a_job_that_a_new_start_does_not_help_ends(noted: Path, answer: str) -> None:
+    code, output, told = run(noted, answer)
     assert (code, told) == (5, "")
-    assert "no other start: 2 attempts ended so: $(touch broken)\n" in said
+    assert f"envcfg: error: no other start: {answer}\n" in output
     assert not (noted / "broken").exists()
 
 
@@ -135,5 +143,5 @@ def test_a_start_below_the_most_is_made(noted: Path, starts: str) -> None:
 
 
 def test_output_that_is_no_file_is_not_read(noted: Path) -> None:
-    _, said, told = run(noted, "stop: never read", do="exec > >(cat)")
+    _, said, told = run(noted, "fix first: never read", do="exec > >(cat)")
     assert told == REQUEUE, said

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from string import Template
 
 import pytest
 
-from envcfg.bash.modules import module
-from envcfg.errors import OutputError
-from envcfg.launch import environment
+from envcfg.common.errors import OutputError
+from envcfg.job.plan import rank_environment
+from envcfg.job.script.modules import module
 from support import Wrap, bash, envcfg
 
 LOCAL = ("--launcher", "local", "--ranks", "1", "--report-environment")
@@ -156,7 +157,7 @@ def test_no_secret_is_written_be_it_planned_or_in_an_address(
 
 
 def test_shell_and_python_agree_on_what_looks_secret() -> None:
-    assert environment._HIDDEN in module("report").text
+    assert rank_environment._HIDDEN in module("report").text
 
 
 @pytest.mark.parametrize("exported", ["", "export -f grep tr cat\n"])
@@ -190,7 +191,7 @@ def test_a_file_that_is_cut_anywhere_is_refused(wrap: Wrap, tmp_path: Path) -> N
     answer(path)
     for size in (0, 1, len(data) // 2, *range(len(data) - 40, len(data) - 1)):
         with pytest.raises(OutputError):
-            environment.parse_report(data[:size], "cut")
+            rank_environment.parse_report(data[:size], "cut")
 
 
 @pytest.mark.parametrize("launcher", ["torchrun", "accelerate"])
@@ -221,8 +222,38 @@ def test_what_a_stranger_has_made_in_its_place_gets_nothing(
         f"cd {tmp_path}; name=envcfg-environment-7.$$",
         f"{what} $name; {what} $name-rank0",
         "ENVCFG_JOB=7 ENVCFG_REPORTED=0 ENVCFG_PROFILE=x ENVCFG_NODES=1 HELD=told",
-        "export HELD; ENVCFG_PLANNED=() ENVCFG_ARGS=(); envcfg_report",
+        "export HELD; ENVCFG_ARGS=(); envcfg_plan() { :; }; envcfg_report",
     )
     done = bash("\n".join(lines))
     assert done.stdout.startswith(b"cannot write ")
     assert b"HELD" not in done.stderr
+
+
+def test_the_folder_of_the_ranks_is_read_as_a_whole(wrap: Wrap, tmp_path: Path) -> None:
+    paths = reports(wrap, tmp_path, "--ranks=12", "--report-environment=0,2,11")
+    folder = str(paths[0].parent)
+    done = envcfg("environment", folder)
+    assert done.code == 0, done.err
+    heads = [
+        line for line in done.text.splitlines() if line.startswith("environment of")
+    ]
+    assert [re.findall(r"rank (\d+)", line) for line in heads] == [["0"], ["2"], ["11"]]
+    result = json.loads(envcfg("environment", "--format=json", folder).text)
+    names = [Path(file["name"]).name for file in result["checked"]]
+    assert names == ["rank0", "rank2", "rank11"]
+    several = envcfg("environment", "--json", folder)
+    assert several.code == 2
+    assert f"envcfg environment {folder}/rank0" in several.err
+    for path in paths[1:]:
+        path.unlink()
+    one = envcfg("environment", "--json", f"{folder}/")
+    assert one.code == 0
+    assert json.loads(one.text)["variables"]
+
+
+@pytest.mark.parametrize("names", [[], ["ranks"], ["rank"], ["rank-1", "rank\u00b2"]])
+def test_a_folder_without_ranks_is_refused(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    done = envcfg("environment", str(tmp_path))
+    assert (done.code, "holds no file of a rank" in done.err) == (4, True)

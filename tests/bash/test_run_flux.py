@@ -54,7 +54,7 @@ def test_each_rank_gets_what_the_plan_says(
         f"--exclusive -N {nodes} -n {4 * nodes} {OPTIONS} -o cpu-affinity=per-task"
         + (" --setattr=rdzv_get_en=0" if nodes > 1 else "")
     )
-    ports = set()
+    ports, caches = set(), set()
     for rank in range(4 * nodes):
         seen = environment(tmp_path / f"out/{rank}.env")
         assert zero_separated(tmp_path / f"out/{rank}.args") == [b"a b"]
@@ -73,10 +73,13 @@ def test_each_rank_gets_what_the_plan_says(
             name for name in seen if re.match(b"PMI_|PALS_|CUDA_|ENVCFG_MAST", name)
         ]
         ports.add(int(seen[b"MASTER_PORT"]))
+        caches.add(seen[b"ENVCFG_CACHE"])
     assert len(ports) == 1
     assert 10000 <= ports.pop() < 30000
     assert len(zero_separated(in_flux / "flux-exec")) == 2
-    assert not list(Path("/tmp").glob("envcfg-*-3AbZ-*"))
+    (cache,) = caches
+    assert b"-3AbZ-" in cache
+    assert not os.path.exists(cache)
 
 
 _IDENTITY = (
@@ -228,7 +231,13 @@ def test_tasks_that_are_not_numbered_node_by_node_are_refused(wrap: Wrap) -> Non
 
 
 def test_exit_code_and_signals_pass_through(wrap: Wrap, tmp_path: Path) -> None:
-    assert bash(wrap(*BARE, "--", "sh", "-c", "exit $((RANK + 5))").out).returncode == 8
+    done = bash(wrap(*BARE, "--", "sh", "-c", "exit $((RANK + 5))").out)
+    assert done.returncode == 8
+    assert (
+        b"envcfg: note: exit code 8 is that of flux run, and may be of" in done.stderr
+    )
+    one = wrap(*BARE, "--ranks", "1", "--", "sh", "-c", "exit 5")
+    assert b"is that of" not in bash(one.out).stderr
     program = 'trap "exit 7" USR1; : >"up$RANK"; while :; do sleep 0.1; done'
     script = tmp_path / "step.sh"
     script.write_bytes(wrap(*BARE, "--ranks", "2", "--", "sh", "-c", program).out)
@@ -283,4 +292,7 @@ def test_the_plan_is_shown_and_checked_as_flux_s(wrap: Wrap) -> None:
     assert "use ${NODE_RANK}" in made.err
     show = wrap(*BARE, "--ranks", "2", "--set", "X=${FLUX_TASK_RANK}", "--", "sh", "-c")
     assert show.code == 0
-    assert "lacks X --set FLUX_TASK_RANK " in show.text.partition("ENVCFG_INSIDE <<")[2]
+    assert (
+        "lacks X --set FLUX_TASK_RANK "
+        in show.text.partition("\nenvcfg_rank_settings() {")[2]
+    )

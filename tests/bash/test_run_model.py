@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash.host import render_script
-from envcfg.findings import Finding
-from envcfg.launch.plan import Options, Plan
-from envcfg.launch.resolve import resolve
-from envcfg.profile.read.loader import load_profile
+from envcfg.common.findings import Finding
+from envcfg.job.plan.plan import Options, Plan
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
+from envcfg.profile.read.profile_loader import load_profile
 from environment import NotSetError, environment, networks
 from support import bash, zero_separated
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from support import CACHED, LOCAL, Wrap, bash, envcfg, require
 
 SHELLS = [
@@ -61,8 +61,10 @@ def made(wrap: Wrap, kind: str) -> bytes:
         made = envcfg("sbatch", *options, *asked, *inline, "--fact", "rocm=6.2.4", "--", "touch", "ran")  # fmt: skip
         assert made.code == 0, made.err
         assert made.text.count("case ${BASH_VERSION") == 1
-        before = made.text[: made.text.index("case ${BASH_VERSION")].splitlines()
-        assert all(line.startswith("#") for line in before if line)  # for sbatch
+        lines = made.text[: made.text.index("case ${BASH_VERSION")].splitlines()
+        commands = [n for n, line in enumerate(lines) if line and line[0] != "#"]
+        assert "#SBATCH" in made.text  # sbatch reads directives up to a command
+        assert not [line for line in lines[commands[0] :] if line.startswith("#SBATCH")]
         return made.out
     return wrap(*CACHED, *(("--", "touch", "ran") if kind == "command" else ())).out
 
@@ -182,7 +184,7 @@ FIRST = re.compile(r"^\s*([a-z]+)\b|[;|&(!]\s*(?=([a-z]+)\b)|\b(?:then|do|else)\
 
 def test_the_names_that_are_unset_are_all_that_the_step_uses() -> None:
     """What a function of the job's shell could stand in for, in the host's part."""
-    folder = Path(__file__).parents[2] / "envcfg/bash/modules"
+    folder = Path(__file__).parents[2] / "envcfg/job/script/modules"
     names = subprocess.run(
         ["bash", "-c", "compgen -b"], capture_output=True, check=True, text=True
     ).stdout.split()

@@ -46,7 +46,7 @@ exec "$@"
 @cache
 def own_names() -> frozenset[str]:
     """All names of envcfg's in any module or template."""
-    texts = ROOT.glob("envcfg/bash/*/**/*.sh")
+    texts = ROOT.glob("envcfg/job/script/*/**/*.sh")
     found = (re.findall(r"\b(?:envcfg|ENVCFG)_\w+", each.read_text()) for each in texts)
     return frozenset(name for each in found for name in each) - MEANT
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from envcfg.knowledge.variables import load_variables
 from support import Wrap, bash, wrap_text, zero_separated
 

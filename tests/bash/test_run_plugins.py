@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from support import Wrap, bash, zero_separated
 
 if sys.version_info >= (3, 11):

@@ -111,7 +111,7 @@ def test_the_launcher_that_a_command_names_is_the_preflight_s(
         *("--profile", "lumi-g", "--container", "none", "--preflight"),
         *("--", "torchrun", "--nproc-per-node", "8", "train.py"),
     )
-    assert " --launcher torchrun --ranks 8)\n" in done.text
+    assert " --launcher torchrun --ranks 8\n" in done.text
 
 
 def test_what_the_job_s_shell_has_not_exported_is_seen_as_the_ranks_see_it(

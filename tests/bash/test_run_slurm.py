@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from support import Wrap, bash, zero_separated
 
 
@@ -129,6 +129,32 @@ def test_srun_is_told_how_many_tasks_unless_the_user_has(
     assert done.returncode == 0, done.stderr.decode()
     noted = [word.decode() for word in zero_separated(fakes / "srun")]
     assert noted[2 : noted.index("--overlap")] == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("-c 4", ["--gpu-bind=none", "--cpus-per-task=4"]),
+        ("--cpus-per-task=4", ["--gpu-bind=none", "--cpus-per-task=4"]),
+        ("--cpu-bind=none", ["--gpu-bind=none", "--cpu-bind=none"]),
+        ("--kill-on-bad-exit=0 -c 1", ["--gpu-bind=none", "--kill-on-bad-exit=0", "--cpus-per-task=1"]),
+        ("--gpus-per-task=1 -c 1", ["--gpus-per-task=1", "--cpus-per-task=1"]),
+        ("--gpu-bind=closest -c 1", ["--gpu-bind=closest", "--cpus-per-task=1"]),
+        ("--ntasks-per-gpu=1 -c 1", ["--ntasks-per-gpu=1", "--cpus-per-task=1"]),
+        ("--label", ["--gpu-bind=none", "--label", "--cpus-per-task=7"]),
+    ],
+)  # fmt: skip
+def test_no_option_of_the_user_is_overridden(
+    wrap: Wrap, fakes: Path, given: str, expected: list[str]
+) -> None:
+    line = ("srun", *given.split(), "true")
+    made = wrap("--profile", "perlmutter", "--launch-line", "--", *line)
+    done = bash(made.out, SLURM_NNODES="2", SLURM_CPUS_PER_TASK="7")
+    assert done.returncode == 0, done.stderr.decode()
+    noted = [word.decode() for word in zero_separated(fakes / "srun")]
+    assert noted[2 : 2 + len(expected)] == expected
+    # Nothing after the user's options changes them.
+    assert ("--cpus-per-task=7" in noted) == ("--cpus-per-task=7" in expected)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +330,7 @@ def test_masks_are_used_only_where_the_job_has_all_their_cores(
     allowed: str, covered: bool
 ) -> None:
     script = (
-        "set -eu\nENVCFG_MASKS_UNION=fefefefe,fefefefe\n"
+        "set -eu\nENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe\n"
         f"{module('masks').text}\nif envcfg_covers '{allowed}'; then echo yes; fi"
     )
     done = bash(script)

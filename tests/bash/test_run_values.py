@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.bash import quoting as script
-from envcfg.bash.host import render_script
-from envcfg.launch.plan import Options
-from envcfg.launch.resolve import resolve
+from envcfg.job.plan.plan import Options
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script import quoting as script
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.words import Word
@@ -190,7 +190,8 @@ def test_what_the_job_exports_or_protects_is_not_touched(
     assert {f"{name}=my {name}" for name in names} <= set(lines)
     protect = "".join(f"readonly {name}=4\n" for name in names)
     done = bash(protect.encode() + made.out)
-    assert (done.returncode, done.stderr) == (3, b"")
+    said = b"srun: error: node1: task 0: Exited with exit code 3\n"
+    assert (done.returncode, done.stderr) == (3, said if launcher == "srun" else b"")
 
 
 def test_what_a_value_refers_to_does_not_reach_the_program_by_itself(

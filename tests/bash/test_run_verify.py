@@ -11,12 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jobs
 import pytest
 
-from support import LOCAL, ROOT, Wrap, envcfg, lint_shell
-
-sys.path.append(str(ROOT / "tests/log"))
-import jobs
+from support import LOCAL, Wrap, envcfg, lint_shell
 
 # Rank 0 writes what NCCL said of all of them; the others only run.
 PROGRAM = """\
@@ -33,6 +31,15 @@ if how == "gone" and os.environ["RANK"] == "0":
     shutil.rmtree(os.path.dirname(name))
 if os.environ["RANK"] == "1" and how == "raise":
     raise ValueError("corrupt shard 17")
+if os.environ["RANK"] == "1" and how == "raise-late":
+    time.sleep(0.3)
+    raise ValueError("corrupt shard 17")
+if how == "raise-late":
+    for number in range(40):
+        print("step", number, "loss 0.1", flush=True)
+        time.sleep(0.05)
+if how == "killed" and os.environ["RANK"] == "1":
+    os.kill(os.getpid(), 9)
 time.sleep(float(seconds))
 print("rank", os.environ["RANK"], "is done", flush=True)
 """
@@ -185,7 +192,7 @@ def test_the_first_cause_is_the_last_that_is_said(step: Make, tmp_path: Path) ->
     code, said = step("raise").run()
     assert code == 1
     assert re.fullmatch(
-        r"envcfg: first cause: the job ended: ValueError: corrupt shard 17 "
+        r"envcfg: first cause: rank 1 \([\w.-]+\) ended: ValueError: corrupt shard 17 "
         rf"\(program.py:\d+\) \({tmp_path}/out:\d+\)",
         said[0],
     )
@@ -196,8 +203,121 @@ def test_the_first_cause_is_the_last_that_is_said(step: Make, tmp_path: Path) ->
     assert "ValueError: corrupt shard 17" in lines[number - 1]
     first = envcfg("check-log", str(tmp_path / "out")).text.splitlines()[0]
     assert first.startswith(
-        "broken: the job ended: ValueError: corrupt shard 17 (program.py:"
+        f"broken: rank 1 ({os.uname().nodename}) ended: ValueError: corrupt shard 17 (program.py:"
     )
+
+
+def test_a_rank_that_fails_while_others_go_on_is_the_cause(
+    step: Make, tmp_path: Path
+) -> None:
+    code, said = step("raise-late").run()
+    assert code == 1
+    assert re.match(r"envcfg: first cause: rank 1 \([\w.-]+\) ended", said[0]), said
+    assert folders(tmp_path) == []  # there is no line of NCCL
+    out = (tmp_path / "out").read_text()
+    assert re.search(r"^[\w.-]+: rank 1 exited with code 1$", out, re.M), out
+    alone = envcfg("check-log", str(tmp_path / "out")).text
+    assert re.match(r"broken: rank 1 \([\w.-]+\) ended", alone), alone
+
+
+def test_a_rank_that_is_killed_is_named_in_one_line(step: Make, tmp_path: Path) -> None:
+    code, said = step("killed").run()
+    assert code == 137
+    out = (tmp_path / "out").read_text()
+    first, *rest = out.splitlines()
+    assert re.fullmatch(r"[\w.-]+: rank 1 died from signal 9", first), out
+    assert rest == said
+    assert said[0].startswith("envcfg: first cause: rank 1 "), said
+    assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize("how", ["none", "raise"])
+def test_a_step_that_is_not_watched_leaves_no_empty_folder(
+    step: Make, tmp_path: Path, how: str
+) -> None:
+    code, _ = step(how, 0.1).run(PATH="/usr/bin:/bin")
+    assert (code, folders(tmp_path)) == (how == "raise", [])
+
+
+@pytest.mark.parametrize("options", [(), ("--smoke-test",)])
+def test_a_step_that_does_not_start_leaves_no_folder(
+    step: Make, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    made = step("none", 0.1, "--verify", *options)
+    if not options:
+        text = (tmp_path / "job.sh").read_text()
+        (tmp_path / "job.sh").write_text(
+            f"export MASTER_PORT=$(printf %140000d 1)\n{text}"
+        )
+    code, _ = made.run()
+    assert code != 0
+    assert folders(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "options", ["--verify", "--nccl-debug=logs", "--flight-recorder"]
+)
+@pytest.mark.parametrize(
+    "before", ["unset PWD", "cd sub", "unset PWD; cd sub; unset PWD"]
+)
+def test_files_are_in_the_folder_in_which_the_step_starts(
+    wrap: Wrap, tmp_path: Path, options: str, before: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "steps.sh").write_bytes(wrap(*LOCAL, options).out)
+    show = 'name=${NCCL_DEBUG_FILE-$TORCH_NCCL_DEBUG_INFO_TEMP_FILE}; cd "${name%/*}" && pwd'
+    done = subprocess.run(
+        ["bash", "-c", f"source ./steps.sh; {before}; envcfg_run sh -c '{show}'"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{ENVCFG.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    here = tmp_path / "sub" if "cd" in before else tmp_path
+    assert Path(done.stdout.strip()).is_relative_to(here), done.stdout
+
+
+def test_without_stat_the_output_is_not_read_and_a_note_says_so(
+    step: Make, tmp_path: Path
+) -> None:
+    recorded(tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("mkdir", "rm", "rmdir", "sh"):
+        (programs / name).symlink_to(f"/bin/{name}")
+    (programs / "envcfg").symlink_to(ENVCFG)
+    made = step("nccl", 4)
+    with (tmp_path / "out").open("ab") as out:
+        done = subprocess.run(
+            ["/bin/bash", "job.sh"],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": str(programs)},
+            stdout=out,
+            stderr=out,
+            timeout=60,
+        )
+    assert done.returncode == 0
+    note, verified = made.said
+    assert note.startswith("envcfg: note: the output of this step is not read"), note
+    assert verified.startswith("envcfg: verified after "), verified
+
+
+def test_a_watcher_that_is_stopped_holds_up_no_job(step: Make, tmp_path: Path) -> None:
+    made = step("none", 4)
+    running = made.start()
+    os.kill(made.wait_watcher(), signal.SIGSTOP)
+    began = time.monotonic()
+    assert running.wait(30) == 0
+    assert time.monotonic() - began < 15
+    assert made.said == [
+        "envcfg: note: what watched this step does not answer, and says nothing more"
+    ]
+    assert made.watchers() == []
+    assert folders(tmp_path) == []
 
 
 def test_a_program_without_nccl_is_said_once(step: Make, tmp_path: Path) -> None:
@@ -223,6 +343,7 @@ def test_a_watcher_that_is_killed_ends_no_job(step: Make, tmp_path: Path) -> Non
     running = made.start()
     os.kill(made.wait_watcher(), signal.SIGKILL)
     assert running.wait(30) == 0
+    assert "coproc" not in (tmp_path / "out").read_text()
     assert made.said == [
         "envcfg: note: what watched this step does not answer, and says nothing more"
     ]

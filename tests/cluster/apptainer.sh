@@ -9,24 +9,25 @@ apptainer_dir() {
 ensure_apptainer() {
   local dir
   dir=$(apptainer_dir)
-  [[ -d $dir ]] || timed 'unpacking apptainer' unpack_apptainer "$dir"
+  if [[ -d $dir ]]; then touch "$dir"; else timed 'unpacking apptainer' unpack_apptainer "$dir"; fi
 }
 
 # Neither bookworm nor trixie has Apptainer: take sid's, with the libc it asks for in
-# a folder of its own, through lists of our own. The machine's apt never hears of sid.
+# a folder of its own, through lists of our own. The machine's apt never hears of sid;
+# its mirror of Debian must have it.
 unpack_apptainer() {
   local target=$1 work libc=/usr/lib/apptainer-libc binary
   work=$(mktemp -d "$CACHE/tmp.XXXXXX")
   mkdir -p "$work"/{lists/partial,cache,deb,libc,root}
   printf 'deb [signed-by=%s] %s sid main\n' \
     /usr/share/keyrings/debian-archive-keyring.gpg \
-    http://deb.debian.org/debian >"$work/sid.list"
+    "$(debian_mirror)" >"$work/sid.list"
   local sid=(
     -o Dir::Etc::sourcelist="$work/sid.list" -o Dir::Etc::sourceparts=-
     -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache"
     -o APT::Sandbox::User=root -o Acquire::Languages=none
   )
-  retry 3 apt "${sid[@]}" update || die 'cannot read the package lists of sid'
+  retry 3 apt "${sid[@]}" update || die "cannot read the package lists of sid from $(debian_mirror)"
   (cd "$work/deb" && retry 3 apt "${sid[@]}" download apptainer libc6) \
     || die 'cannot download apptainer from sid'
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
+from holder import take_cluster
+from job import ClusterError
 from tool import install_tool
 
 HERE = Path(__file__).resolve().parent
@@ -34,17 +36,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def cluster() -> Iterator[Cluster]:
     """Bring the cluster up once; take it down again unless it was up before.
 
-    With ENVCFG_CLUSTER_KEEP=1 it stays up.
+    With ENVCFG_CLUSTER_KEEP=1 it stays up. If another run has the cluster, all tests fail
+    and name that run.
     """
     _require_permission()
-    cluster = Cluster()
-    keep = cluster.is_up or os.environ.get("ENVCFG_CLUSTER_KEEP") == "1"
     try:
-        cluster.up()
-        yield cluster
-    finally:
-        if not keep:
-            cluster.down()
+        held = take_cluster()
+    except ClusterError as err:
+        pytest.fail(str(err), pytrace=False)
+    with held:
+        cluster = Cluster()
+        keep = cluster.is_up or os.environ.get("ENVCFG_CLUSTER_KEEP") == "1"
+        try:
+            cluster.up()
+            yield cluster
+        finally:
+            if not keep:
+                cluster.down()
 
 
 @pytest.fixture(autouse=True)
@@ -83,11 +91,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _require_permission() -> None:
-    """Skip where no cluster can be; in CI that is a failure, not a reason to skip."""
-    reason = _why_not()
-    if reason and os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    if reason:
+    """Skip if no cluster can be; in CI no test may be skipped (tests/conftest.py)."""
+    if reason := _why_not():
         pytest.skip(reason)
 
 

@@ -6,11 +6,13 @@ import mmap
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from cluster import UID
 
 CACHE = Path("/var/cache/envcfg-cluster")
+_WEEK = 7 * 24 * 3600  # seconds
 # What the image sets, as the others do: wrong, but for the last.
 ENV = {
     "NCCL_SOCKET_IFNAME": "wrong0",
@@ -42,11 +44,20 @@ class Forms:
         self.images = root / "images"
 
 
+def drop_unused(pattern: str) -> None:
+    """Remove what older clones left in the cache, if it was not used for a week."""
+    for folder in CACHE.glob(pattern):
+        if time.time() - folder.stat().st_mtime > _WEEK:
+            shutil.rmtree(folder)
+
+
 def make_forms(sif: Path) -> Forms:
     """Return the image of a SIF file in other forms; about 40 s the first time."""
     key = sif.resolve().parent.name.removeprefix("images-")
     forms = Forms(CACHE / f"forms-{key}")
+    drop_unused("forms-*")
     if forms.root.is_dir():
+        forms.root.touch()
         return forms
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="tmp.") as folder:
         made = Forms(Path(folder) / "forms")
@@ -59,8 +70,6 @@ def make_forms(sif: Path) -> Forms:
         (made.images / "docker/pytorch:1.0").symlink_to("../../pytorch")
         # Without subuids a user has no other files in a container than their own.
         _run("chown", "-R", f"{UID}:{UID}", made.root)
-        for old in CACHE.glob("forms-*"):
-            shutil.rmtree(old)
         made.root.rename(forms.root)
     return forms
 

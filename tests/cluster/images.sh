@@ -5,34 +5,34 @@
 # they were commands, though no file of theirs is there) and dash.sif (only what POSIX
 # wants of a shell). Needs apptainer.sh and mounts.sh.
 
-PYTORCH=torch==2.13.0
-FRAMEWORKS=(accelerate==1.15.0 lightning==2.6.6 transformers==5.23.0 jax==0.10.2)
-DEEPSPEED=deepspeed==0.19.8
+# Their versions, and the sums of the files, are in the locks.
+FRAMEWORKS=(accelerate lightning transformers jax)
 DEEPSPEED_NEEDS=(einops hjson msgpack ninja packaging psutil py-cpuinfo pydantic tqdm)
-HOROVOD=horovod==0.28.1
-DEBIAN_MIRROR=http://deb.debian.org/debian
+LOCKS=$HERE/../../requirements
 
 # images.sh makes the images, apptainer.sh the Apptainer that packs them.
 images_dir() {
-  printf '%s/images-%s\n' "$CACHE" "$(key_of "$HERE/images.sh" "$HERE/apptainer.sh")"
+  printf '%s/images-%s\n' "$CACHE" "$(key_of "$HERE/images.sh" "$HERE/apptainer.sh" \
+    "$LOCKS"/{images-cpu,images-cuda,sources}.txt)"
 }
 
 ensure_images() {
   local dir
   dir=$(images_dir)
-  [[ -d $dir ]] || build_images "$dir"
+  if [[ -d $dir ]]; then touch "$dir"; else build_images "$dir"; fi
 }
 
 build_images() {
   local target=$1 work
   work=$(mktemp -d "$CACHE/tmp.XXXXXX")
-  mkdir -p "$work"/{sif,debian,pip}
+  mkdir -p "$work"/{sif,debian,wheels}
   chmod 755 "$work"/{sif,debian}
   timed 'image busybox.sif' build_small "$work" busybox /bin/busybox
   timed 'image dash.sif' build_small "$work" dash /bin/dash
   timed 'Debian for the images: debootstrap' fill_debian "$work/debian"
-  build_python "$work" pytorch "$PYTORCH"
-  build_python "$work" frameworks "$PYTORCH" "${FRAMEWORKS[@]}" "${DEEPSPEED_NEEDS[@]}"
+  timed 'wheels for the images' download_wheels "$work"
+  build_python "$work" pytorch torch
+  build_python "$work" frameworks torch "${FRAMEWORKS[@]}" "${DEEPSPEED_NEEDS[@]}"
   publish "$work/sif" "$target"
   rm -rf "$work"
 }
@@ -42,11 +42,12 @@ build_python() {
   local work=$1 name=$2 root=$1/$2
   shift 2
   cp -a "$work/debian" "$root"
-  timed "image $name.sif: pip" pip_install "$work/pip" "$root" "$@"
-  [[ $name != frameworks ]] \
-    || timed "image $name.sif: $DEEPSPEED" install_deepspeed "$work/pip" "$root"
-  [[ $name != frameworks ]] \
-    || timed "image $name.sif: $HOROVOD, in Python" unpack_horovod "$work/pip" "$root"
+  timed "image $name.sif: pip" pip_install "$root" \
+    --no-index --find-links "$work/wheels" "$@"
+  if [[ $name == frameworks ]]; then
+    timed "image $name.sif: DeepSpeed" install_deepspeed "$work" "$root"
+    timed "image $name.sif: Horovod, in Python" unpack_horovod "$work" "$root"
+  fi
   timed "image $name.sif: bytecode" compile_python "$root"
   timed "image $name.sif: squash" build_sif "$root" "$work/sif/$name.sif"
   rm -rf "$root"
@@ -75,7 +76,7 @@ fill_debian() {
   local root=$1
   # A mount namespace of its own: what it mounts is gone with it, even when killed.
   retry 2 unshare --mount -- debootstrap --variant=minbase \
-    --include=python3,libgomp1 bookworm "$root" "$DEBIAN_MIRROR" >"$LOGS/debootstrap.log" 2>&1 || {
+    --include=python3,libgomp1 bookworm "$root" "$(debian_mirror)" >"$LOGS/debootstrap.log" 2>&1 || {
     tail -n 20 "$LOGS/debootstrap.log" >&2
     die 'debootstrap failed'
   }
@@ -85,27 +86,52 @@ fill_debian() {
 }
 
 # The machine's Python is the image's Python, so its pip picks the right wheels and the
-# bytecode fits. ENVCFG_CLUSTER_PIP adds options for pip, such as an index with wheels
-# for CPUs.
+# bytecode fits.
 packages_of() {
   printf '%s/usr/local/lib/python3.11/dist-packages\n' "$1"
 }
 
-# pip_install CACHE ROOT OPTION-OR-PACKAGE... - what they bring to be called by name
-# (torchrun, accelerate) goes where it is found.
-pip_install() {
-  local cache=$1 root=$2 packages options=()
-  packages=$(packages_of "$2")
-  shift 2
+# pip WORD... - the machine's pip, with the machine's configuration.
+pip() {
   [[ $(/usr/bin/python3 -V) == 'Python 3.11.'* ]] \
     || die 'the image needs wheels for Python 3.11: Debian 12 has it as python3'
-  read -ra options <<<"${ENVCFG_CLUSTER_PIP:-}"
-  PIP_DISABLE_PIP_VERSION_CHECK=1 retry 3 /usr/bin/python3 -m pip install \
-    --quiet --cache-dir "$cache" --no-compile --root-user-action=ignore \
-    --target "$packages" "${options[@]}" "$@" >"$LOGS/pip.log" 2>&1 || {
-    tail -n 20 "$LOGS/pip.log" >&2
-    die "cannot install $*"
-  }
+  PIP_DISABLE_PIP_VERSION_CHECK=1 /usr/bin/python3 -m pip --quiet "$@" >"$LOGS/pip.log" 2>&1
+}
+
+pip_failed() { # PURPOSE
+  tail -n 20 "$LOGS/pip.log" >&2
+  die "pip cannot $1"
+}
+
+# pin NAME LOCK - the lines of one package in a lock.
+pin() {
+  sed -n "/^$1==/,/^    # via/p" "$LOCKS/$2.txt"
+}
+
+# download_wheels WORK - all that the lock names, by its hashes. Of PyTorch the build for
+# CPUs, if pip's configuration on this machine offers it; else the build with CUDA, which
+# also runs on CPUs and is several GB larger.
+download_wheels() {
+  local work=$1 lock=images-cpu
+  pin torch images-cpu >"$work/torch.txt"
+  if ! pip download --no-deps --require-hashes --dest "$work/wheels" -r "$work/torch.txt"; then
+    grep -q 'No matching distribution found for torch' "$LOGS/pip.log" \
+      || pip_failed "download PyTorch"
+    lock=images-cuda
+    log "pip finds no PyTorch for CPUs here: the build with CUDA is taken"
+  fi
+  retry 3 pip download --require-hashes --dest "$work/wheels" -r "$LOCKS/$lock.txt" \
+    || pip_failed "download what $lock.txt locks"
+}
+
+# pip_install ROOT WORD... - programs of the packages (torchrun, accelerate) go where they
+# are found.
+pip_install() {
+  local root=$1 packages
+  packages=$(packages_of "$1")
+  shift
+  retry 3 pip install --no-compile --root-user-action=ignore --target "$packages" "$@" \
+    || pip_failed "install $*"
   if [[ -d $packages/bin ]]; then
     mv "$packages"/bin/* "$root/usr/local/bin/"
     rmdir "$packages/bin"
@@ -116,24 +142,23 @@ pip_install() {
 # would need a compiler and PyTorch's headers: build it here, with the PyTorch of the
 # image.
 install_deepspeed() {
-  local cache=$1 root=$2
+  local work=$1 root=$2
+  pin deepspeed sources >"$work/deepspeed.txt"
   PYTHONPATH=$(packages_of "$root") DS_BUILD_SHM_COMM=1 DS_ACCELERATOR=cpu \
-    pip_install "$cache" "$root" --no-deps --no-build-isolation "$DEEPSPEED"
+    pip_install "$root" --no-deps --no-build-isolation --require-hashes \
+    -r "$work/deepspeed.txt"
 }
 
 # Horovod has no wheel, and its library asks for C++14, which is too old for the headers of
 # this PyTorch; what is written in Python, its rendezvous server among it, needs no building.
 unpack_horovod() {
-  local cache=$1 root=$2 folder options=()
-  folder=$(mktemp -d "$cache/horovod.XXXXXX")
-  read -ra options <<<"${ENVCFG_CLUSTER_PIP:-}"
-  PIP_DISABLE_PIP_VERSION_CHECK=1 retry 3 /usr/bin/python3 -m pip download --quiet --no-deps \
-    --no-binary horovod --dest "$folder" "${options[@]}" "$HOROVOD" \
-    >"$LOGS/pip.log" 2>&1 || {
-    tail -n 20 "$LOGS/pip.log" >&2
-    die "cannot get $HOROVOD"
-  }
-  tar --extract --gzip --file "$folder"/horovod-*.tar.gz --directory "$(packages_of "$root")" \
+  local work=$1 root=$2
+  pin horovod sources >"$work/horovod.txt"
+  retry 3 pip download --no-deps --no-build-isolation --no-binary horovod \
+    --require-hashes --dest "$work/horovod" -r "$work/horovod.txt" \
+    || pip_failed 'download Horovod'
+  tar --extract --gzip --file "$work"/horovod/horovod-*.tar.gz \
+    --directory "$(packages_of "$root")" \
     --strip-components=1 --wildcards --no-same-owner '*/horovod/*.py'
 }
 

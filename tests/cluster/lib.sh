@@ -61,13 +61,24 @@ key_of() {
 }
 
 # publish SOURCE TARGET - a rename, so an interrupted build is never taken for a
-# finished one; then drop what older inputs have made.
+# finished one; then drop what older inputs have made, unless a clone of this project has
+# used it in the last week: each use touches it.
 publish() {
-  local source=$1 target=$2 old
+  local source=$1 target=$2
   mv -T -- "$source" "$target"
-  for old in "${target%-*}"-*; do
-    [[ $old == "$target" ]] || rm -rf -- "$old"
-  done
+  touch "$target"
+  find "${target%/*}" -mindepth 1 -maxdepth 1 -name "$(basename "${target%-*}")-*" -mtime +7 \
+    -exec rm -rf -- {} +
+}
+
+# debian_mirror - from where apt on this machine has its packages of Debian 12.
+debian_mirror() {
+  local site
+  # shellcheck disable=SC2016 # apt expands them
+  site=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' \
+    'Created-By: Packages' | sed -n 's/^\(bookworm\|stable\|oldstable\) main //p' | head -n 1)
+  [[ -n $site ]] || die "apt's sources on this machine name no mirror with bookworm's main"
+  printf '%s\n' "$site"
 }
 
 require_root_debian() {
@@ -87,9 +98,19 @@ let_go() {
   done
 }
 
+# Tests hold the cluster while they run (holder.py): nothing else may change it then.
+refuse_if_held() {
+  local holder
+  mkdir -p "$CACHE"
+  if flock --nonblock "$CACHE/holder" true; then return; fi
+  holder=$(<"$CACHE/holder")
+  [[ $holder == "process ${ENVCFG_CLUSTER_HOLDER:-0} "* ]] \
+    || die "the test cluster is in use by ${holder:-another run}"
+}
+
 # One script at a time changes the cluster; descriptor 9 stays out of the daemons.
 take_lock() {
-  mkdir -p "$CACHE"
+  refuse_if_held
   exec 9>"$CACHE/lock"
   flock -w 900 9 || die "another up or down has held $CACHE/lock for 15 minutes"
 }

@@ -8,19 +8,16 @@ then training, until the test lets it end.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jobs
 import pytest
 
 from cluster import Cluster
 from job import Job
-
-sys.path.append(str(Path(__file__).parent.parent / "log"))
-import jobs
 
 # From which second on a rank says what; the times of one rank never go back.
 NETWORK, ERROR, CHANNELS = 2.0, 3.0, 4.0

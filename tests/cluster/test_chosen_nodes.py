@@ -1,15 +1,12 @@
-"""Steps on chosen nodes of a real job: one beside another, and a cluster of its own."""
+"""Steps on chosen nodes of a real job, one beside another."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cluster import Cluster
 
 NODES = ("-N2", "--gpus-per-node=2", "--partition=standard-g")
-EXAMPLE = Path(__file__).parents[2] / "examples/ray.sbatch"
 
 # Caches, and a setting that more than one node decides.
 PARTS = """\
@@ -75,36 +72,3 @@ def test_a_step_in_a_component_of_a_heterogeneous_job(
     one, two = cluster.nodes
     assert said == [f"step 0/2 {one} {one} many", f"step 1/2 {two} {one} many"]
     assert "caches none" in done.stdout
-
-
-@pytest.mark.parametrize("code", [0, 7])
-def test_the_example_of_ray_has_a_head_workers_and_a_program(
-    cluster: Cluster, tool: Path, workdir: Path, code: int
-) -> None:
-    """By a program that stands in for ray; its own wheel is tried by hand."""
-    programs = workdir / "bin"
-    programs.mkdir()
-    (programs / "ray").write_text(
-        f'#!/bin/sh\nexec python3 {tool.parent}/programs/standin_ray.py "$@"\n'
-    )
-    (programs / "ray").chmod(0o755)
-    text = EXAMPLE.read_text()
-    options = f"--container {cluster.pytorch_image} --runtime apptainer --set 'PATH={programs}:${{PATH}}'"
-    for old, new in (
-        ("--container ray.sif", options),
-        ("set -euo pipefail\n", f"set -euo pipefail\nPATH={tool}:$PATH\n"),
-        ("python -u train.py", f"ray ask 2 {code}"),
-    ):
-        assert old in text
-        text = text.replace(old, new)
-    more = ("--ntasks-per-node=1", "--cpus-per-task=2", "--mem=0", "--time=5")
-    done = cluster.sbatch(text, *NODES, *more, cwd=workdir)
-    assert (done.state, done.exit_code) == (
-        "FAILED" if code else "COMPLETED",
-        code,
-    ), done.stdout
-    one, two = cluster.nodes
-    assert f"cluster {one} {two} asked by {one} sees all" in done.stdout.replace(
-        "0,1", "all"
-    )
-    assert cluster.left_running() == []

@@ -265,7 +265,7 @@ def test_waiting_too_long_shows_what_was_written(cluster: Cluster) -> None:
 def test_nodes_have_their_own_scratch(cluster: Cluster) -> None:
     job = cluster.sbatch(
         "#!/bin/bash\nsrun bash -c 'touch {/tmp,/dev/shm}/$(hostname);"
-        " sleep 1; ls /tmp /dev/shm | grep nid | sort -u'\n",
+        " sleep 1; ls /tmp /dev/shm | grep ^nid | sort -u'\n",
         "--nodes=2",
     )
     assert sorted(job.stdout.split()) == list(cluster.nodes)

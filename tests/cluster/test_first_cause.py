@@ -154,10 +154,10 @@ def test_first_line_names_rank_node_and_cause(
     on_second = case.two_nodes or case.launcher == "srun"
     node = cluster.nodes[1 if on_second else 0]
     expected = rf"rank 3 \({node}\){ENDS[case.end]}"
-    if (case.launcher, case.end) == ("srun", "never"):
-        expected += (
-            f"|rank 3{ENDS['never']}"  # srun says nothing of a task that ends with 0
-        )
+    if case.end == "never" and case.launcher in ("srun", "accelerate"):
+        # srun says nothing of a task that ends with 0; on a busy machine accelerate is ended
+        # before it names the node.
+        expected += f"|rank 3{ENDS['never']}"
     if (case.launcher, case.end) == ("deepspeed", "never"):
         # What its ranks say has no number in front: if rank 0 gives up first, none is named.
         expected += "|the job ended: only 3 of 4 ranks came together in time"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from cluster import IMAGES, Cluster
-from envcfg.errors import ImageError
-from envcfg.image.open import open_image
+from envcfg.common.errors import ImageError
+from envcfg.image.command_imports import command_imports
+from envcfg.image.open_image import open_image
 from envcfg.image.tree import Tree
 from forms import NAME, make_forms
 from tool import PYTHON
@@ -104,7 +105,8 @@ def test_inspect_tells_what_a_container_says_of_itself(
     said = json.loads(cluster.run(words, check=True).stdout)
     found = told_by_inspect(cluster, tool, image)
     assert {each: found.get(each) for each in said} == said
-    assert found.keys() - said.keys() == {"start"}
+    more = {"deepspeed-ops"} if name == "frameworks" else set()
+    assert found.keys() - said.keys() == {"start", *more}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_what_apptainer_compresses_is_read(compressor: str, cluster: Cluster) ->
 
 def test_the_runtime_tells_the_same_labels(cluster: Cluster, tool: Path) -> None:
     code = (
-        "import json, sys; from envcfg.image.runtime import inspect_by_runtime as ask; "
+        "import json, sys; from envcfg.image.runtime_query import inspect_by_runtime as ask; "
         "print(json.dumps(ask(sys.argv[1], sys.argv[2])))"
     )
     image = cluster.busybox_image
@@ -164,6 +166,17 @@ def test_a_store_of_podman_shows_its_image(
     assert metadata.form == "podman"
     assert metadata.environment["IMAGE_OWN"] == "kept"
     assert metadata.starts
+
+
+def test_of_the_commands_of_real_packages_those_with_a_launcher_are_named(
+    cluster: Cluster,
+) -> None:
+    # Others import accelerate alone, as transformers does.
+    with open_image(str(cluster.frameworks_image)) as (tree, metadata):
+        found = command_imports(tree, metadata.environment)
+    assert {name: launcher for name, (launcher, _) in found.items()} == {
+        "fabric": "torch.distributed.run"
+    }
 
 
 def test_a_cut_sif_is_refused(cluster: Cluster) -> None:

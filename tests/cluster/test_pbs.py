@@ -169,14 +169,18 @@ def test_every_setting_and_argument_is_exact_in_every_rank(
     assert caches(cluster, job) == []
 
 
+@pytest.mark.parametrize(
+    ("fails", "code"),
+    [("exit 7", 7), ("exit 255", 255), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)],
+)
 def test_the_first_rank_that_fails_ends_the_step(
-    cluster: Cluster, workdir: Path, mpiexec: str
+    cluster: Cluster, workdir: Path, mpiexec: str, fails: str, code: int
 ) -> None:
-    program = 'if [ "$RANK" = 3 ]; then exit 7; fi; exec sleep 50'
+    program = f'if [ "$RANK" = 3 ]; then {fails}; fi; exec sleep 50'
     for container in (("--container", "none"), image(cluster)):
         job = submit(cluster, workdir, *container, "--", "sh", "-c", program)
         job.wait(timeout=35)
-        assert (job.state, job.exit_code) == ("FAILED", 7), (mpiexec, job.stdout)
+        assert (job.state, job.exit_code) == ("FAILED", code), (mpiexec, job.stdout)
         assert left_running(cluster) == []
         assert caches(cluster, job) == []
 
@@ -191,9 +195,9 @@ def test_a_signal_to_the_job_reaches_the_program(
     job.cancel(f"--signal={name}", "--batch")
     job.wait(timeout=40)
     got = re.findall(r"rank \d got SIG(\w+)", job.stdout)
-    # The rank that ends first by USR1 ends the others. With Open MPI a node's daemon may be
-    # gone before its last rank has said so.
-    least = {"hydra TERM": 4, "hydra USR1": 1, "pals USR1": 1}.get(
+    # The rank that ends first by USR1 ends the others; under PALS by TERM too. With Open MPI
+    # a node's daemon may be gone before its last rank has reported the signal.
+    least = {"hydra TERM": 4, "hydra USR1": 1, "pals TERM": 1, "pals USR1": 1}.get(
         f"{mpiexec} {name}", 2
     )
     assert got.count(name) >= least, job.stdout

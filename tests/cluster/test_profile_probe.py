@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from cluster import Cluster
+from cluster import UID, Cluster
 from job import Job
 from support import ROOT
 
@@ -94,6 +94,7 @@ def test_the_profile_of_lumi_is_held_against_its_double(
     assert len(found["job"]["sum"]) >= 2
     profile = workdir / "lumi-g.yaml"
     profile.write_bytes((ROOT / "profiles/lumi-g.yaml").read_bytes())
+    os.chown(profile, UID, UID)
     confirm = ["envcfg", "profiles", "confirm", "lumi-g.yaml", "probe-lumi-g.json"]
     refused = cluster.run(confirm, env=env)
     assert refused.returncode == 2

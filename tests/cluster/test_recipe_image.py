@@ -17,67 +17,76 @@ from pathlib import Path
 import pytest
 
 from cluster import HERE, Cluster
-from forms import CACHE
+from forms import CACHE, drop_unused
 
 RECIPE = HERE.parent.parent / "container-recipes/pytorch-cpu.def"
 HUB = "Bootstrap: docker\nFrom: debian:bookworm-"
-MIRROR = """Bootstrap: debootstrap
-OSVersion: bookworm
-MirrorURL: http://deb.debian.org/debian
-"""
-# Wheels of the image's Python, which is the machine's: what pip would get from the index
-# that the recipe names. ENVCFG_CLUSTER_PIP is images.sh's.
-WHEELS = ["torch==2.13.0", "numpy==2.4.6"]
-PIP = ["/usr/bin/python3", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+# From the mirror and the index of this machine, which images.sh knows to find.
+MIRROR = "Bootstrap: debootstrap\nOSVersion: bookworm\nMirrorURL: {}\n"
+LOCKS = [
+    HERE.parent.parent / f"requirements/images-{kind}.txt" for kind in ("cpu", "cuda")
+]
+SOURCE = f"source {HERE}/lib.sh && source {HERE}/images.sh && "
 PIP_CONF = "[global]\nno-index = true\nfind-links = /root/wheels\n"
 FACTS = {"architecture": os.uname().machine, "torch": "2.13.0"}
 
 
 @pytest.fixture(scope="module")
 def image(cluster: Cluster) -> Path:
+    """Return the image that the recipe makes."""
+    assert cluster.is_up
+    return recipe_image()
+
+
+def recipe_image() -> Path:
     """Return the image that the recipe makes; some three minutes the first time."""
     inputs = [
         RECIPE.read_bytes(),
         (HERE / "build").read_bytes(),
-        repr((MIRROR, WHEELS)),
+        MIRROR,
+        *(lock.read_bytes() for lock in LOCKS),
     ]
     key = hashlib.sha256(repr(inputs).encode()).hexdigest()
     target = CACHE / f"recipe-{key[:16]}" / "pytorch-cpu.sif"
-    if not target.exists():
-        for old in CACHE.glob("recipe-*"):
-            shutil.rmtree(old)
+    drop_unused("recipe-*")  # also those of test_recipe_frameworks.py
+    if target.exists():
+        target.parent.touch()
+    else:
         with tempfile.TemporaryDirectory(dir=CACHE, prefix="tmp.") as folder:
             made = build(Path(folder))
             target.parent.mkdir()
             made.rename(target)
-    assert cluster.is_up
     return target
 
 
 def build(folder: Path) -> Path:
-    """Build the image in *folder*, with wheels from the machine's index."""
+    """Build the image in *folder*, of locked wheels: the image's Python is the machine's."""
     home, sif = folder / "root", folder / "recipe.sif"
     (home / ".config/pip").mkdir(parents=True)
     (home / ".config/pip/pip.conf").write_text(PIP_CONF)
-    options = os.environ.get("ENVCFG_CLUSTER_PIP", "").split()
-    run(*PIP, "download", "--dest", home / "wheels", *options, *WHEELS)
+    run("bash", "-c", f"{SOURCE} download_wheels {home}")
     recipe = folder / "recipe.def"
-    recipe.write_text(from_mirror(RECIPE.read_text(encoding="utf-8")))
+    mirror = run("bash", "-c", f"{SOURCE} debian_mirror").strip()
+    recipe.write_text(from_mirror(RECIPE.read_text(encoding="utf-8"), mirror))
     quick = ["--mksquashfs-args", "-comp lz4"]
     run(HERE / "build", *quick, "--bind", f"{home}:/root", sif, recipe)
     sif.chmod(0o644)
     return sif
 
 
-def from_mirror(recipe: str) -> str:
+def from_mirror(recipe: str, mirror: str) -> str:
     """Return a recipe with Debian's mirror for its base."""
     assert recipe.startswith(HUB)
-    return MIRROR + recipe.split("\n", maxsplit=2)[2]
+    return MIRROR.format(mirror) + recipe.split("\n", maxsplit=2)[2]
 
 
-def run(*argv: str | Path) -> None:
+def run(*argv: str | Path) -> str:
+    """Return what a command prints; a failure has its last lines, whole."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, (argv, done.stdout[-4000:], done.stderr[-4000:])
+    if done.returncode:
+        output = f"{done.stdout[-9000:]}\n{done.stderr[-9000:]}"
+        pytest.fail(f"{argv}\n{output}", pytrace=False)
+    return done.stdout
 
 
 @pytest.fixture
@@ -142,6 +151,8 @@ def test_its_help_says_how_it_is_used(
         "number = torch.tensor(float(dist.get_rank() + 1))\n"
         "dist.all_reduce(number)\n"
         "print('sum', number.item(), flush=True)\n"
+        # Without it, gloo's threads sometimes abort the process when it ends.
+        "dist.destroy_process_group()\n"
     )
     words = line.replace("THIS.sif", str(image)).split()
     script = cluster.run([tool / words[0], *words[1:]], check=True).stdout

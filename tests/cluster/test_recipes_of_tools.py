@@ -13,33 +13,23 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import jobs
 import pytest
 
 from cluster import UID, Cluster
-from forms import CACHE
+from forms import CACHE, drop_unused
 from job import Job
 from tool import PYTHON, ROOT
 
-sys.path.append(str(ROOT / "tests/log"))
-import jobs
-
 # One environment for all of them: hosts and containers have the same Python.
-PACKAGES = (
-    "submitit==1.5.4",
-    "hydra-core==1.3.2",
-    "hydra-submitit-launcher==1.2.0",
-    "snakemake==9.27.1",
-    "snakemake-executor-plugin-slurm==2.8.0",
-    "ReFrame-HPC==4.10.4",
-    "jupyterlab==4.6.6",
-)
+LOCK = ROOT / "requirements/tools.txt"
+BUILD = ROOT / "requirements/build.txt"  # builds what has no wheel
 SMALLER = {
     "submitit/submit.py": {
         "ntasks_per_node=8": "ntasks_per_node=2",
@@ -64,14 +54,19 @@ expect: {devices: [/dev/null], why: a test, source: a test, date: 2026-11-22}
 def tools(cluster: Cluster) -> Path:
     """Return a virtual environment with the tools; a minute the first time."""
     assert cluster.is_up
-    key = hashlib.sha256(repr((PACKAGES, PYTHON)).encode()).hexdigest()
+    inputs = (LOCK.read_bytes(), BUILD.read_bytes(), PYTHON)
+    key = hashlib.sha256(repr(inputs).encode()).hexdigest()
     target = CACHE / f"tools-{key[:16]}"
-    if not (target / "complete").exists():
-        for old in CACHE.glob("tools-*"):
-            shutil.rmtree(old)
+    drop_unused("tools-*")
+    if (target / "complete").exists():
+        target.touch()
+    else:
+        shutil.rmtree(target, ignore_errors=True)
         _run(PYTHON, "-m", "venv", target)
         pip = (target / "bin/pip", "--quiet", "--disable-pip-version-check")
-        _run(ROOT / "scripts/retry", *pip, "install", *PACKAGES)
+        for lock in (BUILD, LOCK):
+            options = ("--require-hashes", "--no-build-isolation", "-r", lock)
+            _run(ROOT / "scripts/retry", *pip, "install", *options)
         # Only now, as pip would take what the machine has and no image: torch is the image's.
         _run(PYTHON, "-m", "venv", "--system-site-packages", "--without-pip", target)
         _run("chmod", "-R", "a+rX", target)

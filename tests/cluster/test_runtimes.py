@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,11 +20,11 @@ import forms
 from cluster import LOGIN, UID, Cluster
 from forms import Forms
 from job import Job
-from support import ROOT, environment, wrap_text, zero_separated
+from support import environment, wrap_text, zero_separated
+from tool import install_locked
 
 HERE = Path(__file__).parent
 PYTHON = "/usr/bin/python3"
-PODMAN_HPC = "podman-hpc==1.2.2"
 REAL = os.environ.get("ENVCFG_REAL", "").split(",")
 TWO_NODES = ("-N2", "--ntasks-per-node=2", "--partition=small-g")
 HOSTILE = [
@@ -167,17 +166,8 @@ def install_podman_hpc(home: Path, programs: Path) -> None:
     """Install the real podman-hpc for the hosts' Python, with what it wants on PATH."""
     if "podman-hpc" in REAL or (programs / "podman-hpc").exists():
         return
-    pip = [ROOT / "scripts/retry", sys.executable, "-m", "pip"]
-    pip += ["--quiet", "--disable-pip-version-check"]
-    foreign = ["--python-version=3.11", "--only-binary=:all:"]
     library = home / "lib"
-    done = subprocess.run(
-        [*pip, "install", "--target", library, *foreign, PODMAN_HPC],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    install_locked("runtimes", library)
     (programs / "mksquashfs.static").symlink_to("/usr/bin/mksquashfs")
     (programs / "fuse-overlayfs-wrap").symlink_to("/usr/bin/fuse-overlayfs")
     (programs / "podman-hpc").write_text(
@@ -282,8 +272,7 @@ def test_ranks_get_what_is_meant_for_them_over_two_nodes(
         "bytes": "4" if kind.is_text else "0",
         "torchrun": "0",
     }, said
-    # srun's code is the highest: of a rank that it ended, unless that had not begun.
-    assert re.search(r"^first (3|137|143) after \d+$", said, re.M), said
+    assert re.search(r"^first 3 after \d+$", said, re.M), said
     for rank in range(4):
         words = zero_separated(workdir / f"out/{rank}.args")
         assert words == [word.encode() for word in HOSTILE]
@@ -335,7 +324,12 @@ def test_signals_reach_the_program_and_what_is_killed_is_gone(
     codes = re.findall(r"^(?:wait|killed) (\d+)$", job.stdout, re.M)
     assert codes[0] == "50", job.stdout
     assert codes[1] in (("55",) if kind.waits else ("0", "143")), job.stdout
-    assert codes[2] in (("137",) if kind.waits else ("3", "137")), job.stdout
-    got = sorted(re.findall(r"rank \d got \w+", job.stdout))
-    assert got == [f"rank {rank} got SIG{name}" for rank in range(4) for name in ("TERM", "USR1")]  # fmt: skip
+    assert codes[2] in (("3",) if kind.waits else ("3", "137")), job.stdout
+    got = re.findall(r"rank (\d) got (\w+)", job.stdout)
+    assert sorted(got) == sorted(set(got)), job.stdout
+    ranks = ["0", "1", "2", "3"]
+    assert sorted(rank for rank, name in got if name == "SIGUSR1") == ranks, job.stdout
+    ended = sorted(rank for rank, name in got if name == "SIGTERM")
+    # Slurm kills the programs when the clients have ended, so some of them may say nothing.
+    assert ended == ranks if kind.waits else ended, job.stdout
     assert left_over(cluster, job) == []

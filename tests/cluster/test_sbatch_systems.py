@@ -21,7 +21,7 @@ OTHER_PARTITION = {
 }
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["sourced", "inline"])
+@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["plain", "inline"])
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("system", RIGHT)
 def test_slurm_takes_the_script_of_every_system(

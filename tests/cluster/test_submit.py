@@ -21,14 +21,14 @@ def test_a_job_is_submitted_and_followed_to_its_end(
 ) -> None:
     envcfg = tool / "envcfg"
     sent = cluster.run([envcfg, "submit", *LUMI, *ACCOUNT, *COMMAND], check=True)
-    number = int(re.findall(r"^job: (\d+) \(sh\.sh\)$", sent.stdout, re.M)[0])
+    number = int(re.findall(r"^job: (\d+) \(sh-\1\.sh\)$", sent.stdout, re.M)[0])
     log = f"sh-{number}.out"
     assert f"log: {log}\nlook: envcfg check-log --follow {log}\n" in sent.stdout
     job = Job(cluster, number).wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     assert job.output == cluster.workdir / log
     assert "rank 1 of 2\n" in job.stdout
-    again = cluster.run([envcfg, "submit", "sh.sh", "--dry-run"])
+    again = cluster.run([envcfg, "submit", f"sh-{number}.sh", "--dry-run"])
     assert again.returncode == 0, again.stderr
     assert re.match(r"would start: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d \(", again.stdout)
     assert " to start at " in again.stderr
@@ -58,3 +58,41 @@ def test_what_slurm_refuses_has_its_words_and_code(
     for line in own.stderr.splitlines():
         assert line in done.stderr
     assert "hint: sinfo --summarize lists the partitions\n" in done.stderr
+
+
+def test_jobs_submitted_at_once_are_different_jobs(
+    cluster: Cluster, tool: Path
+) -> None:
+    asked = " ".join((*LUMI, *ACCOUNT))
+    loop = (
+        f"for i in $(seq 20); do {tool}/envcfg submit {asked}"
+        " -- sh -c 'echo seed $0' $i & done; wait"
+    )
+    sent = cluster.run(["bash", "-c", loop], check=True)
+    numbers = [int(n) for n in re.findall(r"^job: (\d+) ", sent.stdout, re.M)]
+    assert len(set(numbers)) == 20, sent.stderr
+    seeds = []
+    for number in numbers:
+        job = Job(cluster, number).wait(timeout=300)
+        assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+        seeds += [*set(re.findall(r"^seed (\d+)$", job.stdout, re.M))]
+    assert sorted(map(int, seeds)) == [*range(1, 21)]
+
+
+def test_a_job_that_starts_again_runs_the_script_that_was_submitted(
+    cluster: Cluster, tool: Path
+) -> None:
+    path = cluster.workdir / "again.sh"
+    path.write_text(
+        "#!/bin/bash\n#SBATCH --nodes=1 --time=5 --requeue --open-mode=append\nset -e\n"
+        'echo "start ${SLURM_RESTART_COUNT:-0} of $SLURM_JOB_NAME"\n'
+        'if [[ -z ${SLURM_RESTART_COUNT-} ]]; then scontrol requeue "$SLURM_JOB_ID"; sleep 60; fi\n'
+    )
+    sent = cluster.run([tool / "envcfg", "submit", "again.sh"], check=True)
+    path.write_text("#!/bin/bash\necho another script\n")
+    number = int(re.findall(r"^job: (\d+) ", sent.stdout, re.M)[0])
+    job = Job(cluster, number).wait(timeout=240)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert "start 0 of again.sh\n" in job.stdout
+    assert "start 1 of again.sh\n" in job.stdout
+    assert "another" not in job.stdout

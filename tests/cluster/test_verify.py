@@ -7,18 +7,15 @@ is its own into its file, as NCCL does.
 from __future__ import annotations
 
 import re
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import jobs
 import pytest
 
 from cluster import Cluster
 from job import Job
-
-sys.path.append(str(Path(__file__).parent.parent / "log"))
-import jobs
 
 FOUR = ("-N2", "--ntasks-per-node=2", "--partition=small-g", "--mem=40G")
 MANY = ("-N2", "--ntasks-per-node=32", "--partition=small-g", "--mem=40G")

@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 PYTHON = "/usr/bin/python3"
+PIP = (PYTHON, "-m", "pip", "--quiet", "--disable-pip-version-check")
 
 
 def install_tool(folder: Path) -> Path:
@@ -18,13 +19,11 @@ def install_tool(folder: Path) -> Path:
         folder, ignore_errors=True
     )  # of a run before, if the cluster stayed up
     wheels, library, programs = folder / "wheels", folder / "lib", folder / "bin"
-    pip = [str(ROOT / "scripts/retry"), sys.executable, "-m", "pip"]
-    pip += ["--quiet", "--disable-pip-version-check"]
-    _run([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)])
-    version = _run([PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation"]
+    _run([*build, "--no-deps", "--wheel-dir", str(wheels), str(ROOT)])
     (wheel,) = wheels.glob("envcfg-*.whl")
-    foreign = ["--python-version", version.strip(), "--only-binary=:all:"]
-    _run([*pip, "install", "--target", str(library), *foreign, str(wheel)])
+    install_locked("run", library)
+    _run([*PIP, "install", "--target", str(library), "--no-deps", str(wheel)])
     programs.mkdir(parents=True)
     launcher = programs / "envcfg"
     launcher.write_text(
@@ -34,6 +33,22 @@ def install_tool(folder: Path) -> Path:
     shutil.copytree(PROGRAMS, folder / "programs")
     _run(["chmod", "-R", "a+rX", str(folder)])
     return programs
+
+
+def install_locked(name: str, library: Path, *options: str) -> None:
+    """Install into *library* what a lock names, for the hosts' Python; *options* are pip's."""
+    lock = str(ROOT / f"requirements/{name}.txt")
+    argv = [
+        *PIP,
+        "install",
+        "--require-hashes",
+        "-r",
+        lock,
+        "--target",
+        str(library),
+        *options,
+    ]
+    _run([str(ROOT / "scripts/retry"), *argv])
 
 
 def _run(argv: list[str]) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from envcfg.core.option_values import read_removal, read_setting
 from envcfg.core.step import check_changes
-from envcfg.core.values import read_removal, read_setting
 from support import LOCAL, ROOT, Wrapped, envcfg
 
 Wrap = Callable[..., Wrapped]

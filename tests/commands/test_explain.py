@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.lint.rule import load_rules
+from envcfg.lint.lint_rule import load_rules
 from envcfg.log.verdict import WORST_FIRST
 from envcfg.profile.conditions import FACTS
 from support import ROOT, Wrapped, envcfg
@@ -31,7 +31,9 @@ def test_help_has_examples() -> None:
 TEXTS = {
     "NCCL_NET_GDR_LEVEL": ["\n  meaning: how far", "LOC|PIX|PXB", "0 for LOC", "since 2.4", "read by: nccl, rccl", "related: NCCL_NET_GDR_READ", "NCCL_IB_GDR_LEVEL", "gdr-missing", "unsets NCCL_NET_GDR_LEVEL  if rocm >=7\n    profiles: lumi-g\n"],
     "NCCL_CROSS_NIC": ["integer; from 0 to 2", "default: 2", "removed by: lumi-g"],
-    "NCCL_DMABUF_ENABLE": ["on: 1"],
+    "NCCL_DMABUF_ENABLE": ["on: 1", "default 1 since 7.12", "rccl known to: ROCm 10.1"],
+    "NCCL_ALLGATHERV_ENABLE": ["RCCL of ROCm: default 0 since 10.1", "NCCL: default 1 since 2.29.2"],
+    "HSA_NO_SCRATCH_RECLAIM": ["sets HSA_NO_SCRATCH_RECLAIM=1  if rocm >=7.13\n    profiles: crusher, frontier\n"],
     "FI_CXI_RDZV_PROTO": ["sets FI_CXI_RDZV_PROTO=alt_read  if nodes >1  (bundle alternate-rendezvous)"],
     "MIOPEN_USER_DB": ["MIOPEN_USER_DB: no program reads this name", "instead: MIOPEN_USER_DB_PATH", "\n\nMIOPEN_USER_DB_PATH\n", "takes: path"],
     "NCCL_IB_CUDA_SUPPORT": ["\n\nNCCL_NET_GDR_LEVEL\n"],
@@ -212,3 +214,13 @@ def test_without_a_name_there_is_an_index_of_groups(
     assert "\n  socket-fallback " in group
     assert f" {len(group.splitlines()) - 1} " in row
     assert explain("ROCm").text.startswith("ROCm\n")
+
+
+@pytest.mark.parametrize("name", ["nccl", "rccl", "gcd", "GCD", "NCCL", "fsdp"])
+def test_words_of_the_courses_lead_to_the_page_for_first_steps(
+    explain: Callable[..., Wrapped], name: str
+) -> None:
+    done = explain(name)
+    assert done.code == 0
+    assert "docs/first-steps.md" in done.text
+    assert done.text.startswith(f"{name.lower()}\n")

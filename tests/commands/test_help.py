@@ -11,7 +11,7 @@ import pytest
 
 from envcfg.cli import build_parser, split_command
 from envcfg.commands import texts
-from envcfg.parser import Parser
+from envcfg.commands.arguments.parser import Parser
 from support import envcfg
 
 

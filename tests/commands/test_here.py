@@ -363,3 +363,15 @@ def test_a_mark_of_the_site_tells_a_login_node_and_nothing_is_asked(
     assert "perlmutter: NERSC_HOST says perlmutter" in envcfg("profiles", "detect").text
     assert not Path("asked").exists()
     assert not profiles.exists()
+
+
+@pytest.mark.parametrize("length", [201, 100_000])
+def test_a_cluster_with_an_endless_name_has_no_profile(
+    bin_folder: Path, profiles: Path, length: int
+) -> None:
+    (bin_folder / "config.txt").write_text(f"ClusterName = {'x' * length}\n")
+    done = envcfg(*JOB, *COMMAND)
+    assert done.code == 2
+    assert f"the scheduler's name of this cluster has {length} characters" in done.err
+    assert len(done.err) < 2000
+    assert not list(profiles.glob("*"))

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from envcfg.findings import Finding, Place
-from envcfg.monitor.board import GpuView, NodeView
-from envcfg.probe.gpu import Gpu
-from envcfg.probe.sample import Counter
-from envcfg.probe.slurm import SlurmJob
+from envcfg.common.findings import Finding, Place
+from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.probe.gpu import Gpu
+from envcfg.nodes.probe.sample import Counter
+from envcfg.nodes.probe.slurm_job import SlurmJob
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.report.monitor import monitor_json
+from envcfg.report.monitor_report import monitor_json
 from schemas import SCHEMAS, errors
 from support import Wrapped, envcfg
 
@@ -152,7 +152,7 @@ LOOK = (
             GpuView(GPU),
             GpuView(Gpu(1), is_idle=True),
         ),
-        others=2,
+        other_gpus=2,
         problem="GPU is lost",
         tool_waits=3.2,
     ),

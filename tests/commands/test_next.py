@@ -33,10 +33,11 @@ STEPS: dict[str, tuple[tuple[str, ...], str]] = {
     "wrap": (("wrap", *LOCAL, "--", "true"), "envcfg check-log"),
     "wrap -o": (("wrap", *LOCAL, "-o", "a b.sh", "--", "true"), "run 'a b.sh' in a job"),
     "wrap --from": (("wrap", "--from", "old.sh", *LOCAL), "envcfg lint old.sh"),
-    "sbatch -o": (("sbatch", *JOB, "-o", "job.sh", "--", "true"), "sbatch job.sh; when"),
+    "sbatch -o": (("sbatch", *JOB, "-o", "job.sh", "--", "true"), "sbatch job.sh; after the job"),
     "sbatch": (("sbatch", *JOB, "--", "true"), "envcfg check-log"),
     "lint": (("lint", "old.sh"), "envcfg wrap --from old.sh"),
-    "lint, with findings": (("lint", "bad.sh"), "envcfg explain RULE"),
+    "lint, with repairs": (("lint", "bad.sh"), "envcfg lint --fix bad.sh makes the safe repairs"),
+    "lint, without repairs": (("lint", "lost.sh"), "envcfg explain RULE"),
     "check-log": (("check-log", "empty.out"), "envcfg explain RULE"),
     "explain": (("explain",), "envcfg explain RULE"),
     "explain a variable": (("explain", "NCCL_NET"), "envcfg wrap --set"),
@@ -75,7 +76,10 @@ def folder(tmp_path: Path) -> Path:
         "#!/bin/bash\n#SBATCH --nodes=1\nsrun python train.py\n"
     )
     (tmp_path / "bad.sh").write_text(
-        "#!/bin/bash\n#SBATCH --nodes=2\nexport NCCL_DEBG=INFO\nsrun python a.py\n"
+        "#!/bin/bash\n#SBATCH --nodes=2\nsrun python a.py $*\n"
+    )
+    (tmp_path / "lost.sh").write_text(
+        "#!/bin/bash\n#SBATCH --nodes=2\nexport RANK=$SLURM_PROCID\nsrun python a.py\n"
     )
     (tmp_path / "empty.out").write_text("nothing\n")
     return tmp_path

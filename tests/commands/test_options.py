@@ -11,17 +11,17 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from envcfg.bind import Bind
 from envcfg.cli import build_parser, split_command
 from envcfg.commands import NAMES, job, wrap
-from envcfg.commands.options import read_step
+from envcfg.commands.arguments.parser import Parser
+from envcfg.commands.option_arguments import read_step
+from envcfg.common.bind import Bind
+from envcfg.common.errors import UsageError
 from envcfg.core.option import Option, Table, help_texts, write_options
-from envcfg.core.step import Step, wrap_words
+from envcfg.core.option_values import write_removal, write_setting
+from envcfg.core.step import Step, step_values
 from envcfg.core.step_options import STEP
-from envcfg.core.values import write_removal, write_setting
-from envcfg.errors import UsageError
-from envcfg.parser import Parser
-from envcfg.profile.read.entries import name_problem
+from envcfg.profile.read.entry_readers import name_problem
 from fuzzing import tries
 
 TABLES: dict[str, Table] = {"wrap": wrap.OPTIONS, "job": job.OPTIONS}
@@ -299,8 +299,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_a_job_need_not_know_is_not_said_again() -> None:
     words = [*BARE, "--profile=lumi-g", "--set=A=1", "--unset=B", "--set=A=2"]
     step = step_of(read("wrap", words))
-    assert wrap_words(step) == [
-        *("envcfg", "wrap", "--no-default", "all"),
+    assert list(write_options(STEP, step_values(step))) == [
         *("--profile", "lumi-g", "--container", "none"),
         *("--set=A=2", "--unset=B"),
     ]
@@ -311,7 +310,7 @@ def test_paths_are_those_of_the_folder_where_they_were_given(folder: Path) -> No
     words = ["--profile=./mine.yaml", "--container=x.sif", "--ranks=2"]
     step = step_of(read("wrap", words))
     step = step._replace(options=step.options._replace(ranks=4))
-    assert wrap_words(step)[4:] == [
+    assert list(write_options(STEP, step_values(step))) == [
         *("--profile", f"{folder}/mine.yaml"),
         *("--container", f"{folder}/x.sif", "--ranks", "4"),
     ]
@@ -345,7 +344,7 @@ def test_a_step_is_made_again_from_its_words(data: st.DataObject, folder: Path) 
         step = step_of(read("wrap", words))
     except UsageError:
         reject()
-    command, *written = wrap_words(step)[1:]
-    again = step_of(read(command, written))
+    written = list(write_options(STEP, step_values(step)))
+    again = step_of(read("wrap", written))
     assert again.options == step.options
-    assert wrap_words(again)[2:] == written
+    assert list(write_options(STEP, step_values(again))) == written

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.core.limits import as_of_today
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.site.queues import READERS, read_associations, read_qos
+from envcfg.site.current_limits import as_of_today
+from envcfg.site.queue_reader import READERS, read_associations, read_qos
 from support import Wrapped, envcfg
 
 DAY = 86_400
@@ -83,6 +83,25 @@ def test_a_limit_refuses_until_it_is_old(monkeypatch: pytest.MonkeyPatch) -> Non
     assert note.startswith("envcfg: note: ")
     assert "as of 20" in note
     assert "; prices of 20" in allowed.err
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "severity"),
+    [
+        (("--nodes", "1", "--time", "5:59:59"), "note"),
+        (("--nodes", "1", "--time", "6:00:00"), "warning"),
+        (("--nodes", "33", "--time", "1:00:00"), "note"),
+        (("--nodes", "64", "--time", "1:00:00"), "warning"),
+    ],
+)
+def test_twice_an_old_limit_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, asked_for: tuple[str, ...], severity: str
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(LATER))
+    allowed = job("--partition", "dev-g", *asked_for)
+    assert allowed.code == 0
+    lines = [line for line in allowed.err.splitlines() if "dev-g gives" in line]
+    assert [line.split(": ")[1] for line in lines] == [severity]
 
 
 def test_lint_calls_an_old_limit_a_note(

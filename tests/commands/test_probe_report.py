@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from test_new import bin_folder, program, slurm
 
-from envcfg.core.here import draft
-from envcfg.core.holding import Held, hold
-from envcfg.core.measured import measured, probe_document
+from envcfg.common.provenance import marked
 from envcfg.core.profiles import show
-from envcfg.core.seen import Seen
 from envcfg.core.selection import open_catalog
-from envcfg.preflight.facts import node_facts
-from envcfg.preflight.lines import NodeReader
-from envcfg.preflight.records import Facts, Rows
-from envcfg.profile.site.model import Site
-from envcfg.report.probe import probe_html, probe_json, probe_lines
+from envcfg.nodes.preflight.preflight_lines import NodeReader
+from envcfg.nodes.preflight.preflight_records import Facts, Rows
+from envcfg.nodes.preflight.preflight_rows import node_facts
+from envcfg.report.probe_report import probe_html, probe_json, probe_lines
+from envcfg.site.machine_facts import Site
+from envcfg.site.measurement import measured, probe_document
+from envcfg.site.observations import Observations
+from envcfg.site.profile_comparison import Comparison, hold
+from envcfg.site.unknown_cluster import draft
 from schemas import errors
 from support import Wrapped, envcfg
 
@@ -82,12 +86,14 @@ def node(host: str, *changes: tuple[str, str]) -> Facts:
     return node_facts(reader.answers[host], {"scratch": "/tmp", "TMPDIR": "/tmp"})
 
 
-def seen(*changes: tuple[str, str], **job: Rows) -> Seen:
+def seen(*changes: tuple[str, str], **job: Rows) -> Observations:
     """Two nodes, of which the second says what *changes* make of it."""
-    return Seen({**JOB, **job}, (node(HOSTS[0]), node(HOSTS[1], *changes)))
+    return Observations({**JOB, **job}, (node(HOSTS[0]), node(HOSTS[1], *changes)))
 
 
-def held(folder: Path, text: str, what: Seen) -> Mapping[tuple[str, str], Held]:
+def held(
+    folder: Path, text: str, what: Observations
+) -> Mapping[tuple[str, str], Comparison]:
     path = folder / "x.yaml"
     path.write_text(f"name: x\n{text}\n")
     view = show(open_catalog(), str(path), facts={}, image="none")
@@ -160,11 +166,11 @@ YES, NO, OPEN = "confirmed", "contradicted", "not seen"
         (LANE.replace("nics: 2", "nics: 4"), seen(), "expect nics", NO, "2"),
         (LANE, seen(), "expect devices", YES, "every node"),
         (LANE.replace("cxi*", "kfd"), seen(), "expect devices", NO, "/dev/kfd"),
-        (LANE, Seen(JOB, ()), "expect devices", OPEN, ""),
+        (LANE, Observations(JOB, ()), "expect devices", OPEN, ""),
     ],
 )  # fmt: skip
 def test_a_value_is_held_against_what_nodes_say(
-    tmp_path: Path, text: str, what: Seen, key: str, verdict: str, said: str
+    tmp_path: Path, text: str, what: Observations, key: str, verdict: str, said: str
 ) -> None:
     section, _, name = key.partition(" ")
     found = held(tmp_path, text, what)[section, name]
@@ -188,9 +194,9 @@ def test_torn_answers_say_nothing(tmp_path: Path) -> None:
     assert facts["network"] == (("a", "up", "unknown", "-"),)
     assert {"folder", "card", "adapter"} & facts.keys() == set()
     text = f"{NODE_BLOCK}\nlaunch: {{cpu_masks: {{masks: ['0xf'], {WHY}}}}}"
-    found = held(tmp_path, text, Seen({}, (facts,)))
+    found = held(tmp_path, text, Observations({}, (facts,)))
     assert {each.verdict for each in found.values()} == {"not seen", "contradicted"}
-    assert measured(Site("x"), Seen({}, (facts,))).masks == ()
+    assert measured(Site("x"), Observations({}, (facts,))).masks == ()
 
 
 @pytest.mark.usefixtures("bin_folder")
@@ -217,7 +223,9 @@ def test_what_nodes_say_makes_a_profile_that_they_confirm(tmp_path: Path) -> Non
     assert wrong == []
 
 
-def report(folder: Path, text: str, what: Seen, **private: str) -> dict[str, Any]:
+def report(
+    folder: Path, text: str, what: Observations, **private: str
+) -> dict[str, Any]:
     """Write x.yaml, and what a probe says of it to x.json; return the document."""
     found = held(folder, text, what)
     catalog = open_catalog()
@@ -330,7 +338,7 @@ def test_on_a_login_node_a_job_is_submitted(bin_folder: Path) -> None:
     program(bin_folder, "sbatch", "echo Submitted batch job 7")
     sent = envcfg("profiles", "probe", "--account", "p1")
     assert sent.code == 0, sent.err
-    text = (bin_folder.parent / "envcfg-probe.sh").read_text()
+    text = (bin_folder.parent / "envcfg-probe-7.sh").read_text()
     assert "#SBATCH --nodes=2\n" in text
     assert "#SBATCH --time=10\n" in text or "#SBATCH --time=00:10:00\n" in text
     path = bin_folder.parent / "probe-here-mine.json"
@@ -361,3 +369,40 @@ def test_a_file_that_is_not_there_is_named(gone: str, tmp_path: Path) -> None:
     assert done.code == 2, done.err
     assert f"{tmp_path / gone}: no such file\n" in done.err
     assert "hint: envcfg profiles confirm PROFILE.yaml REPORT.json" in done.err
+
+
+def _spoilt(document: Any, data: st.DataObject) -> Any:  # noqa: ANN401  # any JSON
+    """Return a document with one part, wherever it is, replaced by another value."""
+    wrong = st.sampled_from([None, 0, -1, "", "x", "9" * 5000, [], {}, [[]], [None], {"a": 1}, True, 1e999])  # fmt: skip
+    if isinstance(document, dict) and document and data.draw(st.integers(0, 3)):
+        key = data.draw(st.sampled_from([*document]))
+        if data.draw(st.integers(0, 4)):
+            return {**document, key: _spoilt(document[key], data)}
+        return {name: part for name, part in document.items() if name != key}
+    if isinstance(document, list) and document and data.draw(st.integers(0, 3)):
+        number = data.draw(st.integers(0, len(document) - 1))
+        part = _spoilt(document[number], data)
+        return [*document[:number], part, *document[number + 1 :]]
+    return data.draw(wrong)
+
+
+@given(data=st.data())
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+def test_a_broken_report_is_an_error_or_a_run(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        document = _spoilt(report(folder, NODE_BLOCK, seen()), data)
+        (folder / "x.json").write_text(marked("probe", json.dumps(document)[1:]))
+        done = confirmed(folder)
+        assert done.code in {0, 2}, (document, done.err)
+        if done.code == 0:
+            assert envcfg("profiles", "validate", str(folder / "x.yaml")).code == 0
+
+
+@pytest.mark.parametrize("time", ["a: [b", "\n- x: 1", "2026-1", "{}", "!!python/x"])
+def test_the_time_of_a_report_is_a_time(tmp_path: Path, time: str) -> None:
+    document = report(tmp_path, NODE_BLOCK, seen())
+    text = json.dumps({**document, "time": time})
+    (tmp_path / "x.json").write_text(marked("probe", text[1:]))
+    done = confirmed(tmp_path)
+    assert (done.code, "not a whole report" in done.err) == (2, True), done.err

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from asking import asking
-from support import ROOT, Wrapped, bash, envcfg
+from support import ROOT, Wrapped, envcfg
 
 SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
 
@@ -78,25 +78,23 @@ def test_the_cost_stands_on_stderr_and_the_script_on_stdout() -> None:
     assert envcfg("sbatch", *LUMI, *COMMAND).out == done.out
 
 
-def step_of(*options: str) -> str:
-    """Return the line of a job script that starts its step."""
+def watcher_of(*options: str) -> str:
+    """Return the words that watch the step of a job script."""
     done = envcfg("sbatch", *LUMI, *options, *COMMAND)
     assert done.code == 0, done.err
-    return done.text.splitlines()[-1]
+    lines = done.text.splitlines()
+    if "envcfg_run_watcher() {" not in lines:
+        return ""
+    return lines[lines.index("envcfg_run_watcher() {") + 1]
 
 
 def test_a_job_watches_itself_unless_it_is_told_not_to() -> None:
-    assert " --verify -- python" in step_of()
-    assert " --verify=stop -- python" in step_of("--verify=stop")
-    assert " --verify --on-silence 900s=report -- python" in step_of("--on-silence=15m")
-    assert "verify" not in step_of("--no-verify")
-    inline = envcfg("sbatch", *LUMI, "--inline", *COMMAND).text
-    assert (
-        "\nENVCFG_WATCHER=(envcfg check-log --no-default all --watch-step warn "
-        in inline
-    )
-    left = envcfg("sbatch", *LUMI, "--inline", "--no-verify", *COMMAND).text
-    assert "ENVCFG_WATCHER" not in left
+    words = "  exec envcfg check-log --no-default all --watch-step "
+    assert watcher_of().startswith(f"{words}warn ")
+    assert watcher_of("--verify=stop").startswith(f"{words}stop ")
+    silent = watcher_of("--on-silence=15m")
+    assert silent.startswith(f"{words}warn --on-silence=900s=report ")
+    assert watcher_of("--no-verify") == ""
 
 
 def test_a_job_whose_profile_forbids_it_says_why_it_does_not_watch_itself(
@@ -182,55 +180,33 @@ def test_a_file_is_executable_and_only_our_own_is_replaced(tmp_path: Path) -> No
 
 
 def test_the_job_wraps_as_it_was_told(tmp_path: Path) -> None:
-    """The words of the line in the script are those that came in."""
+    """The step is that of ``wrap`` with the same options."""
     (tmp_path / "x.sif").touch()
     (tmp_path / "p.yaml").write_text("name: p\nextends: mahti\n")
+    asked = ("--account", "project_1", "--partition", "gpumedium")
     options = (
-        *(
-            "--profile",
-            "./p.yaml",
-            "--account",
-            "project_1",
-            "--partition",
-            "gpumedium",
-        ),
+        *("--profile", "./p.yaml"),
         *("--container", "x.sif", "--runtime", "apptainer", "--runtime-arg=--nv"),
         *("--bind", "/a:/b,/c", "--launcher", "torchrun", "--ranks", "4"),
         *("--set", "A=$$x ${HOME:-a,b}", "--unset", "B", "--fact", "cuda=12.4"),
     )
-    done = envcfg("sbatch", *options, "--", "python", "a b", "$HOME", "'")
+    command = ("--", "python", "a b", "$HOME", "'")
+    done = envcfg("sbatch", *asked, *options, *command)
     assert done.code == 0, done.err
-    found = re.search(r"^source <\((envcfg wrap .*)\)$", done.text, re.M)
-    assert found
-    words = bash(f"printf '%s\\0' {found[1]}").stdout.split(b"\0")[:-1]
-    assert [word.decode() for word in words] == [
-        "envcfg", "wrap", "--no-default", "all", "--profile", str(tmp_path / "p.yaml"),
-        "--container", str(tmp_path / "x.sif"), "--runtime", "apptainer",
-        "--runtime-arg=--nv", "--bind=/a:/b,/c", "--launcher", "torchrun",
-        "--ranks", "4", "--set=A=$$x ${HOME:-a,b}", "--unset=B", "--fact=cuda=12.4",
-            "--verify",
-        "--", "python", "a b", "$HOME", "'",
-    ]  # fmt: skip
-    again = envcfg(*words[1:])
-    assert again.code == 0, again.err
+    step = envcfg("wrap", "--print", "job", *options, "--verify", *command)
+    assert step.code == 0, step.err
+    job, _, last = step.text.partition("# --- What")[2].partition("\n# modules: ")
+    assert f"# --- What{job}" in done.text
+    assert done.text.endswith(last.partition("\n")[2])
 
 
 def test_nothing_of_a_command_gets_out_of_its_comment() -> None:
     done = envcfg("sbatch", *LUMI, "--", "sh", "-c", "\n#SBATCH --nodes=99\nid")
     assert done.code == 0
-    head = done.text.partition("# --- The step")[0]
+    head = done.text.partition("# --- What this job needs")[0]
     assert "\n#SBATCH --nodes=99" not in head
     # Slurm reads its lines up to the first command
     commands = [line for line in head.splitlines() if line and line[0] != "#"]
     assert commands
     directives = head.partition(commands[0])[0]
     assert len(re.findall(r"^#SBATCH --nodes", directives, re.M)) == 1
-
-
-def test_a_job_whose_envcfg_is_killed_does_not_go_on(tmp_path: Path) -> None:
-    done = envcfg("sbatch", *LUMI, *COMMAND)
-    killed = tmp_path / "envcfg"
-    killed.write_text("#!/bin/sh\nkill -KILL $$\n")
-    killed.chmod(0o755)
-    job = bash(done.text + "echo goes on", PATH=f"{tmp_path}:{os.environ['PATH']}")
-    assert (job.returncode, job.stdout) == (137, b"")

@@ -11,6 +11,7 @@ import pytest
 
 from asking import asking
 from envcfg import api
+from envcfg.core.linting import Linter
 from schemas import errors
 from support import Wrapped, envcfg, zero_separated
 
@@ -79,7 +80,7 @@ def slurm(site: Site) -> Site:
 def test_a_program_submits_a_script_as_the_command_does(slurm: Site) -> None:
     Path("job.sh").write_text(SCRIPT)
     sent = api.submit(Path("job.sh"))
-    assert slurm.words == ["sbatch", "./job.sh"]
+    assert (slurm.words, slurm.stdin) == (["sbatch", "--job-name=job.sh"], SCRIPT)
     assert (sent.job, sent.exit_code, sent.log) == ("123", 0, "slurm-123.out")
     done = envcfg("submit", "job.sh", "--json")
     assert api.as_json(sent) == json.loads(done.text)
@@ -95,12 +96,12 @@ def test_a_program_submits_a_script_as_the_command_does(slurm: Site) -> None:
 LUMI = (*asking("lumi-g"), "--container", "none")
 # Profile, what its scheduler prints, its words, the job and the log.
 SYSTEMS = {
-    "slurm": ("lumi-g", "Submitted batch job 123\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
-    "slurm, another cluster": ("lumi-g", "Submitted batch job 123 on cluster c2\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
-    "slurm, parsable": ("lumi-g", "site says hello\n123;c2\n", ["sbatch", "./train.sh"], "123", "train-123.out"),
-    "pbs": ("polaris", "123.polaris-pbs-01.hsn\n", ["qsub", "./train.sh"], "123.polaris-pbs-01.hsn", "train.o123"),
-    "flux": ("tuolumne", "\u01923AbZ\n", ["flux", "batch", "./train.sh"], "\u01923AbZ", "train-\u01923AbZ.out"),
-    "flux, in ASCII": ("tuolumne", "f3AbZ\n", ["flux", "batch", "./train.sh"], "f3AbZ", "train-f3AbZ.out"),
+    "slurm": ("lumi-g", "Submitted batch job 123\n", ["sbatch"], "123", "train-123.out"),
+    "slurm, another cluster": ("lumi-g", "Submitted batch job 123 on cluster c2\n", ["sbatch"], "123", "train-123.out"),
+    "slurm, parsable": ("lumi-g", "site says hello\n123;c2\n", ["sbatch"], "123", "train-123.out"),
+    "pbs": ("polaris", "123.polaris-pbs-01.hsn\n", ["qsub"], "123.polaris-pbs-01.hsn", "train.o123"),
+    "flux": ("tuolumne", "\u01923AbZ\n", ["flux", "batch"], "\u01923AbZ", "train-\u01923AbZ.out"),
+    "flux, in ASCII": ("tuolumne", "f3AbZ\n", ["flux", "batch"], "f3AbZ", "train-f3AbZ.out"),
 }  # fmt: skip
 
 
@@ -115,9 +116,12 @@ def test_a_job_is_written_and_submitted_and_its_log_named(
     assert done.code == 0, done.err
     assert site.words == words
     look = f"look: envcfg check-log --follow {log if log.isascii() else repr(log)}"
-    assert done.text.splitlines() == [f"job: {job} (train.sh)", f"log: {log}", look]
-    made = (site.folder / "train.sh").read_text()
+    script = f"train-{log.removeprefix('train').strip('.-o').removesuffix('.out')}.sh"
+    shown = script if script.isascii() else repr(script)
+    assert done.text.splitlines() == [f"job: {job} ({shown})", f"log: {log}", look]
+    made = (site.folder / script).read_text()
     assert made.startswith("#!/bin/bash\n# envcfg:job ")
+    assert site.stdin == made
     assert ("site says hello\n" in done.err) == ("hello" in said)
 
 
@@ -127,7 +131,8 @@ def test_job_with_submit_is_submit(slurm: Site) -> None:
     assert errors("submit", done.text) == []
     said = json.loads(done.text)
     assert (said["job"], said["log"]) == ("123", "train-123.out")
-    assert slurm.words == ["sbatch", "./my.sh"]
+    assert slurm.words == ["sbatch"]
+    assert slurm.stdin == (slurm.folder / "my.sh").read_text()
     again = envcfg("submit", *LUMI, "-o", "my.sh", *COMMAND)
     assert again.code == 0, again.err  # its own file is written anew
 
@@ -161,7 +166,7 @@ def test_the_log_of_a_script_is_named_as_its_lines_say(site: Site, name: str) ->
     done = envcfg("submit", "a b.sh", "--json")
     assert done.code == 0, done.err
     assert json.loads(done.text)["log"] == log
-    assert site.words[-1] == "./a b.sh"
+    assert site.stdin == f"#!/bin/bash\n{lines}\nhostname\n"
     shown = envcfg("submit", "a b.sh").text
     assert f"({'a b.sh'!r})\n" in shown
     assert ("check-log" in shown) == (log is not None)
@@ -208,6 +213,7 @@ def test_a_refusal_is_in_the_schedulers_own_words(slurm: Site, name: str) -> Non
     assert (done.code, done.text) == (code, "")
     assert f"{words}\n" in done.err
     assert f"sbatch refused train.sh, and ended with {code}" in done.err
+    assert not list(slurm.folder.glob("train*.sh"))
     if hint:
         assert f"  hint: {hint}" in done.err
 
@@ -252,10 +258,31 @@ def test_the_system_of_a_login_node_counts(
 
 def test_a_file_of_somebody_is_not_replaced(slurm: Site) -> None:
     (slurm.folder / "train.sh").write_text("mine\n")
-    done = envcfg("submit", *LUMI, *COMMAND)
+    named = ("submit", *LUMI, "-o", "train.sh")
+    done = envcfg(*named, *COMMAND)
     assert (done.code, slurm.words) == (4, [])
     assert "train.sh was not written by envcfg" in done.err
-    assert envcfg("submit", *LUMI, "--force", *COMMAND).code == 0
+    assert envcfg(*named, "--force", *COMMAND).code == 0
+
+
+@pytest.mark.parametrize("obstacle", ["a file", "a folder", "a link"])
+def test_a_submitted_job_counts_even_if_its_script_cannot_be_kept(
+    slurm: Site, obstacle: str
+) -> None:
+    place = slurm.folder / "train-123.sh"
+    if obstacle == "a file":
+        place.write_text("mine\n")
+    elif obstacle == "a folder":
+        place.mkdir()
+    else:
+        place.symlink_to("/nonexistent/x")
+    done = envcfg("submit", *LUMI, "--json", *COMMAND)
+    assert done.code == 0, done.err
+    assert json.loads(done.text)["job"] == "123"
+    assert json.loads(done.text)["script"] is None
+    assert "warning: the job is submitted, but " in done.err
+    assert obstacle != "a file" or place.read_text() == "mine\n"
+    assert "job: 123\n" in envcfg("submit", *LUMI, *COMMAND).text
 
 
 MISUSES = {
@@ -302,13 +329,155 @@ def test_a_script_that_is_there_gets_of_defaults_its_profile_alone(site: Site) -
     (site.folder / "job.sh").write_text(SCRIPT)
     done = envcfg("submit", "job.sh")
     assert done.code == 0, done.err
-    assert site.stdin == SCRIPT or "job.sh" in " ".join(site.words)
+    assert site.stdin == SCRIPT
     own = ("--profile=lumi-g", "--container=none", "--account=project_1", "-p", "dev-g")
     made = envcfg("submit", *own, "--no-default=bind", *COMMAND)
     assert made.code == 0, made.err
-    head = (site.folder / "train.sh").read_text()
+    head = (site.folder / "train-77.sh").read_text()
     assert "# default: --time 10 (" in head
     assert "--account a" not in head
     assert (
         "# made by: envcfg submit --no-default all --time 10 --profile=lumi-g" in head
     )
+
+
+# Lines of a script, the scheduler, a variable, and the words that name its job.
+NAMES = {
+    "no name": ("#SBATCH -N1", "sbatch", {}, ["--job-name=a b.sh"]),
+    "long": ("#SBATCH --job-name=net", "sbatch", {}, []),
+    "two words": ("#SBATCH --job-name net", "sbatch", {}, []),
+    "short": ("#SBATCH -Jnet", "sbatch", {}, []),
+    "cut": ("#SBATCH --job-n=net", "sbatch", {}, []),
+    "the user's variable": ("#SBATCH -N1", "sbatch", {"SBATCH_JOB_NAME": "mine"}, []),
+    "a line of PBS, which sbatch reads": ("#SBATCH -N1\n#PBS -l x -N net", "sbatch", {}, []),
+    "PBS": ("#PBS -l select=1", "qsub", {}, ["-N", "a b.sh"]),
+    "PBS, named": ("#PBS -N net", "qsub", {}, []),
+    "Flux": ("#flux: -N1", "flux", {}, ["batch", "--job-name=a b.sh"]),
+    "Flux, named": ("#flux: --job-name=net", "flux", {}, ["batch"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_without_a_name_has_that_of_its_script(
+    site: Site, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    lines, program, variables, words = NAMES[name]
+    site.has(program)
+    site.answers("1\n")
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    folder = site.folder / "scripts"
+    folder.mkdir()
+    (folder / "a b.sh").write_text(f"#!/bin/bash\n{lines}\nset -e\nhostname\n")
+    done = envcfg("submit", "scripts/a b.sh")
+    assert done.code == 0, done.err
+    assert site.words == [program, *words]
+
+
+@pytest.mark.parametrize(
+    "name", ["-x.sh", "line\nbreak.sh", "a,b;c$(d).sh", "\u00e9.sh"]
+)
+def test_a_scripts_name_is_one_word_whatever_it_is(slurm: Site, name: str) -> None:
+    (slurm.folder / name).write_text(SCRIPT)
+    done = envcfg("submit", f"./{name}")
+    assert done.code == 0, done.err
+    assert slurm.words == ["sbatch", f"--job-name={name}"]
+    assert len(done.text.splitlines()) == 3
+
+
+def test_a_script_that_changes_after_the_check_is_submitted_as_it_was(
+    slurm: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = slurm.folder / "job.sh"
+    path.write_text(SCRIPT)
+    judge = Linter.judge
+
+    def spoil(self: Linter, texts: dict[str, bytes]) -> object:
+        path.write_text("#!/bin/bash\nrm -rf ~\n")
+        return judge(self, texts)
+
+    monkeypatch.setattr(Linter, "judge", spoil)
+    assert envcfg("submit", "job.sh").code == 0
+    assert slurm.stdin == SCRIPT
+
+
+UNANSWERED = {
+    "no controller": (
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch reached no Slurm, and ended with 1: no job is submitted",
+        "scontrol ping says whether Slurm answers",
+    ),
+    "no answer": (
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+        "sbatch got no answer to train.sh, and ended with 1: the job may be submitted",
+        "squeue --me lists your jobs",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNANSWERED)
+def test_a_controller_that_does_not_answer_refuses_nothing(
+    slurm: Site, name: str
+) -> None:
+    words, fault, hint = UNANSWERED[name]
+    slurm.answers(err=f"{words}\n", code=1)
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert (done.code, done.text) == (1, "")
+    assert f"error: {fault}\n  hint: {hint}\n" in done.err
+    assert "refused" not in done.err
+    said = json.loads(envcfg("submit", *LUMI, "--json", *COMMAND).text)
+    assert (said["fault"], said["hint"]) == (fault, hint)
+
+
+SIZED = {
+    "polaris": ("prod", 496, ("--account", "ABC123")),
+    "aurora": ("prod", 10624, ("--account", "ABC123")),
+    "frontier": ("batch", 9472, ("--account", "ABC123")),
+}
+
+
+@pytest.mark.parametrize("profile", SIZED)
+@pytest.mark.parametrize("command", ["job", "submit"])
+def test_a_job_larger_than_the_largest_size_is_refused(
+    slurm: Site, profile: str, command: str
+) -> None:
+    partition, most, more = SIZED[profile]
+    asked = (command, "--profile", profile, "--container", "none", *more)
+    size = ("--partition", partition, "--nodes", str(most + 1), "--time", "100:00:00")
+    done = envcfg(*asked, *size, *COMMAND)
+    assert (done.code, done.text, slurm.words) == (2, "", [])
+    limit = f"{most + 1} nodes, but partition {partition} gives a job {most} at most"
+    assert f"error: {limit}" in done.err
+
+
+def test_every_profile_with_sizes_is_tried() -> None:
+    folder = Path(__file__).parents[2] / "profiles"
+    sized = {
+        path.stem for path in folder.glob("*.yaml") if "sizes:" in path.read_text()
+    }
+    assert sized == {*SIZED}
+
+
+IMAGES = {
+    "docker://user:pw@reg/x": "a password does not belong on a command line",
+    "docker://user:p:w@reg:5000/x": "a password does not belong on a command line",
+    "docker://../../etc/passwd": "is not the name of an image",
+    "docker://reg/a/../b": "is not the name of an image",
+    "docker://": "is not the name of an image",
+    "docker://ubuntu:22.04@sha256:0123abcd": "",
+    "docker://registry.example:5000/team/pytorch:2.6": "",
+}
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("profile", ["lumi-g", "perlmutter", "alps-clariden"])
+def test_a_uri_with_a_password_or_a_path_is_refused(
+    slurm: Site, profile: str, image: str
+) -> None:
+    assert slurm
+    done = envcfg("wrap", "--profile", profile, "--container", image, "--", "true")
+    if fault := IMAGES[image]:
+        assert (done.code, fault in done.err) == (2, True), done.err
+        assert "pw" not in done.err
+    else:
+        assert done.code == 0, done.err

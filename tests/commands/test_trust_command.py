@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.profile.look.view import SECTIONS
-from envcfg.profile.model import Profile
+from envcfg.profile.look.value_list import SECTIONS
+from envcfg.profile.profile_model import Profile
 from support import ROOT, Wrapped, bash, envcfg, require, require_root
 
 NOBODY = 65534
@@ -36,13 +36,13 @@ DETECTED = ("--container", "none")
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project's own ``workstation``, in a folder below that of the project."""
+    """The user's own ``workstation``, in a folder that a group may share."""
     for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "top/project"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path = tmp_path / "top/project/.envcfg/profiles/workstation.yaml"
+    path = tmp_path / "top/project/envcfg/profiles/workstation.yaml"
     path.parent.mkdir(parents=True)
     path.write_text(HOSTILE)
     (tmp_path / "top/project/src").mkdir()
@@ -106,23 +106,18 @@ def test_what_others_may_write_counts_when_it_was_shown_and_trusted(
         assert b"not trusted" in sourced.stderr
     shown = trust(profile)
     assert shown.code == 0, shown.err
-    for said in (
-        "LD_PRELOAD=/evil.so  (force)",
-        "/evil:/opt",
-        "--task-prolog=/evil.sh",
-        r"fine\x1b[2J",
-        "trusted, as it is now: ",
-    ):
-        assert said in shown.text
-    assert "does not hold" not in shown.text
+    for line in HOSTILE.splitlines():
+        assert f"\n+{line}\n" in shown.text
+    assert "trusted, as it is now: " in shown.text
     assert "\x1b" not in shown.text
-    assert "\n  TMPDIR=" not in shown.text
     for words in (NAMED, DETECTED):
         assert b"/evil.so" in envcfg("wrap", *words).out
     profile.write_text(HOSTILE + "# another\n")
     done = envcfg("wrap", *NAMED)
     assert done.code == 2
-    assert "it is not what you trusted: that has changed" in done.err
+    assert "it has changed since you trusted it" in done.err
+    assert "\n  +# another\n" in done.err
+    assert "\n  +name" not in done.err
     profile.write_text(HOSTILE)
     assert envcfg("wrap", *NAMED).code == 0
     assert trust("--revoke", profile).code == 0
@@ -240,10 +235,8 @@ def test_the_centre_s_own_counts_unless_everybody_may_write_it(
     assert done.code == code, done.err
 
 
-def test_the_user_s_own_folder_is_checked_too(profile: Path, tmp_path: Path) -> None:
-    assert profile.exists()
-    user = tmp_path / "config/envcfg/profiles/lumi-g.yaml"
-    user.parent.mkdir(parents=True)
+def test_the_user_s_own_folder_is_checked_too(profile: Path) -> None:
+    user = profile.with_name("lumi-g.yaml")
     user.write_text("name: lumi-g\nsummary: mine\n")
     assert envcfg("wrap", "--profile", "lumi-g", "--container", "none").code == 0
     open_to_group(user)
@@ -272,7 +265,7 @@ LOOKING = {
     "show": (("profiles", "show", "workstation"), 0),
     "diff": (("profiles", "diff", "workstation", "lumi-g"), 1),
     "list": (("profiles", "list"), 0),
-    "validate": (("profiles", "validate", "../.envcfg/profiles"), 0),
+    "validate": (("profiles", "validate", "../envcfg/profiles"), 0),
     "detect": (("profiles", "detect"), 3),
     "explain": (("explain", "LD_PRELOAD"), 0),
 }
@@ -315,35 +308,19 @@ def test_a_folder_is_trusted_file_by_file_and_so_is_it_taken_back(
     other = profile.with_name("own.yaml")
     other.write_text("name: own\n")
     give(profile, uid=NOBODY)
-    done = trust("../.envcfg/profiles")
+    done = trust("../envcfg/profiles")
     assert done.code == 0
     assert "own.yaml: counts already: only you and root may write it" in done.text
     assert f"trusted, as it is now: {profile}" in done.text
     assert envcfg("wrap", *NAMED).code == 0
     profile.write_text(HOSTILE + "# another\n")
-    assert trust("../.envcfg/profiles").code == 0
-    done = trust("--revoke", "../.envcfg/profiles")
+    assert trust("../envcfg/profiles").code == 0
+    done = trust("--revoke", "../envcfg/profiles")
     assert (done.code, done.text) == (0, f"no longer trusted: {profile}\n")
     assert "nothing to take back" in trust("--revoke", profile).text
     for text in (HOSTILE, HOSTILE + "# another\n"):
         profile.write_text(text)
         assert envcfg("wrap", *NAMED).code == 2
-
-
-def test_a_broken_profile_is_shown_as_its_errors_and_not_recorded(
-    profile: Path, tmp_path: Path
-) -> None:
-    profile.write_text("name: other\nx: 1\n")
-    good = profile.with_name("good.yaml")
-    good.write_text("name: good\n")
-    for path in (profile, good):
-        give(path, uid=NOBODY)
-    done = trust(profile.parent)
-    assert done.code == 2
-    assert f"error: {profile}:1:7: name: the file is workstation.yaml" in done.err
-    assert f"error: {profile}:2:1: unknown key 'x'" in done.err
-    assert f"trusted, as it is now: {good}" in done.text
-    assert len(list((tmp_path / "state/envcfg/trusted").iterdir())) == 1
 
 
 def test_where_the_word_would_not_count_none_is_given(

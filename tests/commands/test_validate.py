@@ -212,6 +212,22 @@ def test_a_file_of_a_layer_is_checked_over_those_below_it(
     assert run("--strict", "lumi-g.yaml").code == 1  # by itself, it takes back nothing
 
 
+def test_strict_names_limits_that_are_soon_outdated(
+    check: Callable[..., Wrapped], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"request:\n  partitions:\n    long: {{nodes: 9, {REASON}}}\n"
+    day, end = 86_400, 1_795_046_400  # 2026-11-19, 184 days after the source
+    named = (
+        "my.yaml:4:11: note: request.partitions.long: of 2026-05-19: refuses nothing"
+    )
+    for days, is_named in {-62: False, -61: True, -1: True, 0: True}.items():
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str(end + days * day))
+        done = check(text, "--strict")
+        assert done.code == 0
+        assert (f"{named} after 2026-11-18\n" in done.text) == is_named, days
+        assert check(text).text.startswith("my.yaml: ok")
+
+
 def test_the_profiles_that_come_with_envcfg_are_right(
     wrap: Callable[..., Wrapped],
 ) -> None:

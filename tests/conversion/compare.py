@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +16,7 @@ from typing import NamedTuple
 from support import envcfg
 
 PROFILE = "name: plain\nlaunch: {launchers: [srun, flux, pbs, torchrun, local]}\n"
+NEEDS_ENVCFG = "envcfg is not on PATH in the job"  # in scripts that need it there
 STANDINS = Path(__file__).parent / "standins"
 # Programs of scripts: each notes what it gets.
 PROGRAMS = "python python3 torchrun accelerate nvidia-smi app runscript rocm-smi numactl".split()
@@ -36,6 +40,7 @@ STANDS_FOR = {
     "starter": "flux mpiexec mpirun",
     "runtime": "podman podman-hpc docker ch-run shifter",
 }
+_SHIFTER = re.compile(r"^#SBATCH --(image|module)=(\S+)", re.MULTILINE)
 # Of bash itself, and what envcfg tells each rank of itself.
 _OWN = frozenset("_ SHLVL OLDPWD PWD BASH_EXECUTION_STRING".split())
 TOLD = frozenset(
@@ -67,8 +72,17 @@ class Ran(NamedTuple):
     err: bytes
 
 
-def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
-    """Run *script* in *folder* as the first node of a job of two would."""
+def run(
+    script: Path,
+    folder: Path,
+    *,
+    arguments: tuple[str, ...] = (),
+    number: signal.Signals | None = None,
+) -> Ran:
+    """Run *script* in *folder* as the first node of a job of two would.
+
+    It gets the signal *number* while its first program runs.
+    """
     notes, programs = folder / "notes", folder / "bin"
     notes.mkdir()
     programs.mkdir()
@@ -82,10 +96,11 @@ def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
             (programs / name).symlink_to(STANDINS / standin)
     (programs / "options").symlink_to(STANDINS / "options")
     (folder / "nodes").write_text("node1\nnode1\nnode2\nnode2\n")
-    (programs / "envcfg").symlink_to(Path(sys.executable).parent / "envcfg")
     work = folder / "work"
     shutil.copytree(script.parent, work)
     text = script.read_text("utf-8", "replace")
+    if NEEDS_ENVCFG in text:
+        (programs / "envcfg").symlink_to(Path(sys.executable).parent / "envcfg")
     env = {
         "PATH": f"{programs}:{os.defpath}",
         "HOME": str(work),
@@ -95,17 +110,36 @@ def run(script: Path, folder: Path, *, arguments: tuple[str, ...] = ()) -> Ran:
         "PBS_NODEFILE": str(folder / "nodes"),
         **(JOB if "#PBS" not in text and "#flux" not in text else OTHER_JOBS),
     }
-    done = subprocess.run(
-        ["bash", script.name, *arguments],
-        cwd=work,
-        env=env,
-        check=False,
-        input=b"the script's input\n",
-        capture_output=True,
-        timeout=60,
-    )
-    starts = tuple(_starts(notes, work))
-    return Ran(done.returncode, starts, done.stdout, done.stderr)
+    for name, value in _SHIFTER.findall(text):  # as Shifter's plugin for Slurm does
+        env[f"SHIFTER_{name.upper()}"] = value
+    given = folder / "input"
+    given.write_text("the script's input\n")
+    if number:
+        env["NOTE_READY"] = str(folder / "ready")
+    with (
+        given.open("rb") as stdin,
+        subprocess.Popen(
+            ["bash", script.name, *arguments],
+            cwd=work,
+            env=env,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        if number:
+            _wait_for(folder / "ready", process)
+            process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    return Ran(process.returncode, tuple(_starts(notes, work)), out, err)
+
+
+def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 30
+    while not path.exists():
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def _starts(notes: Path, work: Path) -> Iterator[Start]:
@@ -170,10 +204,13 @@ def differences(
     return found
 
 
-def compared(script: str, folder: Path) -> str:
+def compared(
+    script: str, folder: Path, *options: str, number: signal.Signals | None = None
+) -> str:
     """Return what differs where a script and its conversion run; "" where nothing does.
 
-    "refused: REASON" where there is no conversion.
+    "refused: REASON" where there is no conversion. *options* are for the conversion.
+    With a signal, only the end and the output of the two scripts are compared.
     """
     work = folder / "work"
     for name in ("work", "old", "new"):
@@ -184,11 +221,14 @@ def compared(script: str, folder: Path) -> str:
     (work / "img").mkdir()
     job = work / "job.sh"
     job.write_text(script)
-    made = envcfg("wrap", "--from", str(job), "--profile", f"{folder}/plain.yaml")
+    profile = f"{folder}/plain.yaml"
+    made = envcfg("wrap", "--from", str(job), "--profile", profile, *options)
     if made.code:
         return f"refused: {made.err}"
-    old = run(job, folder / "old", arguments=("one", "t wo"))
+    old = run(job, folder / "old", arguments=("one", "t wo"), number=number)
     job.write_bytes(made.out)
-    new = run(job, folder / "new", arguments=("one", "t wo"))
+    new = run(job, folder / "new", arguments=("one", "t wo"), number=number)
+    if number:
+        old, new = old._replace(starts=()), new._replace(starts=())
     found = differences(old, new)
     return "\n".join([*found, new.err.decode()]) if found else ""

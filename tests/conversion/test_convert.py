@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -11,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from old_scripts import HEAD
 
-from envcfg.core.conversion import convert_file
+from envcfg.common.errors import EnvcfgError
+from envcfg.core.script_conversion import convert_file
 from envcfg.core.step_options import STEP
-from envcfg.errors import EnvcfgError
-from envcfg.lint.rule import load_rules
+from envcfg.lint.lint_rule import load_rules
 from support import ROOT, Wrapped, bash, envcfg
 
 PLAIN = "srun singularity exec x.sif python t.py\n"
@@ -55,6 +56,11 @@ MOVED = [
     ),
     ("srun hostname\n" + PLAIN, "srun hostname\nwith_envcfg " + PLAIN),
     ("singularity exec x.sif python\n", "with_envcfg singularity exec x.sif python\n"),
+    ("srun apptainer run x.sif $A\n", "with_envcfg srun apptainer run x.sif $A\n"),
+    (
+        "for h in a b; do srun -w $h x y & done; wait\n",
+        "for h in a b; do with_envcfg srun -w $h x y & done; wait\n",
+    ),
 ]
 
 
@@ -79,6 +85,71 @@ def test_a_program_before_the_line_starts_it_in_a_shell(here: Path) -> None:
     assert here.exists()
 
 
+@pytest.mark.parametrize("program", ["numactl -N 0", "/usr/bin/time -v", "taskset 3"])
+def test_programs_that_only_bind_or_measure_stay(program: str, here: Path) -> None:
+    done = convert(f"{HEAD}{program} srun x $A\n")
+    assert done.code == 0, done.err
+    moved = f'{program} bash -c "$run_with_envcfg" with_envcfg srun x $A\n'
+    assert done.text.endswith(f"\n{moved}")
+    assert here.exists()
+
+
+NAMED = [
+    ("python t.py $A\n", "with_envcfg python t.py $A\n"),
+    ("cd x && time python t.py >log\n", "cd x && time with_envcfg python t.py >log\n"),
+    ("numactl -N0 python t.py &\n", "with_envcfg numactl -N0 python t.py &\n"),
+    ("exec ./train.sh a\n", "exec_with_envcfg ./train.sh a\n"),
+    ("P='python -u'\n$P t.py\n", "P='python -u'\nwith_envcfg $P t.py\n"),
+    ("srun x\npython t.py\n", "srun x\nwith_envcfg python t.py\n"),
+    ("python a.py\nsrun x y\n", "python a.py\nwith_envcfg srun x y\n"),
+]
+
+
+@pytest.mark.parametrize(("body", "moved"), NAMED)
+def test_a_named_line_is_the_only_launch_line(
+    body: str, moved: str, here: Path
+) -> None:
+    done = convert(HEAD + body, "--line", str(3 + body.count("\n")))
+    assert done.code == 0, done.err
+    assert done.text.partition("\nwith_envcfg() {")[2].endswith(f"\n{moved}")
+    assert here.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("python a.py | tee log | python b.py", "python"),
+        ("gcc x.c && ./a.out", "gcc and a.out"),
+        ("echo x", "no program"),
+        ("if [[ -e x ]]; then", "no program"),
+    ],
+)
+def test_a_line_without_one_program_cannot_be_named(
+    line: str, names: str, here: Path
+) -> None:
+    end = "true\nfi\n" if line.startswith("if") else ""
+    done = convert(f"{HEAD}{line}\n{end}", "--line", "4")
+    why = f"old.sh:4: this line cannot be the launch line: it has {names}\n"
+    assert (done.code, why in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "by_bash"),
+    [
+        ("#!/bin/sh", "#!/bin/bash"),
+        ("#! /bin/sh -l", "#! /bin/bash -l"),
+        ("#!/usr/bin/env sh", "#!/usr/bin/env bash"),
+        ("#!/usr/bin/env -S sh -e", "#!/usr/bin/env -S bash -e"),
+    ],
+)
+def test_a_script_for_sh_gets_bash(first: str, by_bash: str, here: Path) -> None:
+    done = convert(f"{first}\n{PLAIN}")
+    assert done.text.splitlines()[0] == by_bash
+    assert f"old.sh:1: {first} becomes {by_bash}, because" in done.err
+    assert here.exists()
+
+
 REFUSED = [
     ("echo\n", "has no launch line"),
     ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun comes out of a variable"),
@@ -92,21 +163,24 @@ REFUSED = [
         "hint: write srun itself in the line",
     ),
     ("exec timeout 60 srun x y\n", "exec comes before the launch line"),
-    ("numactl -N0 srun x y\n", "numactl comes before the launch line"),
+    ("setsid srun x y\n", "setsid comes before the launch line"),
     ("mpirun -n 2 singularity exec x.sif y\n", "the script has no line #PBS"),
     ("jsrun -n 2 singularity exec x.sif y\n", "jsrun starts the ranks"),
-    (
-        "for h in a b; do srun -w $h x y & done; wait\n",
-        "a loop starts a step for each node",
-    ),
     ("srun() { :; }\nsrun x y\n", "srun is a function"),
     ("srun --export=NONE -n $N x y\n", "hands the job's whole environment on"),
     ("srun -n1 python a.py : -n8 python b.py\n", "several programs side by side"),
     ("srun --export=NONE x y\n", "hands the job's whole environment on"),
     ("srun --multi-prog conf\n", "one program on all ranks"),
     ("srun --no-such x y\n", "--no-such: this option is not known"),
-    ("singularity run x.sif --lr 1\n", "the image's runscript"),
-    ("srun shifter python t.py\n", "has no image"),
+    ("singularity shell x.sif\n", "a shell to type in"),
+    ("srun --container-image=y singularity run x.sif\n", "a container within a"),
+    ("srun shifter python t.py\n", "write shifter --image=IMAGE"),
+    # Words that only the job knows do not hide what is certain (shown by a real job).
+    ("srun shifter python t.py --id $SLURM_JOB_ID\n", "write shifter --image=IMAGE"),
+    ("srun $ARGS shifter python t.py $A\n", "write shifter --image=IMAGE"),
+    ("srun singularity shell x.sif t.py $A\n", "a shell to type in"),
+    ("srun $ARGS apptainer shell x.sif t.py $A\n", "a shell to type in"),
+    ("$RUN singularity shell $IMAGE\n", "a shell to type in"),
     ("set -o posix\nsrun x y\n", "cannot be moved under set -o posix"),
     ("set -eT\nsrun x y\n", "cannot be moved under set -eT"),
     ("srun python - <<'E'\n1\nE \nsrun x\n", "no line that ends it"),
@@ -127,7 +201,7 @@ def test_what_cannot_be_moved_is_refused_with_its_line(
 
 WHOLE = [
     (b"#!/bin/tcsh -f\nsrun x\n", "written for tcsh"),
-    (b"#!/bin/sh\nsrun x\n", "written for sh"),
+    (b"#!/usr/bin/env -S zsh -f\nsrun x\n", "written for zsh"),
     (b"#!/bin/bash\nsrun x\0\n", "is not text"),
     (b"#!/bin/bash\r\nsrun x y\r\n", "line ends"),
     (b"\xef\xbb\xbf#!/bin/bash\nsrun x y\n", "the mark of a Windows editor"),
@@ -187,6 +261,110 @@ def test_what_the_profile_sets_as_well_is_said_and_left_out_if_asked(
     assert here.exists()
 
 
+WRONG_EXPORTS = {
+    "mask": ("export ROCR_VISIBLE_DEVICES=$SLURM_LOCALID\n", "ROCR_VISIBLE_DEVICES"),
+    "CUDA mask": ('export CUDA_VISIBLE_DEVICES="$SLURM_LOCALID"\n', "CUDA_VISIBLE_DEVICES"),
+    "rank": ("export RANK=$SLURM_PROCID\n", "RANK"),
+    "local rank": ("export LOCAL_RANK=${SLURM_LOCALID}\n", "LOCAL_RANK"),
+    "size": ("export WORLD_SIZE=$(SLURM_NPROCS)\n", "WORLD_SIZE"),
+}  # fmt: skip
+IN_USE = {
+    "a branch": "if true; then\n{}fi\n",
+    "a function": "f() {{\n{}}}\nf\n",
+    "read later": "{}echo $ROCR_VISIBLE_DEVICES\n",
+    "two commands": "echo a; {}",
+}
+
+
+@pytest.mark.parametrize("case", WRONG_EXPORTS)
+def test_an_export_that_is_wrong_for_ranks_ends_the_conversion(
+    here: Path, case: str
+) -> None:
+    export, name = WRONG_EXPORTS[case]
+    done = convert(HEAD + export + PLAIN)
+    assert (done.code, f"{name} in line 4" in done.err) == (2, True), done.err
+    assert "--drop-known" in done.err
+    dropped = convert(HEAD + export + PLAIN, "--drop-known")
+    assert dropped.code == 0, dropped.err
+    assert export not in dropped.text
+    assert f"old.sh:4: {name}: is left out" in dropped.err
+    assert bash(f"bash -n {here}/old.sh").returncode == 0
+
+
+@pytest.mark.parametrize("case", IN_USE)
+def test_an_export_that_other_text_needs_is_not_removed(here: Path, case: str) -> None:
+    body = IN_USE[case].format(WRONG_EXPORTS["mask"][0])
+    done = convert(HEAD + body + PLAIN, "--drop-known")
+    assert (done.code, "by hand" in done.err) == (2, True), done.err
+    assert here.exists()
+
+
+def test_a_right_export_of_a_rank_s_variable_stays(here: Path) -> None:
+    done = convert(HEAD + "export WORLD_SIZE=$SLURM_NTASKS\n" + PLAIN)
+    assert (done.code, "export WORLD_SIZE=$SLURM_NTASKS\n" in done.text) == (0, True)
+    assert here.exists()
+
+
+SHIFTER = """\
+#!/bin/bash
+#SBATCH --image=docker:nersc/pytorch:24.06.01
+#SBATCH --module=gpu,nccl-plugin -N 2
+for seed in 1 2; do
+  srun -l -u shifter bash -c "python train.py --seed $seed"
+done
+srun shifter --image=other/x:1 python eval.py $A
+"""
+
+
+@pytest.mark.usefixtures("here")
+def test_the_image_of_a_directive_is_written_into_the_line() -> None:
+    done = convert(SHIFTER, "--profile", "perlmutter")
+    assert done.code == 0, done.err
+    module = "--module=gpu,nccl-plugin"
+    line = f"shifter --image=docker:nersc/pytorch:24.06.01 {module} bash -c"
+    assert f"  with_envcfg srun -l -u {line}" in done.text
+    assert f"\nwith_envcfg srun shifter {module} --image=other/x:1 python" in done.text
+    assert "old.sh:5: the line now has shifter --image=docker:nersc" in done.err
+
+
+ALWAYS = ["--kill-on-bad-exit=1", "--export=ALL"]
+CORES = ['--cpus-per-task="$SLURM_CPUS_PER_TASK"']
+
+
+@pytest.mark.parametrize(
+    ("line", "added"),
+    [
+        ("srun x y", [*ALWAYS, "--gpu-bind=none", "--cpu-bind", *CORES]),
+        ("srun -c 4 x y", [*ALWAYS, "--gpu-bind=none", "--cpu-bind"]),
+        ("srun --cpu-bind=none x y", [*ALWAYS, "--gpu-bind=none", *CORES]),
+        ("srun -K0 --gpus-per-task=1 -c1 x y", ["--export=ALL", "--cpu-bind"]),
+        ("singularity exec x.sif y", []),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_options_that_the_line_gets_are_listed(line: str, added: list[str]) -> None:
+    options = ("--profile", "perlmutter")
+    done = convert(f"{HEAD}{line}\n", *options, "--json")
+    (entry,) = json.loads(done.text)["lines"]
+    words = [word.partition("=mask_cpu")[0] for word in entry["added"]]
+    assert [word for word in words if "--error" not in word] == added
+    if added:
+        assert " ".join(entry["added"]) in convert(f"{HEAD}{line}\n", *options).err
+
+
+def test_an_error_in_another_file_does_not_count_for_the_same_line(here: Path) -> None:
+    (here / "env.sh").write_text("\n" * 3 + "export RANK=$SLURM_PROCID\n")
+    right = "export WORLD_SIZE=$SLURM_NTASKS\nsource ./env.sh\n"
+    done = convert(HEAD + right + PLAIN)
+    assert done.code == 0, done.err
+
+
+def test_errors_of_the_new_script_are_told(here: Path) -> None:
+    wrong = convert(HEAD + PLAIN.replace("t.py", "t.py --rank $SLURM_PROCID"))
+    assert re.search(r"old.sh: line \d+ of the new script: SLURM_PROCID", wrong.err)
+    assert here.exists()
+
+
 def test_a_letter_of_two_bytes_ends_no_line(here: Path) -> None:
     head = "#!/bin/bash\n# Åbo Akademi\f: ą … 中\n"
     done = convert(head + LUMI.partition("\n")[2], "--drop-known")
@@ -243,6 +421,7 @@ def test_the_document_is_as_its_schema_says(here: Path) -> None:
     jsonschema.validate(document, schema)
     assert document["profile"] == "lumi-g"
     (line,) = document["lines"]
+    assert line.pop("added")[:2] == ALWAYS
     assert line == {
         "line": 6,
         "before": PLAIN.strip(),
@@ -290,7 +469,7 @@ def test_no_script_is_too_strange(
     except EnvcfgError:
         return
     rest = made.script.replace("with_envcfg ", "")
-    for word in script.split():
+    for word in script.replace("#!/bin/sh", "").split():
         if word not in {"exec", "command"}:
             assert word in rest
 

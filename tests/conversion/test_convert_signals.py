@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from compare import JOB, PROFILE, STANDINS
-from old_scripts import HEAD, STEP
+from compare import JOB, PROFILE, STANDINS, compared
+from old_scripts import HEAD, PIECES_LINE, STEP
 
 from support import envcfg
 
@@ -97,6 +97,23 @@ def test_a_signal_does_what_it_did(
 ) -> None:
     old, new = both(SCRIPTS[name], number, tmp_path)
     assert new == old
+
+
+@pytest.mark.parametrize("trap", ["", "echo got"])
+def test_term_ends_each_form_of_a_launch_line_as_before(
+    trap: str, tmp_path: Path
+) -> None:
+    head = f"{HEAD}trap '{trap}' TERM\n" if trap else HEAD
+    differ = {}
+    # After exec the signal goes to srun, which the stand-in here does not handle.
+    lines = {name: line for name, line in PIECES_LINE.items() if name != "exec"}
+    for number, (name, line) in enumerate(lines.items()):
+        (tmp_path / str(number)).mkdir()
+        script = f"{head}{line} train.py\necho code $?\n"
+        folder = tmp_path / str(number)
+        if difference := compared(script, folder, number=signal.SIGTERM):
+            differ[name] = difference
+    assert differ == {}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])

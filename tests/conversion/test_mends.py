@@ -9,7 +9,7 @@ import pytest
 from compare import differences, run
 from old_scripts import HEAD
 
-from envcfg.core.lint import Linter
+from envcfg.core.linting import Linter
 
 OLD_SLURM = {"slurm": "22.05"}  # srun does not take the cores from sbatch
 CORES = "#SBATCH --cpus-per-task=7\n"
@@ -51,6 +51,14 @@ MENDS: dict[str, tuple[list[str], Callable[[str], bool]]] = {
         ],
         only("words"),
     ),
+    "EC207": (
+        [
+            "export NCCL_DEBG=INFO\nsrun python t.py",
+            "f() { export OMPI_MCA_PML=ob1; srun python t.py 'a b'; }\nf",
+            "set -e\nexport APPTAINERENV_NCCL_DEBG=INFO\nsrun apptainer exec x.sif python t.py",
+        ],
+        only("NCCL_DEBG=", "NCCL_DEBUG=", "OMPI_MCA_"),
+    ),
     "EC525": (
         [
             GDR.format(IMAGE),
@@ -64,6 +72,14 @@ MENDS: dict[str, tuple[list[str], Callable[[str], bool]]] = {
             f"{CORES}srun python t.py\nsrun -n1 python e.py 'a b'",
             f"{CORES}set -e\nsrun -n 2 singularity exec x.sif python t.py | cat",
             f"{CORES}f() {{ srun bash -c 'python t.py $SLURM_PROCID'; }}\nf || echo no",
+        ],
+        nothing,
+    ),
+    "EC647": (
+        [
+            "#SBATCH --gpu-per-node=2\nsrun python t.py",
+            "#SBATCH --time=24h\nsrun python t.py 'a b'\nexit $?",
+            "#SBATCH -t 2h\n#SBATCH --ntask=2\nsrun python t.py | cat",
         ],
         nothing,
     ),
@@ -97,7 +113,7 @@ def test_a_mend_changes_what_it_names_and_no_more(rule: str, tmp_path: Path) -> 
 
 
 def test_every_rule_with_a_mend_is_here() -> None:
-    from envcfg.lint.rule import load_rules
+    from envcfg.lint.lint_rule import load_rules
 
     found = set()
     for rule in load_rules().values():

@@ -14,7 +14,7 @@ REFUSED = "this here-document has no line that ends it"
 EXIT_CODES = st.sampled_from(["", "export NOTE_CODE=3"])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=120)
 @given(
     st.lists(st.sampled_from([*PIECES_BEFORE.values()]), max_size=3),
     EXIT_CODES,

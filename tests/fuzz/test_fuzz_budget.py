@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from jobs import Job, text
 
 from envcfg import cli
-from envcfg.budget import Budget
-from envcfg.core import image_facts
-from envcfg.image.environment import shell_assignments
+from envcfg.common.budget import Budget
+from envcfg.core import image_cache
+from envcfg.image.image_environment import shell_assignments
 from envcfg.image.metadata import bases_of
-from envcfg.image.python import distributions
+from envcfg.image.python_packages import distributions
 from envcfg.image.tree import FolderTree
-from envcfg.log import facts, files, scan
+from envcfg.log import files, process_facts, scan
 from envcfg.log.expectations import Expectations
 from envcfg.log.prefix import parse
 from envcfg.log.rank import Symptom
@@ -50,8 +50,8 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
     kind: str, log: str, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [check(each).verdict for each in (GOOD, BAD)] == ["ok", "degraded"]
-    monkeypatch.setattr(facts, "MANY", 1 << 30)
-    monkeypatch.setitem(facts.MOST, kind, 100)
+    monkeypatch.setattr(process_facts, "MANY", 1 << 30)
+    monkeypatch.setitem(process_facts.MOST, kind, 100)
     more = "".join(made_up(kind, number) for number in range(2000, 2200))
     report = check(more + log if first else log + more)
     assert report.verdict != "ok"
@@ -64,10 +64,10 @@ def test_a_log_with_more_than_there_is_room_for_is_never_ok(
 
 def test_there_is_room_for_the_largest_jobs() -> None:
     """Frontier has 75,264 GPUs; of each rank a dozen lines are kept."""
-    assert facts.MOST["process"] >= 75_264
-    assert facts.MOST["line"] >= 12 * 65_536
-    assert facts.MOST["communicator"] >= 3 * 65_536
-    assert facts.MOST["channel"] >= 3 * 65_536
+    assert process_facts.MOST["process"] >= 75_264
+    assert process_facts.MOST["line"] >= 12 * 65_536
+    assert process_facts.MOST["communicator"] >= 3 * 65_536
+    assert process_facts.MOST["channel"] >= 3 * 65_536
 
 
 @pytest.mark.parametrize("kind", ["process", "communicator", "channel", "line"])
@@ -77,8 +77,8 @@ def test_three_times_as_much_that_is_made_up_takes_no_more_memory(
     import tracemalloc
 
     rulebook()
-    for each in facts.MOST:
-        monkeypatch.setitem(facts.MOST, each, 500)
+    for each in process_facts.MOST:
+        monkeypatch.setitem(process_facts.MOST, each, 500)
     peaks = []
     check(
         "".join(made_up(kind, number) for number in range(100))
@@ -192,7 +192,7 @@ def endless_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         raise AssertionError("it ended")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for module in ("envcfg.core.inspection", "envcfg.image.facts"):
+    for module in ("envcfg.core.inspection", "envcfg.image.image_facts"):
         monkeypatch.setattr(f"{module}.inspect_tree", look)
     root = tmp_path / "root"
     (root / "usr").mkdir(parents=True)
@@ -213,8 +213,8 @@ def test_inspect_ends_with_an_error(
 def test_wrap_goes_on_without_the_facts(
     endless_image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(image_facts, "PATIENCE", 0.3)
-    read, findings = image_facts.read_image(str(endless_image))
+    monkeypatch.setattr(image_cache, "PATIENCE", 0.3)
+    read, findings = image_cache.read_image(str(endless_image))
     assert not read.facts
     assert [each.rule for each in findings] == ["image-not-read"]
     assert "takes more than 0.3 s of processor time" in findings[0].message

@@ -6,7 +6,7 @@ import pytest
 
 from envcfg.cli import build_parser
 from envcfg.commands import NAMES
-from envcfg.errors import UsageError
+from envcfg.common.errors import UsageError
 from fuzzing import chance, times
 
 WORDS = (

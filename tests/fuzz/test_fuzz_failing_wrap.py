@@ -8,6 +8,7 @@ same table of options, so that a new option is tried by itself.
 from __future__ import annotations
 
 import re
+import shutil
 from itertools import chain
 from pathlib import Path
 
@@ -141,7 +142,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "no-site"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-user"))
     (tmp_path / "folder").mkdir()
-    words = ("--profile", "workstation", "--container", "none", "-o", "job.sh")
+    words = (
+        "--profile",
+        "workstation",
+        "--container",
+        "none",
+        "--inline",
+        "-o",
+        "job.sh",
+    )
     assert envcfg("wrap", *words, "--", "true").code == 0
     return tmp_path
 
@@ -170,6 +179,7 @@ def test_a_wrap_that_fails_prints_a_script_that_fails(
         for path in folder.iterdir():
             if path.is_file() and path.name != "job.sh":
                 path.unlink()
+        shutil.rmtree(folder / ".envcfg", ignore_errors=True)  # of a script with -o
         return
     assert code in (2, 4), err
     assert b"Traceback" not in err

@@ -9,28 +9,34 @@ from __future__ import annotations
 import gzip
 import lzma
 import random
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from backports import zstd
 from checking import check, rulebook
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from jobs import DIALECTS, WRAPPERS, Job, Line, lines, training_output, wrap
+from wrappers import LABELS, QUOTES
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.follow import Growing, is_safe
-from envcfg.log.job import Job as State
-from envcfg.log.judge import Read, judge
+from envcfg.log.follow import GrowingFile, is_safe
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job as State
+from envcfg.log.log_source import Source
 from envcfg.log.reader import Reader
-from envcfg.log.source import Source
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.findings import log_json
-from envcfg.report.log.html import log_html
-from envcfg.report.log.junit import log_junit
-from envcfg.report.log.text import log_lines
+from envcfg.report.log.log_findings import log_json
+from envcfg.report.log.log_html import log_html
+from envcfg.report.log.log_junit import log_junit
+from envcfg.report.log.log_text import log_lines
 from fuzzing import tries
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 FIRST = frozenset({0})
 SECOND = frozenset({1})
@@ -87,7 +93,7 @@ LAUNCHERS = (
     "pals",
     "ray",
 )
-CLOCKS = ("iso", "ts", "journald", "clock", "cloudwatch", "json", "ansi", "crlf")
+CLOCKS = ("iso", "ts", "journald", "clock", "cloudwatch", "json", "crlf")
 
 dialects = st.sampled_from(sorted(DIALECTS))
 seeds = st.integers(0, 1 << 20)
@@ -124,7 +130,9 @@ def read(*paths: Path) -> LogReport:
         source = Source(str(path))
         reader.read(source)
         source.close()
-    return judge(state, Expectations(), reader.locate, Read(reader.files, reader.size))
+    return judge(
+        state, Expectations(), reader.locate, InputSize(reader.files, reader.size)
+    )
 
 
 @tries(150)
@@ -151,13 +159,16 @@ def test_line_ends_change_nothing(
     dialects,
     seeds,
     st.one_of(
-        st.tuples(st.sampled_from(sorted(set(WRAPPERS) - {"ray-repeated"}))),
+        st.tuples(st.sampled_from(sorted({*WRAPPERS} - QUOTES - {"ray-repeated"}))),
         st.tuples(st.sampled_from(LAUNCHERS), st.sampled_from(CLOCKS)),
     ),
 )
 def test_what_launchers_put_in_front_changes_nothing(
     fields: dict[str, object], dialect: str, seed: int, wrappers: tuple[str, ...]
 ) -> None:
+    # A process with all GPUs of a node has one prefix; these wrappers count its GPUs.
+    labels = {LABELS.get(wrapper) for wrapper in wrappers}
+    assume(fields.get("processes") != "node" or labels <= {None, "host", "node"})
     job = job_of(fields, dialect, seed)
     said = lines(job)
     plain = check(joined(line.text for line in said))
@@ -201,8 +212,13 @@ def test_what_other_programs_say_changes_nothing(
     fields: dict[str, object], dialect: str, seed: int
 ) -> None:
     said = [line.text for line in lines(job_of(fields, dialect, seed))]
-    more = with_others(said, random.Random(seed))
-    assert gist(check(joined(more))) == gist(check(joined(said)))
+    there = check(joined(said))
+    here = check(joined(with_others(said, random.Random(seed))))
+    # Without a line of NCCL, the last words that look like an error are quoted.
+    if here.verdict == "inconclusive" and "last words" in here.summary:
+        assert there.verdict == "inconclusive"
+    else:
+        assert gist(here) == gist(there)
 
 
 @tries(40)
@@ -262,7 +278,7 @@ class Watch:
         self.whole, self.certain = State(rulebook()), State(rulebook(), certain=True)
         self.reader = Reader(self.whole, self.certain)
         number = self.reader.begin(str(path), plain=False)
-        self.growing = Growing(str(path), number)
+        self.growing = GrowingFile(str(path), number)
 
     def add(self, chunk: bytes) -> None:
         with self.path.open("ab") as file:
@@ -270,7 +286,9 @@ class Watch:
         self.growing.advance(self.reader)
 
     def judge(self, job: State) -> LogReport:
-        return judge(job, Expectations(), self.reader.locate, Read(1, self.reader.size))
+        return judge(
+            job, Expectations(), self.reader.locate, InputSize(1, self.reader.size)
+        )
 
 
 @tries(60)

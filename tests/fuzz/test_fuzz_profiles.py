@@ -9,15 +9,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bash.host import render_script
-from envcfg.errors import EnvcfgError
-from envcfg.findings import Finding
-from envcfg.launch.plan import Options
-from envcfg.launch.resolve import resolve
+from envcfg.common.errors import EnvcfgError
+from envcfg.common.findings import Finding
+from envcfg.job.plan.plan import Options
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import read_known
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.read.profile_loader import load_profile
 from fuzzing import tries
 
 FILES = sorted(Path(built_in_folder()).glob("*.yaml"))

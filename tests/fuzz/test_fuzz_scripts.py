@@ -16,12 +16,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envcfg.bash.host import render_script
-from envcfg.launch.plan import Options
-from envcfg.launch.resolve import resolve
+from envcfg.job.plan.plan import Options
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Profile
+from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import Word
 from fuzzing import tries
 from support import JOB, ROOT, zero_separated

@@ -8,40 +8,26 @@
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
 ENVCFG_IMAGE='ghcr.io#eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6'
-ENVCFG_SHELL='/bin/sh'
-ENVCFG_CLUSTERS='clariden'
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
-# no other source is given [profiles/slingshot.yaml:50]
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+ENVCFG_CLUSTERS='clariden'  # where this job may run
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
+# source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX=''
 
+# Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  # the image brings libfabric and the plugin; the hook would put the host's over them
-  # [profiles/alps-clariden.yaml:81]
-  envcfg_argument --annotation=com.hooks.cxi.enabled=false
-  # the image sets the variables of its network where it starts
-  # [profiles/alps-clariden.yaml:86]
-  envcfg_argument --entrypoint
+  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:81]
+  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:86]
 }
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -49,15 +35,32 @@ envcfg_settings() {
   # CUDA keeps compiled kernels in the home folder, which many ranks share
   # [profiles/alps-clariden.yaml:207]
   envcfg_set CUDA_CACHE_DISABLE 1
-  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  envcfg_preset "default: the step's first node" MASTER_ADDR
-  envcfg_preset '' MASTER_PORT
-  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
   # receivers fetch every message there (alt_read), which the driver lets them only then
   # [profiles/alps-clariden.yaml:62]
-  ENVCFG_SRUN+=(--network=disable_rdzv_get)
+  envcfg_option --network=disable_rdzv_get
 }
 
-# modules: guard, begin, core, place, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, given, srun/task, runtimes/ce, srun/ranks, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -8,31 +8,20 @@
 #     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
 ENVCFG_IMAGE='nvcr.io#nvidia/pytorch:24.01-py3'
-ENVCFG_SHELL='/bin/sh'
-ENVCFG_CLUSTERS='clariden'
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
-# no other source is given [profiles/slingshot.yaml:50]
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+ENVCFG_CLUSTERS='clariden'  # where this job may run
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
+# source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX=''
 
+# Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
   # [profiles/alps-clariden.yaml:71]
@@ -42,12 +31,12 @@ envcfg_mounts() {
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl
 }
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
   # [profiles/alps-clariden.yaml:131]
-  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every
-  # version of the plugin has this name, or takes it for its own
-  # [profiles/alps-clariden.yaml:136]
+  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
+  # the plugin has this name, or takes it for its own [profiles/alps-clariden.yaml:136]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
@@ -59,20 +48,16 @@ envcfg_settings() {
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node
-  # [profiles/alps-clariden.yaml:159]
-  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/alps-clariden.yaml:159]
   # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:183]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:177]
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:171]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:177]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:171]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
   # [profiles/alps-clariden.yaml:189]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
-  # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200
-  # can hand over wrong data without a word [profiles/alps-clariden.yaml:151]
+  # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can hand
+  # over wrong data without a word [profiles/alps-clariden.yaml:151]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
   # [profiles/alps-clariden.yaml:201]
@@ -80,13 +65,29 @@ envcfg_settings() {
   # CUDA keeps compiled kernels in the home folder, which many ranks share
   # [profiles/alps-clariden.yaml:207]
   envcfg_set CUDA_CACHE_DISABLE 1
-  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  envcfg_preset "default: the step's first node" MASTER_ADDR
-  envcfg_preset '' MASTER_PORT
-  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
-  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
 }
 
-# modules: guard, begin, core, place, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, given, srun/task, runtimes/ce, srun/ranks, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# modules: guard, begin, core, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 e0c7f929388c7068)
+# envcfg 0.1.0, profile polaris (sha256 e148838d3eb82af9)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -10,99 +10,93 @@
 #     python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_GPUS='4'
+ENVCFG_GPUS='4' # on each node
 ENVCFG_IMAGE='/images/pytorch.sif'
-ENVCFG_KNOWN='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
-ENVCFG_VERB='exec'
-ENVCFG_SHELL='/bin/sh'
-ENVCFG_IS_FILE='yes'
-# GPUs are numbered against the order of the cores that they hang on
-# [profiles/polaris.yaml:45]
-ENVCFG_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
-ENVCFG_MASKS_UNION=ffffffff,ffffffff
-ENVCFG_CPUS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
-ENVCFG_RUNTIMES=(apptainer) # the first that is on PATH
-# two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for
-# them [profiles/polaris.yaml:60]
+ENVCFG_IMAGE_IS_FILE='yes'    # the job must be able to read it
+ENVCFG_RUNTIMES='apptainer'   # the first that is on PATH enters the container
+ENVCFG_RUNTIME_COMMAND='exec' # by this command of the runtime
+# to load if no runtime is on PATH
+ENVCFG_RUNTIME_MODULES='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:52]
+ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
+ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
+# two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for them
+# [profiles/polaris.yaml:67]
 ENVCFG_SCRATCH=/tmp # for node-local caches
-if [[ -d /local/scratch && -w /local/scratch ]]; then ENVCFG_SCRATCH=/local/scratch; fi
+if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
 
+# Modules for the step.
 envcfg_modules() {
-  # where ALCF keeps its own modules [profiles/polaris.yaml:85]
-  envcfg_module use /soft/modulefiles
-  # the modules of Apptainer come with it [profiles/polaris.yaml:90]
-  envcfg_module load spack-pe-base
-  # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:95]
-  envcfg_module load apptainer
-  envcfg_unloaded
+  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:92]
+  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:97]
+  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:102]
 }
 
+# Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  # the driver's libraries come from the host and must fit its kernel module, so the runtime
-  # has to put them into the container [profiles/slingshot-cuda.yaml:37]
-  envcfg_argument --nv /dev/nvidiactl
-  # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home
-  # folder is /root inside: what is called by its path there needs a --bind
-  # [profiles/polaris.yaml:77]
+  # the driver's libraries come from the host and must fit its kernel module, so the runtime has to
+  # put them into the container [profiles/slingshot-cuda.yaml:37]
+  if [ -e /dev/nvidiactl ]; then envcfg_argument --nv; fi
+  # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home folder is
+  # /root inside: what is called by its path there needs a --bind [profiles/polaris.yaml:84]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
-  # the SSDs; Apptainer shows the container no such folder by itself
-  # [profiles/polaris.yaml:71]
-  envcfg_bind_if /local/scratch /local/scratch
+  envcfg_bind_if /local/scratch # the SSDs; Apptainer shows the container no such folder by itself [profiles/polaris.yaml:78]
 }
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the plugin brings two to three times the bandwidth of sockets; where it does not load,
-  # the job ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET
-  # [profiles/polaris.yaml:182]
+  # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
+  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:190]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # the two Slingshot interfaces of a node, where the family names four
-  # [profiles/polaris.yaml:190]
+  # two Slingshot adapters in a node, where the family names four [profiles/polaris.yaml:198]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   # Slingshot is not a rail network; rings may leave and enter by different NICs
   # [profiles/slingshot.yaml:103]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
-  # but needs a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
+  # a kernel module [profiles/slingshot.yaml:108]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # part of the settings that ALCF measured as best [profiles/polaris.yaml:195]
-  envcfg_set NCCL_COLLNET_ENABLE 1
-  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  envcfg_preset "default: the step's first node" MASTER_ADDR
-  envcfg_preset '' MASTER_PORT
-  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
-  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:203]
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
 }
 
-# modules: guard, begin, core, per_node, signals, where, inherited, arguments, pbs, modules, folders, caches, masks, pbs/masks, container, given, pbs/task, runtimes/apptainer, pbs/ranks, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# modules: guard, begin, core, signals, where, inherited, arguments, pbs/task, pbs, modules, folders, caches, masks, pbs/masks, container, runtimes/apptainer, per_node, pbs/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 890e949758340bd1)
+# envcfg 0.1.0, profile tuolumne (sha256 2a547bc623876a9c)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -8,114 +8,76 @@
 #     python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_GPUS='4'
+ENVCFG_GPUS='4' # on each node
 ENVCFG_IMAGE='/images/pytorch.sif'
-ENVCFG_VERB='exec'
-ENVCFG_SHELL='/bin/sh'
-ENVCFG_IS_FILE='yes'
-ENVCFG_RUNTIMES=(singularity apptainer) # the first that is on PATH
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where
-# no other source is given [profiles/slingshot.yaml:50]
+ENVCFG_IMAGE_IS_FILE='yes'              # the job must be able to read it
+ENVCFG_RUNTIMES='singularity apptainer' # the first that is on PATH enters the container
+ENVCFG_RUNTIME_COMMAND='exec'           # by this command of the runtime
+ENVCFG_RANK_SHELL='/bin/sh'             # starts the program in each rank
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
+# source is given [profiles/slingshot.yaml:50]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
-  envcfg_in_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
-  envcfg_in_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
-  envcfg_in_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
-  envcfg_in_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp
-  # by itself, where users clash [profiles/slingshot-rocm.yaml:55]
-  envcfg_in_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
-    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
-    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
-    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
-    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_RANKS='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX=''
 
+# Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   envcfg_argument --cleanenv
 }
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:164]
+  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:163]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # the interfaces of Slingshot have other names here than elsewhere
-  # [profiles/tuolumne.yaml:170]
+  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:169]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
-  # gloo reads its own variable, and takes the name as it stands
-  # [profiles/tuolumne.yaml:175]
-  envcfg_set GLOO_SOCKET_IFNAME hsi0
-  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  envcfg_set NCCL_NET_GDR_LEVEL PHB
+  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and takes the name as it stands [profiles/tuolumne.yaml:174]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
   # Slingshot is not a rail network; rings may leave and enter by different NICs
   # [profiles/slingshot.yaml:103]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well,
-  # but needs a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
+  # a kernel module [profiles/slingshot.yaml:108]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072
-  # the provider's default serves here, which the family doubles
-  # [profiles/tuolumne.yaml:185]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  # the provider's default serves here, which the family doubles [profiles/tuolumne.yaml:184]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
-  # falls back to software when the NIC's matching resources run out
-  # [profiles/slingshot.yaml:130]
+  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:130]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
-  # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:180]
-  envcfg_set NCCL_MIN_NCHANNELS 24
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:179]
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:191]
+  # [profiles/tuolumne.yaml:190]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:196]
+  # [profiles/tuolumne.yaml:195]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds it takes itself for one that MPI starts, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:209]
+  # (Lightning) [profiles/tuolumne.yaml:208]
   envcfg_set -u PMI_RANK
-  # as PMI_RANK [profiles/tuolumne.yaml:215]
-  envcfg_set -u PMI_SIZE
-  # as PMI_RANK [profiles/tuolumne.yaml:221]
-  envcfg_set -u PMI_FD
-  # as PMI_RANK [profiles/tuolumne.yaml:227]
-  envcfg_set -u PMI_SPAWNED
-  # as PMI_RANK [profiles/tuolumne.yaml:233]
-  envcfg_set -u PMI_CONTROL_PORT
-  # as PMI_RANK [profiles/tuolumne.yaml:239]
-  envcfg_set -u PALS_RANKID
-  # as PMI_RANK [profiles/tuolumne.yaml:245]
-  envcfg_set -u PALS_NODEID
-  # as PMI_RANK [profiles/tuolumne.yaml:251]
-  envcfg_set -u PALS_APID
-  # as PMI_RANK [profiles/tuolumne.yaml:257]
-  envcfg_set -u PALS_APINFO
-  # as PMI_RANK [profiles/tuolumne.yaml:263]
-  envcfg_set -u PALS_SPOOL_DIR
-  envcfg_preset 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
-  envcfg_preset "default: the step's first node" MASTER_ADDR
-  envcfg_preset '' MASTER_PORT
-  ENVCFG_ARGS+=("ENVCFG_CACHE_BASE=$ENVCFG_CACHE_BASE")
+  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:214]
+  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:220]
+  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:226]
+  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:232]
+  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:238]
+  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:244]
+  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:250]
+  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:256]
+  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:262]
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
   # as the family's; here an attribute of the step turns the scheduler's own way off
-  # [profiles/tuolumne.yaml:145]
+  # [profiles/tuolumne.yaml:144]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -125,11 +87,36 @@ envcfg_settings() {
     envcfg_force FI_CXI_RDZV_EAGER_SIZE 0
     envcfg_force FI_CXI_RDZV_THRESHOLD 0
     envcfg_force FI_CXI_RDZV_GET_MIN 0
-    ENVCFG_FLUX+=(--setattr=rdzv_get_en=0)
+    envcfg_option --setattr=rdzv_get_en=0
   fi
-  ENVCFG_ARGS+=("ENVCFG_NODES=$ENVCFG_NODES")
 }
 
-# modules: guard, begin, core, bundles, per_node, signals, where, inherited, arguments, flux, folders, caches, container, given, flux/task, runtimes/apptainer, flux/ranks, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
+  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+}
+
+# modules: guard, begin, core, force, bundles, signals, where, inherited, arguments, flux, folders, caches, container, flux/task, runtimes/apptainer, per_node, flux/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

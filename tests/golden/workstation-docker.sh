@@ -13,26 +13,32 @@
 #     "LOCAL_WORLD_SIZE=$envcfg_ranks" NODE_RANK=0 -- python3 dump.py out 'a b'
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_RANKS='2'
+ENVCFG_RANKS='2' # on each node
 ENVCFG_IMAGE='localhost/pytorch'
-ENVCFG_SHELL='/bin/sh'
-ENVCFG_RUNTIMES=(docker) # the first that is on PATH
+ENVCFG_RUNTIMES='docker'    # the first that is on PATH enters the container
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  :
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX=''
 
+# Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   envcfg_bind /data type=bind,source=/data,target=/data
 }
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, local, container, given, runtimes/podman, local/ranks, local/step, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  :
+}
+
+# modules: guard, begin, core, signals, where, inherited, arguments, local, container, runtimes/podman, local/ranks, local/step, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -9,19 +9,24 @@
 #     "LOCAL_WORLD_SIZE=$envcfg_ranks" NODE_RANK=0 -- COMMAND...
 
 # --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_SHELL='/bin/sh'
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 
-IFS= builtin read -r -d '' ENVCFG_INSIDE <<'ENVCFG_TEXT' || builtin : # until the text ends
-envcfg_inside() { # what is set in each task, in the container
-  :
-}
-ENVCFG_TEXT
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_NODES_STATED='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
 
+# Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, local, steps, given, runtimes/none, local/ranks, local/step, end
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  :
+}
+
+# modules: guard, begin, core, signals, where, inherited, arguments, local, steps, runtimes/none, local/ranks, local/step, end
 
 envcfg_begin "$@"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from envcfg import cli
-from envcfg.hang.gather import last_line
-from envcfg.hang.step import asking_nodes
+from envcfg.nodes.hang.evidence_files import last_line
+from envcfg.nodes.hang.hang_step import asking_nodes
 from schemas import errors
 from support import envcfg
 
@@ -69,7 +69,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NOTES", str(notes))
-    monkeypatch.setattr("envcfg.hang.step._packed_spy", lambda: b"")  # quick
+    monkeypatch.setattr("envcfg.nodes.hang.hang_step._packed_spy", lambda: b"")  # quick
     for name in ("SLURM_JOB_ID", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     log = notes / "slurm.out"

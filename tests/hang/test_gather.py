@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from views import evidence, rank
 
 import ras_answers
-from envcfg.hang.gather import ask_libraries
-from envcfg.hang.records import NodeView, RasAnswer
+from envcfg.nodes.hang.evidence_files import ask_libraries
+from envcfg.nodes.hang.hang_records import NodeView, RasAnswer
+from envcfg.nodes.hang.hang_rules import behind_said
 from support import ROOT
 
 DUMPS = ROOT / "tests/trace/dumps"
@@ -217,6 +219,26 @@ def test_a_rank_without_a_dump_is_the_one_that_the_others_wait_for() -> None:
     )
     assert flights == (0, 1, 3)
     assert any(each.ranks == (2,) and each.number is None for each in behind)
+
+
+def test_a_rank_is_behind_if_a_collective_has_not_ended_on_it_alone(
+    tmp_path: Path,
+) -> None:
+    (node,) = dumped("ok", *["new"] * 3)
+    views = []
+    for view in node.ranks:
+        state = "started" if view.rank == 1 else "completed"
+        call = {"process_group": ["0", "dp"], "collective_seq_id": 7, "state": state}
+        path = tmp_path / f"rank_{view.rank}"
+        dump = {"version": "2.10", "entries": [{**call, "profiling_name": "nccl:x"}]}
+        path.write_text(json.dumps(dump))
+        views.append(view._replace(dump_path=str(path)))
+    (each,), *_ = ask_libraries([node._replace(ranks=tuple(views))], 0)
+    assert each.ranks == (1,)
+    assert (
+        behind_said(each)
+        == "has been in number 7 of dp, x, which has ended on 2 others"
+    )
 
 
 def test_ranks_that_are_out_of_step_are_told() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.hang.lines import HangReader
-from envcfg.hang.records import NodeView, RankView, RasAnswer
+from envcfg.nodes.hang.hang_lines import HangReader
+from envcfg.nodes.hang.hang_records import NodeView, RankView, RasAnswer
 
 SAID = """\
 envcfg-hang n1 begin 1795357460
@@ -67,7 +67,7 @@ def test_a_node_is_read() -> None:
     )
     assert node.ras == (RasAnswer("28028", "complete", '{"a": 1\n}\n'),)
     assert [gpu.use for gpu in node.gpus] == [98.0]
-    assert (node.answers, node.whole, node.processes) == (True, True, 2)
+    assert (node.answers, node.is_complete, node.processes) == (True, True, 2)
 
 
 def test_lines_of_two_nodes_may_be_mixed() -> None:

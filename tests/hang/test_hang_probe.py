@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.hang.lines import HangReader
-from envcfg.hang.records import NodeView
-from envcfg.probe.probes import HANG
+from envcfg.nodes.hang.hang_lines import HangReader
+from envcfg.nodes.hang.hang_records import NodeView
+from envcfg.nodes.probe.probes import HANG
 from support import ROOT, lint_shell
 
 JOB = f"77{os.getpid()}"  # other processes of the tests are of other jobs
@@ -80,7 +80,7 @@ def probe(
         assert len(line) < 800
         reader.feed(line)
     (node,) = reader.nodes()
-    assert node.whole, done.stdout
+    assert node.is_complete, done.stdout
     return node
 
 
@@ -213,11 +213,15 @@ def test_where_ptrace_is_not_allowed_it_says_so(start: Start, tmp_path: Path) ->
     for folder in (tmp_path, *tmp_path.parents):
         if folder != shared and shared in folder.parents:
             folder.chmod(0o755)
-    start("setpriv", "--reuid=65534", "--clear-groups", "sleep", "60", RANK="0")
+    user = ("/usr/bin/setpriv", "--reuid=65534", "--clear-groups")
+    program = ("sh", "-c", "echo runs; exec sleep 60")
+    process = start(*user, *program, RANK="0", PATH="/usr/bin:/bin")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "runs\n"
     shell, option, script, *words = HANG.command(JOB)
     script = script.replace("/proc/sys/kernel/yama/ptrace_scope", f"{tmp_path}/scope")
     done = subprocess.run(
-        ["setpriv", "--reuid=65534", "--clear-groups", shell, option, script, *words],
+        [*user, shell, option, script, *words],
         env={"PATH": "/usr/bin:/bin", "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"},
         capture_output=True,
         text=True,

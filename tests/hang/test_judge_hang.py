@@ -15,14 +15,14 @@ from views import (
     rank,
 )
 
-from envcfg.hang.activity import activity
-from envcfg.hang.judge import judge, wants_another_look
-from envcfg.hang.records import Behind, Evidence, LastLine, RankView
-from envcfg.hang.rules import hang_rules, span
+from envcfg.nodes.hang.hang_judge import judge, wants_another_look
+from envcfg.nodes.hang.hang_records import Evidence, LaggingRanks, LastLine, RankView
+from envcfg.nodes.hang.hang_rules import hang_rules, span
+from envcfg.nodes.hang.rank_activity import activity
 
 OLD = LastLine("/log", line=7, text="step 3", age=700.0)
 FRESH = OLD._replace(age=2.0)
-BEHIND = Behind("RAS", (3,), 3, "AllReduce", "#0-0", 6, 7)
+BEHIND = LaggingRanks("RAS", (3,), 3, "AllReduce", "#0-0", 6, 7)
 
 
 def still(*numbers: int) -> frozenset[tuple[str, int]]:
@@ -387,7 +387,7 @@ def test_since_when_a_rank_has_not_moved_is_said() -> None:
     assert judge(seen).findings[0].message.endswith("3 others 7 (RAS)")
 
 
-FLIGHT = Behind(
+FLIGHT = LaggingRanks(
     *("Flight Recorder", (3,), 3, "all_reduce of 16 Float", "default_pg"),
     *(3, 4, 700.0, "train.py:64"),
 )
@@ -415,7 +415,9 @@ SAID = {
 
 
 @pytest.mark.parametrize(("behind", "said"), SAID.values(), ids=SAID)
-def test_who_is_behind_is_said_with_the_collective(behind: Behind, said: str) -> None:
+def test_who_is_behind_is_said_with_the_collective(
+    behind: LaggingRanks, said: str
+) -> None:
     ranks = four(RUNS, RUNS, RUNS, SLEEPS)
     assert messages(evidence(*ranks, behind=(behind,)))["hang-rank-behind"] == said
 
@@ -466,7 +468,7 @@ def test_what_was_missing_is_said_and_nothing_that_was_there() -> None:
 def test_what_the_kernel_says_in_words(
     channel: str, call: int | None, said: str
 ) -> None:
-    assert activity(rank(0, state="S", channel=channel, call=call)).said == said
+    assert activity(rank(0, state="S", channel=channel, call=call)).phrase == said
 
 
 @pytest.mark.parametrize(

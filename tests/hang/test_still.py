@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from views import rank
 
-from envcfg.hang.activity import standing
-from envcfg.hang.records import RankView, program_names
+from envcfg.nodes.hang.hang_records import RankView, program_names
+from envcfg.nodes.hang.rank_activity import standing
 
 FIRST = rank(0, turns=7, worked=12.5, moment=1000.0)
 

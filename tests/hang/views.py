@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.hang.records import Evidence, NodeView, RankView
+from envcfg.nodes.hang.hang_records import Evidence, NodeView, RankView
 
 # What the kernel says of a rank, by what it does.
 WAITS = {"state": "S", "channel": "futex_wait_queue"}

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
 from envcfg.core.inspection import judge_image
-from envcfg.errors import UsageError
-from envcfg.findings import Finding
-from envcfg.image.chain import Chain
 from envcfg.image.fact_patterns import interfaces_of
-from envcfg.image.facts import inspect_tree
-from envcfg.image.host import Host, parse_host, read_host
+from envcfg.image.host_libraries import Host, parse_host, read_host
+from envcfg.image.image_facts import inspect_tree
+from envcfg.image.image_record import Metadata
 from envcfg.image.layers import Mount, Overlay
-from envcfg.image.record import Metadata
+from envcfg.image.library_chain import Chain
 from envcfg.image.tree import FolderTree
-from envcfg.report.image import host_json
+from envcfg.report.image_report import host_json
 from imaging import SITE, SYSTEM, Image, environment, python, torch
 
 PLUGIN = f"{SYSTEM}/libnccl-net.so"

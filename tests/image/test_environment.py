@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.image.environment import (
+from envcfg.image.image_environment import (
     DEFAULT_PATH,
     Variable,
     read_environment,
     shell_assignments,
 )
-from envcfg.image.record import Metadata
+from envcfg.image.image_record import Metadata
 from envcfg.image.tree import FolderTree
 from imaging import Image
 

@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 import pytest
 
-from envcfg.image.facts import inspect_tree
+from envcfg.image.image_facts import inspect_tree
+from envcfg.image.image_record import Inspection, Metadata
 from envcfg.image.metadata import complete
-from envcfg.image.record import Inspection, Metadata
 from envcfg.image.tree import FolderTree
-from envcfg.report.image import fact_words
+from envcfg.report.image_report import fact_words
 from imaging import SITE, SYSTEM, Image, environment, python, torch, wheel
 
 INTERFACES = ("ncclNetPlugin_v7", "ncclNetPlugin_v8", "ncclTunerPlugin_v2")
@@ -171,7 +171,31 @@ def venv(image: Image) -> None:
     environment(image, PATH="/opt/venv/bin:/usr/bin:/bin")
 
 
+def with_frameworks(image: Image) -> None:
+    """Horovod for PyTorch with RCCL and MPI, DeepSpeed with two compiled operators."""
+    site = f"opt/conda/{SITE}"
+    python(image, "opt/conda")
+    torch(image, site, "2.7.1+rocm6.4", hip="6.4.43484")
+    wheel(image, site, "horovod", "0.28.1")
+    image.library(
+        f"{site}/horovod/torch/mpi_lib_v2.cpython-311-x86_64-linux-gnu.so",
+        words="MPI_Barrier failed, see MPI output for details.\\0ncclCommInitRank\\0hipEventRecord",
+    )
+    wheel(image, site, "deepspeed", "0.14.0")
+    image.text(
+        f"{site}/deepspeed/git_version_info_installed.py",
+        "version='0.14.0'\n"
+        "installed_ops={'async_io': False, 'fused_adam': 1, 'fused_lamb': True, 'utils': 0}\n"
+        "compatible_ops={'async_io': True}\n",
+    )
+    environment(image, PATH="/opt/conda/bin:/usr/bin")
+
+
 WANTED = {
+    with_frameworks: {
+        "horovod-torch": ("MPI, NCCL, ROCm", f"/opt/conda/{SITE}/horovod/torch/mpi_lib_v2.cpython-311-x86_64-linux-gnu.so"),
+        "deepspeed-ops": ("fused_adam, fused_lamb", f"/opt/conda/{SITE}/deepspeed/git_version_info_installed.py"),
+    },
     lumi_like: {
         "torch": ("2.7.1", "/opt/miniconda3/envs/pytorch/lib/python3.11/site-packages/torch-2.7.1+rocm6.2.4.dist-info"),
         "rocm": ("6.2.4", "/opt/miniconda3/envs/pytorch/lib/python3.11/site-packages/torch/version.py"),
@@ -459,3 +483,36 @@ def test_hostile_content_is_read_to_an_end(image: Image) -> None:
     found = look(image)
     assert [each.rule for each in found.findings] == ["image-library-damaged"]
     assert "nccl" not in found.taken()
+
+
+@pytest.mark.parametrize(
+    ("text", "ops"),
+    [
+        ("installed_ops={'cpu_adam': False}\n", "none"),
+        ("installed_ops={}\n", "none"),
+        ("installed_ops={'utils': 1}\n", "utils"),
+        ('installed_ops = {"utils": True}\n', "utils"),
+        ("installed_ops={'utils': None, 'a': True", None),  # cut
+        ("version='1'\n", None),
+    ],
+)
+def test_operators_of_deepspeed_are_those_that_were_compiled(
+    image: Image, text: str, ops: str | None
+) -> None:
+    site = f"usr/{SITE}"
+    python(image, "usr")
+    wheel(image, site, "deepspeed", "0.19.8")
+    image.text(f"{site}/deepspeed/git_version_info_installed.py", text)
+    facts = look(image).taken()
+    assert (facts["deepspeed-ops"].value if "deepspeed-ops" in facts else None) == ops
+
+
+def test_horovod_without_a_compiled_library_is_a_warning(image: Image) -> None:
+    python(image, "usr")
+    wheel(image, f"usr/{SITE}", "horovod", "0.28.1")
+    rules = [finding.rule for finding in look(image).findings]
+    assert "image-extension-missing" in rules
+    image.library(f"usr/{SITE}/horovod/tensorflow/mpi_lib.cpython-311.so")
+    found = look(image)
+    assert "image-extension-missing" not in [each.rule for each in found.findings]
+    assert found.taken()["horovod-tensorflow"].value == "none"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from made_forms import ENCRYPTED, make_sif, root_part
 
-from envcfg.errors import ImageError
+from envcfg.common.errors import ImageError
 from envcfg.image.bounded_file import FormError
-from envcfg.image.open import open_image
-from envcfg.image.runtime import inspect_by_runtime
+from envcfg.image.open_image import open_image
+from envcfg.image.runtime_query import inspect_by_runtime
 
 LABELS = {"org.label-schema.build-arch": "arm64", "a": "ä b"}
 ANSWER = json.dumps({"data": {"attributes": {"labels": LABELS}}, "type": "container"})

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from made_forms import contents, make_folder, make_sif, root_part, squash
 
-from envcfg.errors import ImageError
-from envcfg.image.open import open_image
+from envcfg.common.errors import ImageError
+from envcfg.image.open_image import open_image
 from envcfg.image.tree import FolderTree
 from support import require
 
@@ -21,8 +21,8 @@ from support import require
 @pytest.fixture(autouse=True)
 def no_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """No store of Podman but those of a test."""
-    monkeypatch.setattr("envcfg.image.open.stores", list)
-    monkeypatch.setattr("envcfg.image.podman.stores", list)
+    monkeypatch.setattr("envcfg.image.open_image.stores", list)
+    monkeypatch.setattr("envcfg.image.podman_store.stores", list)
 
 
 def failure(name: str | Path, program: str | None = None) -> ImageError:
@@ -205,7 +205,7 @@ def test_a_file_for_others_says_so(tmp_path: Path) -> None:
         shut.chmod(0o600)
         code = (
             "import sys; sys.path[:] = sys.argv[2].split(':'); "
-            "from envcfg.image.open import open_image; from envcfg.errors import ImageError\n"
+            "from envcfg.image.open_image import open_image; from envcfg.common.errors import ImageError\n"
             "try:\n    open_image(sys.argv[1]).__enter__()\n"
             "except ImageError as err: print(err.message)"
         )

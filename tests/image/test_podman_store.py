@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from made_forms import contents, make_folder, make_store, squash
 
-from envcfg.errors import ImageError
+from envcfg.common.errors import ImageError
 from envcfg.image.layers import LayeredTree
-from envcfg.image.open import open_image
+from envcfg.image.open_image import open_image
 from envcfg.image.tree import FolderTree
 from support import require, require_root
 
@@ -29,7 +29,7 @@ def no_other_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SQUASH_DIR", "SCRATCH", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("envcfg.image.podman._SYSTEM", ())
+    monkeypatch.setattr("envcfg.image.podman_store._SYSTEM", ())
     configuration = tmp_path / "storage.conf"
     configuration.write_text(
         f'[storage]\ndriver = "overlay"\n  graphroot = "{tmp_path}/store"\n'

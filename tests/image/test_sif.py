@@ -27,8 +27,8 @@ from made_forms import (
     squash,
 )
 
-from envcfg.errors import ImageError
-from envcfg.image.open import open_image
+from envcfg.common.errors import ImageError
+from envcfg.image.open_image import open_image
 from envcfg.image.tree import FolderTree
 from support import require
 

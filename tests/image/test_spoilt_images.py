@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_forms import COMPRESSORS, LABELS, Part, make_sif, root_part, squash
 
-from envcfg.errors import ImageError
+from envcfg.common.errors import ImageError
 from envcfg.image import compression
 from envcfg.image.bounded_file import FormError
-from envcfg.image.open import open_image
+from envcfg.image.open_image import open_image
 from envcfg.image.squashfs import SquashTree
 from envcfg.image.tree import Tree
 from fuzzing import tries

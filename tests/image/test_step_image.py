@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from made_forms import squash
 
-from envcfg.core import image_facts
-from envcfg.core.image_facts import CachedImage, identify, keep, read_image, recall
+from envcfg.core import image_cache
+from envcfg.core.image_cache import CachedImage, identify, keep, read_image, recall
 from envcfg.image.metadata import bases_of
 from envcfg.image.tree import DeadlineTree, FolderTree, TimeIsUpError
-from envcfg.launch.plan import Read
+from envcfg.job.plan.plan import ImageFacts
 from imaging import SITE, Image, environment, python, torch, wheel
 from support import Wrap, bash
 
@@ -112,7 +112,7 @@ def test_what_is_kept_is_what_is_used(
 ) -> None:
     before, (note,) = read_image(str(file))
     assert note.rule == "image-read"
-    monkeypatch.setattr(image_facts, "_look", pytest.fail)
+    monkeypatch.setattr(image_cache, "_look", pytest.fail)
     assert read_image(str(file)) == (before, [])
 
 
@@ -162,11 +162,11 @@ def test_what_cannot_be_read_is_a_note_and_no_end(
 def test_reading_ends_when_the_time_is_up_and_is_tried_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(image_facts, "PATIENCE", -1.0)
+    monkeypatch.setattr(image_cache, "PATIENCE", -1.0)
     read, (note,) = read_image(str(file))
-    assert (read, note.rule) == (Read(), "image-not-read")
+    assert (read, note.rule) == (ImageFacts(), "image-not-read")
     assert note.message == "its facts are not known: it takes longer than -1 s"
-    monkeypatch.setattr(image_facts, "PATIENCE", 60.0)
+    monkeypatch.setattr(image_cache, "PATIENCE", 60.0)
     read, _ = read_image(str(file))
     assert read.facts["rocm"][0] == "6.2.4"
 
@@ -179,10 +179,33 @@ def test_what_fails_once_is_tried_again(
         raise err
 
     with monkeypatch.context() as patch:
-        patch.setattr("envcfg.image.facts.inspect_tree", fail)
+        patch.setattr("envcfg.image.image_facts.inspect_tree", fail)
         read, (note,) = read_image(str(file))
-    assert (read, note.rule) == (Read(), "image-not-read")
+    assert (read, note.rule) == (ImageFacts(), "image-not-read")
     assert read_image(str(file))[0].facts["rocm"][0] == "6.2.4"
+
+
+def test_facts_are_read_if_the_time_ends_at_the_commands(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise TimeIsUpError
+
+    monkeypatch.setattr("envcfg.image.command_imports.command_imports", fail)
+    read, _ = read_image(str(file))
+    assert (read.facts["rocm"][0], read.imports) == ("6.2.4", {})
+
+
+def test_a_command_that_uses_a_launcher_is_asked_for(wrap: Wrap, image: Image) -> None:
+    site = "usr/lib/python3/dist-packages"
+    image.program("usr/bin/python3")
+    text = "[console_scripts]\nmytrain = mine.cli:main\n"
+    image.text(f"{site}/mine-1.dist-info/entry_points.txt", text)
+    image.text(f"{site}/mine/cli.py", "import ray\nray.init()\n")
+    begin = (*LUMI, "--container", str(image.root))
+    done = wrap(*begin, "--", "mytrain", "x")
+    assert "mytrain: uses ray in the image" in done.err
+    assert "uses ray" not in wrap(*begin, "--launcher", "srun", "--", "mytrain").err
 
 
 def test_a_tree_of_which_the_time_is_up_is_read_no_further(image: Image) -> None:

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from envcfg.hang.rules import hang_rules
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
-from envcfg.lint.rule import load_rules as load_lint_rules
+from envcfg.lint.lint_rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.nodes.hang.hang_rules import hang_rules
 
 TOPICS = load_topics()
 RULES = [*load_rules(), *stack_rules(), *hang_rules().values()]

@@ -10,8 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envcfg.knowledge.record import FOLDER, MISSPELT, READERS, Variable, load_readers
 from envcfg.knowledge.values import TYPES
+from envcfg.knowledge.variable_record import (
+    FOLDER,
+    MISSPELT,
+    READERS,
+    Variable,
+    load_readers,
+)
 from envcfg.knowledge.variables import (
     UNDOCUMENTED,
     check_variable,
@@ -131,7 +137,9 @@ def test_readers_are_described_and_each_reads_something() -> None:
     assert list(readers) == sorted(readers)
     assert {name for each in READ for name in each.read_by} == set(readers)
     for entry in yaml.safe_load(Path(READERS).read_text(encoding="utf-8")):
-        keys = "name turns_on turns_off ignore_case tilde wrong source".split()
+        keys = (
+            "name turns_on turns_off ignore_case tilde wrong read_up_to source".split()
+        )
         assert list(entry) == [key for key in keys if key in entry]
         assert bool(entry.get("turns_on")) == bool(entry.get("turns_off"))
     for each in READ:

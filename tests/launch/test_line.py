@@ -6,13 +6,17 @@ import shlex
 
 import pytest
 
-from envcfg.datafile import load_knowledge_file
-from envcfg.errors import UsageError
-from envcfg.launch.line import Line, read_line
+from envcfg.backends.programs import load_all
+from envcfg.common.errors import UsageError
+from envcfg.job.plan.launch_line import Line, read_line
 
 T = ("python", "t.py")
 LINES = [
     ("srun python t.py", Line("srun", command=T)),
+    (
+        "srun singularity -q run -B /a x.sif python t.py",
+        Line("srun", command=(*"singularity -q run -B /a x.sif".split(), *T)),
+    ),
     ("srun -n 8 -N2 python t.py", Line("srun", ("--ntasks=8", "--nodes=2"), command=T)),
     (
         "srun -lu --mpi=pmix -- python t.py",
@@ -181,7 +185,7 @@ WRONG = [
     ("srun srun python", "srun is inside a step"),
     ("srun python a : python b", "side by side"),
     ("singularity", "is not known"),
-    ("singularity run x.sif", "runscript"),
+    ("srun --container-image=i singularity run x.sif", "within a container"),
     ("singularity shell x.sif", "to type in"),
     ("singularity exec --no-such x.sif python", "--no-such: this option is not known"),
     ("singularity exec -z x.sif python", "-z: this option is not known"),
@@ -207,7 +211,8 @@ def test_what_cannot_be_understood_is_an_error(text: str, said: str) -> None:
 
 
 def test_no_option_stands_twice_in_the_table() -> None:
-    for program, known in load_knowledge_file("launch_lines.yaml").items():
+    for program, sections in load_all().items():
+        known = sections["line"]
         names = [
             *known["values"].split(),
             *known["flags"].split(),

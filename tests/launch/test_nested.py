@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.datafile import load_knowledge_file
-from envcfg.launch.nested import look_inside
-from envcfg.launch.plan import Options
+from envcfg.common.datafile import load_knowledge_file
+from envcfg.job.plan.nested_launcher import look_inside
+from envcfg.job.plan.plan import Options
 from support import bash
 
 # A shell's text that is one plain command: the command that it is.
@@ -38,13 +38,12 @@ ONCE = {
     "time -p /opt/bin/torchrun t.py": ("warning", "alone"),
     "conda run -n x python -m accelerate.commands.launch t.py": ("warning", "--setup"),
     "env A=1 nsys profile horovodrun -np 2 python t.py": ("warning", "env and nsys"),
-    "bash -c 'exec vllm serve $MODEL'": ("note", "all GPUs of its node"),
+    "bash -c 'exec vllm serve $MODEL'": ("note", "each works alone, as it is not told --nnodes"),
     "bash -x -eo pipefail -c 'torchrun t.py'": ("warning", "--setup"),
     "bash +e --login -c 'torchrun t.py'": ("warning", "--setup"),
     "bash -c -O extglob 'torchrun t.py'": ("warning", "--setup"),
     "bash -c 'cat >c.yaml <<E\ndon'\\''t\nE\ntorchrun t.py'": ("warning", "alone"),
     "bash -c '# don'\\''t\n>log torchrun t.py 2>&1'": ("warning", "alone"),
-    "env HF_HOME=/x ray start --head": ("note", "all GPUs of its node"),
 }  # fmt: skip
 NOTHING = (
     "bash -c 'echo torchrun'",

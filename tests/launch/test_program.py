@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.launch.program import program_notes
+from envcfg.job.plan.program_file import program_notes
 from support import LOCAL, Wrapped, envcfg
 
 # A command line; what is said of it and the remedy, nothing where it is right.

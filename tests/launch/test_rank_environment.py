@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.errors import OutputError
-from envcfg.launch.environment import Report, Row, parse_report, rows_of
+from envcfg.common.errors import OutputError
+from envcfg.job.plan.rank_environment import Report, Row, parse_report, rows_of
 
 KNOWN = {"NCCL_NET", "NCCL_PROTO", "FI_PROVIDER", "LOCAL_RANK", "SLURM_PROCID"}
 SLURM = ("SLURM_",)
@@ -133,7 +133,7 @@ def test_what_is_written_is_read(job: Pairs, start: Pairs, rank: Pairs) -> None:
 
 
 def test_a_number_that_is_none_is_no_number() -> None:
-    from envcfg.report.environment import environment_json
+    from envcfg.report.environment_report import environment_json
 
     for text in ("9" * 5000, "\u00b2", "-1"):
         assert '"nodes": null' in environment_json("f", {"nodes": text}, [])

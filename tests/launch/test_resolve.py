@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from envcfg import runtimes
-from envcfg.bind import Bind
-from envcfg.errors import UsageError, suggest
-from envcfg.findings import Finding
-from envcfg.launch.facts import check_facts
-from envcfg.launch.notes import image_notes
-from envcfg.launch.plan import Container, Options, Plan
-from envcfg.launch.resolve import resolve
+from envcfg.backends import runtimes
+from envcfg.backends.runtimes import runtime
+from envcfg.common.bind import Bind
+from envcfg.common.errors import UsageError, suggest
+from envcfg.common.findings import Finding
+from envcfg.job.plan.plan import Container, Options, Plan
+from envcfg.job.plan.plan_facts import check_facts
+from envcfg.job.plan.plan_notes import image_notes
+from envcfg.job.plan.resolve import resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import FACTS, Truth, parse_tests
-from envcfg.profile.facts import Facts
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.job_facts import Facts
+from envcfg.profile.read.profile_loader import load_profile
 from envcfg.profile.words import Word, format_word
-from envcfg.runtimes import runtime
 
 REASON = "why: w, source: s, date: 2026-01-01"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from envcfg.lint.judge import judge
-from envcfg.lint.model import Model
-from envcfg.lint.reading import read_models
-from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Source, Sources, read_files
+from envcfg.lint.lint_rule import Sample, load_rules
+from envcfg.lint.model_builder import read_models
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_model import Model
+from envcfg.lint.script_source import Source, Sources, read_files
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n"
 
@@ -55,3 +57,22 @@ def found_in(texts: Mapping[str, str], folder: Path) -> list[tuple[str, int, str
         for each in remarks
         if each.finding.severity != "note" and each.finding.place
     ]
+
+
+_CATALOG = Catalog([built_in_folder()])
+
+
+def severities_of(script: str, sample: Sample, rule: str, folder: Path) -> list[str]:
+    """Return the severities of what one rule finds in a script, as in its sample.
+
+    Args:
+        sample: says which files lie beside the script, and for which system it is.
+        folder: for the files.
+    """
+    for name, text in sample.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    profile = _CATALOG.load(sample.profile) if sample.profile else None
+    sources = Sources()
+    given = [sources.add(str(folder / "job.sh"), script.encode())]
+    found = judge(given, sources, rules=[rule], profile_of=lambda _: profile)
+    return [each.finding.severity for remarks in found.values() for each in remarks]

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from envcfg.lint.rule import load_rules
+from envcfg.lint.lint_rule import load_rules
 from support import ROOT, Wrapped, envcfg
 
 BAD = """\
@@ -183,8 +183,22 @@ def test_a_system_is_recognised_by_two_signs_and_said(job: Path) -> None:
     assert "job.sh is for lumi-g, by partition, account" in done.err
     assert "EC521" in done.text
     (job / "job.sh").write_text(script)
-    assert (lint("job.sh").err, "EC521" in lint("job.sh").text) == ("", False)
+    assert "EC521" not in lint("job.sh").text
     assert "EC521" in lint("--profile", "lumi-g", "job.sh").text
+
+
+def test_one_note_reports_that_no_system_is_recognised(job: Path) -> None:
+    for name in ("job.sh", "other.sh"):
+        (job / name).write_text(BAD)
+    assert lint("job.sh", "other.sh").err == (
+        "envcfg: note: job.sh: no system is recognised, so nothing was compared with its "
+        "limits and GPUs; name it by --profile NAME (envcfg profiles list)\n"
+    )
+    assert lint("job.sh", "--fix").err.count("recognised") == 1
+    # A wrapper has no system of its own, and the user has named the other one.
+    (job / "wrapper.sh").write_text('#!/bin/bash\nexec python "$@"\n')
+    assert lint("wrapper.sh").err == ""
+    assert lint("--profile", "lumi-g", "job.sh").err == ""
 
 
 def test_what_cannot_be_read_is_an_error_of_its_own(job: Path) -> None:
@@ -227,3 +241,37 @@ def test_the_page_has_every_rule() -> None:
     )
     rules = load_rules().values()
     assert told == [(r.id, r.name, r.severity, r.group) for r in rules]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#!/bin/bash\n#SBATCH --nodes=1\nsrun python t.py\0\n",
+        "#!/bin/bash\n\0srun python t.py\n",
+        "\0",
+        "srun python t.py\0\n",
+        "#!/bin/bash\n# \u00e9\0\n",
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--fix",), ("--format", "github")])
+def test_a_script_with_a_nul_is_an_error(
+    text: str, options: tuple[str, ...], job: Path
+) -> None:
+    (job / "job.sh").write_text(text)
+    done = lint(*options, "job.sh")
+    assert done.code == 1
+    assert "holds a NUL byte, so it was not checked" in done.text
+    assert (job / "job.sh").read_text() == text
+    assert envcfg("explain", "nul-in-script").code == 0
+
+
+def test_a_script_with_a_nul_in_a_folder_is_an_error_too(job: Path) -> None:
+    (job / "folder").mkdir()
+    (job / "folder/a.sh").write_text("srun python t.py\0\n")
+    (job / "folder/b.bin").write_bytes(b"\0\1\2")
+    done = lint("folder")
+    assert (
+        done.code,
+        "folder/a.sh: it holds a NUL" in done.text.replace("error: ", ""),
+    ) == (1, True)
+    assert "b.bin" not in done.text

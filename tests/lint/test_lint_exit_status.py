@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from envcfg.lint.judge import judge
-from envcfg.lint.source import Sources
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_source import Sources
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=2\n"
 T = "srun python train.py"
@@ -189,6 +189,10 @@ SCRIPTS: dict[str, str] = {
     "trap of errors": f"trap 'echo failed; exit 1' ERR\n{T}\necho",
     "trap of errors without exit": f"trap 'echo failed' ERR\n{T}\necho",
     "trap of errors in a function": f"trap 'exit 1' ERR\ngo() {{ {T}; echo; }}\ngo",
+    "trap with another exit code": f"trap 'exit 3' EXIT\n{T}\necho",
+    "trap of a function with another exit code": f"end() {{ exit 3; }}\ntrap end EXIT\n{T}\necho",
+    "ended by its own signal": f"{T}\nkill $$\necho",
+    "other process ended by a signal": f"sleep 9 & m=$!\n{T}\nkill $m\necho",
     "trap removed": f"trap 'exit 0' EXIT\ntrap - EXIT\n{T}",
     "trap of a signal": f"trap 'exit 0' TERM\n{T}",
     # Other starters.
@@ -208,7 +212,31 @@ SCRIPTS: dict[str, str] = {
     "at the end of steps": f"source <({MAKES} || echo exit $?)\nenvcfg_run python train.py &",
 }  # fmt: skip
 # Where the job ends with 0 and nothing is said, and why.
-MISSED: dict[str, str] = {}
+MISSED: dict[str, str] = {
+    name: reason
+    for reason, names in {
+        "the script reads the exit code, and lint does not compute what it makes of it": (
+            "status taken too late", "assignment last", "if status without exit",
+            "if status false", "PIPESTATUS of the wrong one", "wait for an id and echo",
+            "wait for any and echo", "ids lost", "ids by number",
+            "group in the background", "pipe in the background",
+        ),
+        "the output of the program is used, so it is a question": (
+            "masked by export", "substitution and echo", "errexit and export",
+        ),
+        "a test or a loop of something else comes last": (
+            "trailing if of a file", "while of numbers", "and or",
+        ),
+        "set -e may count, or not": (
+            "errexit in a subshell", "errexit in a tested function",
+        ),
+        "a trap may change the exit code": (
+            "trap with exit 0", "trap of a function", "trap of errors without exit",
+            "trap of errors in a function",
+        ),
+    }.items()
+    for name in names
+}  # fmt: skip
 
 
 class Ran(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +15,8 @@ from hypothesis import given as hypothesis_given
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from envcfg.lint.mending import mend
-from envcfg.lint.rule import load_rules
+from envcfg.lint.fixes import mend
+from envcfg.lint.lint_rule import load_rules
 from support import Wrapped, envcfg
 
 RULES = list(load_rules())
@@ -71,7 +73,7 @@ def test_a_file_is_mended_and_a_second_run_changes_nothing(job: Path) -> None:
     assert "job.sh: mended EC102, EC104, 2 x EC626" in done.err
     before = job.stat()
     again = lint("--fix", "job.sh")
-    assert (again.err, job.stat()) == ("", before)
+    assert ("mended" in again.err, job.stat()) == (False, before)
     assert (again.code, again.text) == (done.code, done.text)
 
 
@@ -210,8 +212,6 @@ def test_a_sample_is_at_its_end_when_it_is_mended(script: str) -> None:
 
 MEANT = [
     "export NCCL_DEBUG_SUBSYS=INIT,COLL",
-    "export FI_CXI_RDV_PROTO=alt_read",
-    "export NCLL_DEBUG=INFO",
     "srun bash -c \"run_in_container 'echo \\${SLURM_LOCALID:-0}'\"",
     "srun bash -c 'my_launcher --id=\\$SLURM_JOB_ID'",
     "srun bash -c 'ssh $1 \\$SLURM_JOB_ID'",
@@ -250,3 +250,101 @@ def test_any_script_comes_to_an_end(
 def test_line_ends_and_bytes_stay() -> None:
     data = BAD.replace("\n", "\r\n").encode() + b"# \xe9\xff\x01"
     assert mended(data) == MENDED.replace("\n", "\r\n").encode() + b"# \xe9\xff\x01"
+
+
+# Other names and rights of a file
+
+
+def refused(path: Path, reason: str, *others: str) -> None:
+    """Check that --fix changes nothing, and says only why."""
+    before, names = path.read_bytes(), sorted(os.listdir(path.parent))
+    done = lint("--fix", path.name, *others)
+    assert done.code == 4
+    assert reason in done.err
+    assert "mended" not in done.err
+    assert path.read_bytes() == before
+    assert sorted(os.listdir(path.parent)) == names
+
+
+def test_a_read_only_script_stays_as_it_is(job: Path) -> None:
+    job.chmod(0o444)
+    refused(job, "cannot write job.sh: it is read-only")
+    assert stat.S_IMODE(job.stat().st_mode) == 0o444
+
+
+def test_the_other_names_of_a_script_stay_the_same_file(job: Path) -> None:
+    os.link(job, "other.sh")
+    refused(job, "cannot write job.sh: it has 2 names (hard links)")
+    assert os.path.samefile(job, "other.sh")
+    os.unlink("other.sh")
+    assert lint("--fix", "job.sh").code in {0, 1}
+    assert job.read_text() != BAD
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o600, 0o640])
+def test_a_repaired_script_keeps_its_mode(job: Path, mode: int) -> None:
+    job.chmod(mode)
+    done = lint("--fix", "job.sh")
+    assert "job.sh: mended" in done.err
+    assert stat.S_IMODE(job.stat().st_mode) == mode
+
+
+def test_a_link_to_a_script_stays_a_link(job: Path) -> None:
+    os.symlink("job.sh", "link.sh")
+    lint("--fix", "link.sh")
+    assert os.path.islink("link.sh")
+    assert job.read_text() != BAD
+
+
+def test_of_several_scripts_all_or_none_are_written(job: Path) -> None:
+    other = job.with_name("other.sh")
+    other.write_text(BAD)
+    other.chmod(0o444)
+    refused(job, "cannot write other.sh: it is read-only", "other.sh")
+
+
+# Lines with one right spelling, and the lines that --fix writes; an unchanged line is unsure.
+SPELLINGS = {
+    "#SBATCH --gpu-per-node=8": "#SBATCH --gpus-per-node=8",
+    "#SBATCH --time=24h": "#SBATCH --time=24:00:00",
+    "#SBATCH -t 2h": "#SBATCH -t 2:00:00",
+    "#SBATCH --time=soon": "#SBATCH --time=soon",
+    # A value with another fault stays, because the repair must not cause a finding.
+    "export MIOPEN_USER_DB=/tmp/a": "export MIOPEN_USER_DB=/tmp/a",
+    "export MIOPEN_CUSTOM_CACHE_DIR=~/a MIOPEN_USER_DB=~/a": (
+        "export MIOPEN_CUSTOM_CACHE_DIR=~/a MIOPEN_USER_DB_PATH=~/a"
+    ),
+    "export FI_CXI_RDV_PROTO=alt_read": "export FI_CXI_RDZV_PROTO=alt_read",
+    "export NCLL_DEBUG=INFO": "export NCCL_DEBUG=INFO",
+    "export NCCL_SOCKET_IFNAM=hsn": "export NCCL_SOCKET_IFNAME=hsn",
+    "export NCCL_SOCKT_IFNAM=hsn": "export NCCL_SOCKT_IFNAM=hsn",
+    "export NCCL_DEBG=INFO; echo $NCCL_DEBG": "export NCCL_DEBG=INFO; echo $NCCL_DEBG",
+    "export NCCL_DEBG=INFO NCCL_DEBUG=INFO": "export NCCL_DEBG=INFO NCCL_DEBUG=INFO",
+    "export APPTAINERENV_NCCL_DEBG=INFO": "export APPTAINERENV_NCCL_DEBUG=INFO",
+    "export OMPI_MCA_PML=ob1": "export OMPI_MCA_pml=ob1",
+}
+
+
+@pytest.mark.parametrize("line", SPELLINGS)
+def test_one_right_spelling_is_written(line: str) -> None:
+    script = f"#!/bin/bash\n#SBATCH --nodes=2\n{line}\nsrun python train.py\n"
+    assert mended(script.encode()).decode() == script.replace(line, SPELLINGS[line])
+
+
+def test_repairs_are_marked_and_counted_and_nothing_else_is_promised(job: Path) -> None:
+    done = lint("job.sh")
+    assert done.text.count("(lint --fix does this)") == 3
+    assert done.text.endswith("; lint --fix repairs 3\n")
+    lint("--fix", "job.sh")
+    assert job.read_text() == MENDED
+    assert "--fix" not in lint("job.sh").text
+
+
+@pytest.mark.parametrize("case", ["read-only", "a second name", "not the rule"])
+def test_a_repair_that_cannot_be_written_is_not_promised(case: str, job: Path) -> None:
+    if case == "read-only":
+        job.chmod(0o444)
+    elif case == "a second name":
+        Path("second.sh").hardlink_to(job)
+    ignored = ("--ignore", "EC1,EC6") if case == "not the rule" else ()
+    assert "--fix" not in lint("job.sh", *ignored).text

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from envcfg.lint.judge import judge
-from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Sources
+from envcfg.lint.lint_rule import load_rules
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_source import Sources
 from fuzzing import chance, times
 
 RULES = load_rules()
@@ -23,7 +23,7 @@ BITS = [
     b'eval "$X"; X="$X$X"', b"f() { f; }; f\n", b'A+=("${A[@]}")\n', b"source $0\n", b"X+=$X;",
     b'srun bash -c "', b"#SBATCH -N2 --x", b"export ", b"A[1]=", b"${A[", b"${X:-", b"$((",
 ]  # fmt: skip
-TRIES = 10_000
+TRIES = 5_000
 LONGEST = 20  # seconds, of which a script takes some milliseconds
 
 

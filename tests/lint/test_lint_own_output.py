@@ -8,9 +8,9 @@ import pytest
 from following import read_sources
 
 from asking import NEEDED, asking
-from envcfg.lint.judge import judge
-from envcfg.lint.rule import load_rules
-from envcfg.lint.source import Sources
+from envcfg.lint.lint_rule import load_rules
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from support import ROOT, envcfg

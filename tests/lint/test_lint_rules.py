@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from following import read_sources
 
-from envcfg.lint.judge import judge
-from envcfg.lint.rule import Rule, Sample, load_detectors, load_rules
-from envcfg.lint.source import Sources
+from envcfg.lint.lint_rule import Rule, Sample, load_detectors, load_rules
+from envcfg.lint.rule_runner import judge
+from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from support import ROOT
@@ -135,12 +135,12 @@ rules:
   - {id: EC899, name: a-new-rule, severity: error, message: new, why: w, fix: f, source: s, date: d}
 """
 NEW_DETECTOR = """\
-from envcfg.lint.rule import Fault, detects
+from envcfg.lint.lint_rule import Fault, detects
 
 @detects("EC899")
 def find(job):
     for each in job.model.assignments:
-        yield Fault(each.at)
+        yield Fault(each.offset)
 """
 
 

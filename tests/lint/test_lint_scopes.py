@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from following import HEAD, expansions_of, model_of
+from following import HEAD, expansions_of, model_of, severities_of
 
-from envcfg.lint.directive import Read
-from envcfg.lint.source import Sources, kind_of
-from envcfg.lint.text import Flat, plain
+from envcfg.lint.directive import ScriptDirectives
+from envcfg.lint.lint_rule import Sample
+from envcfg.lint.script_source import Sources, kind_of
+from envcfg.lint.traced_text import Flat, plain
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_files_beside_are_read_in_the_scope_that_starts_them(tmp_path: Path) -> 
 
 def test_what_cannot_be_read_is_said() -> None:
     model = model_of(HEAD + "source /site/x.sh\nmodule load y\nsrun ./z.sh\n")
-    assert [each.what for each in model.opaque] == [
+    assert [each.description for each in model.opaque] == [
         "source /site/x.sh",
         "module load y",
         "./z.sh",
@@ -120,7 +121,7 @@ def test_directives_are_those_that_sbatch_reads() -> None:
         "# SBATCH -p b\n#SBATCH --tasks-per-node 3\n#SBATCH --exclusive\n\np\n#SBATCH -t 5\n"
         "if x; then\n#SBATCH -p c\nfi\n"
     )
-    found = Read(Flat(plain(text, 0)), "slurm").directives
+    found = ScriptDirectives(Flat(plain(text, 0)), "slurm").directives
     assert [(d.name, d.value, d.late) for d in found] == [
         ("nodes", "2", False),
         ("ntasks-per-node", "4", False),
@@ -129,7 +130,7 @@ def test_directives_are_those_that_sbatch_reads() -> None:
         ("exclusive", None, False),
         ("time", "5", True),
     ]
-    assert all(text.startswith("-", d.at) for d in found)
+    assert all(text.startswith("-", d.offset) for d in found)
 
 
 @pytest.mark.parametrize(
@@ -155,3 +156,31 @@ def test_places_count_characters_of_the_file() -> None:
     at = second.base + "é=1\nzß=2\n".encode().index(b"2")
     assert sources.place(at) == ("b", 2, 4)
     assert sources.line(at) == "zß=2"
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("srun rocprof --stats -omyprofile-$SLURM_PROCID.csv ./app", "warning"),
+        ("srun rocprof -o myprofile-$SLURM_PROCID.csv ./app", "warning"),
+        ("srun -l rocprofv3 -dout-$SLURM_PROCID -- ./app", "warning"),
+        ("mpiexec -n 16 nsys profile -oreport.$SLURM_PROCID ./app", "warning"),
+        ("flux run -n16 ./profile -oreport.$SLURM_PROCID ./app", "warning"),
+        ('srun apptainer exec x.sif rocprof "-oa-$SLURM_PROCID.csv" ./app', "warning"),
+        ("srun podman run x rocprof -oa-$SLURM_PROCID.csv ./app", "warning"),
+        ('srun bash -c "rocprof -oa-$SLURM_PROCID.csv ./app"', "warning"),
+        ("srun python train.py output=x-$SLURM_PROCID", "warning"),
+        # The value of an unknown option may be anything.
+        ("srun ./app -device=$SLURM_LOCALID", "note"),
+        ("srun ./app -n$SLURM_LOCALID", "note"),
+        # Each task expands its own rank.
+        ("srun bash -c 'rocprof -oa-$SLURM_PROCID.csv ./app'", None),
+        ("srun rocprof -omyprofile.csv ./app", None),
+    ],
+)
+def test_a_file_of_all_tasks_is_found_behind_its_option(
+    line: str, severity: str | None, tmp_path: Path
+) -> None:
+    script = f"#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=8\n{line}\n"
+    found = severities_of(script, Sample(""), "EC101", tmp_path)
+    assert found == ([severity] if severity else [])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.lint.source import Source
-from envcfg.lint.system import recognise
+from envcfg.lint.script_source import Source
+from envcfg.lint.system_recognition import recognise
 
 SCRIPTS = {
     "jupiter": "#SBATCH --partition=booster --gres=gpu:4 --cpus-per-task=72\ncd /e/project1/m3",

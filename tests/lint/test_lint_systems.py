@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.lint.source import Source
-from envcfg.lint.system import recognise
+from envcfg.lint.script_source import Source
+from envcfg.lint.system_recognition import recognise
 
 SCRIPTS = {
     "azure-ndh100": (

@@ -9,8 +9,8 @@ from following import model_of, words_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.lint.expand import closing
-from envcfg.lint.text import Flat, Piece, plain
+from envcfg.lint.traced_text import Flat, Piece, plain
+from envcfg.lint.word_expansion import closing
 from fuzzing import tries
 
 # The grammar loses a blank behind a backslash that begins a word; nobody writes that.
@@ -87,7 +87,7 @@ def test_each_way_through_a_branch_is_a_variant() -> None:
         ["p", "1", "2"],
         ["p", "3", "4"],
     ]
-    assert {each.at for each in last} == {last[0].at}
+    assert {each.offset for each in last} == {last[0].offset}
 
 
 def test_characters_know_where_they_were_typed() -> None:
@@ -95,7 +95,7 @@ def test_characters_know_where_they_were_typed() -> None:
     command = model_of(script).commands[-1]
     assert [w.shown for w in command.words] == ["torchrun", "--port", "29500", "x"]
     for word in command.words:
-        assert script.startswith(word.shown, word.at)
+        assert script.startswith(word.shown, word.offset)
 
 
 def test_a_text_is_cut_with_its_origins() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from jobs import Job, text
@@ -212,8 +213,16 @@ DOWN = {
     "closing": "W0314 09:29:01.291000 4700 torch/distributed/elastic/multiprocessing/api.py:858] Sending process 4712 closing signal SIGTERM\n",
     "ucx": "[1773480413.123456] [nid001001:4711:0] ucp_ep.c:1504 UCX ERROR ep 0x7f12: error 'Connection reset by remote peer' on rc_mlx5/mlx5_1:1 will not be handled by ep callback\n",
 }
+TEARDOWN = {
+    part.partition(":")[0]: part.partition("\n")[2]
+    for part in Path(__file__)
+    .with_name("teardown.txt")
+    .read_text("utf-8")
+    .split("=== ")[1:]
+}
+DOWN |= TEARDOWN
 # Of these a program that does not say that it is done gets none: nobody could tell.
-SAID = ("peer", "gloo", "ucx")
+SAID = ("peer", "gloo", "ucx", "proxy-close", "vllm-engine")
 
 
 def finished(name: str, *, seed: int = 0, nccl: bool = True) -> str:

@@ -12,10 +12,10 @@ from checking import check, rulebook
 from jobs import Job, text
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.facts import Spot
 from envcfg.log.follow import is_safe
-from envcfg.log.job import Job as State
-from envcfg.log.judge import Read, judge
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job as State
+from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rule, load_rules
 
@@ -104,7 +104,7 @@ FALLEN = text(Job(dialect="nccl-2.24", ranks_per_node=2, fallen=frozenset({1})))
     ("log", "safe"),
     [
         (FALLEN, True),
-        ("".join(f"{n % 4}: {line}\n" for n, line in enumerate(FALLEN.splitlines())), True),
+        (text(Job(dialect="nccl-2.24", ranks_per_node=2, fallen=frozenset({1})), "srun"), True),
         (PREFIX.sub("", FALLEN), False),
         ("".join(f"  slurm-6.out:{n}: {line}\n" for n, line in enumerate(FALLEN.splitlines())), False),
         ("".join(f"slurm-6.out:{line}\n" for line in FALLEN.splitlines()), False),
@@ -129,7 +129,7 @@ def test_only_lines_that_are_certain_make_a_bad_verdict_safe(
     reader = Reader(whole, certain)
     reader.take(log.encode(), Spot(reader.begin("a", plain=False), 0, 0), 0)
     reports = [
-        judge(job, Expectations(), reader.locate, Read(1, len(log)))
+        judge(job, Expectations(), reader.locate, InputSize(1, len(log)))
         for job in (whole, certain)
     ]
     assert is_safe(*reports, certain) == safe

@@ -6,27 +6,17 @@ that is expected of it; of launchers that are not at hand it holds what they put
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 from checking import check
+from crashes import CRASHES
 from jobs import Job
 from jobs import text as text_of
 
-from envcfg.log.verdict import next_start
 from support import envcfg
 
 GOOD = text_of(Job())
-_FILE = Path(__file__).with_name("crashes.txt")
-CRASHES = {
-    found[1]: (found[2], found[3])
-    for found in re.finditer(
-        r"^=== (\S+)\n> (.*)\n((?:(?!=== ).*\n)*)",
-        _FILE.read_text(encoding="utf-8"),
-        re.MULTILINE,
-    )
-}
 OUTLIVED = [name for name in CRASHES if name.startswith("outlived")]
 ENDED = {
     name: crash
@@ -46,7 +36,6 @@ def test_cause_and_next_step_are_told_where_a_job_is_broken(name: str) -> None:
     report = check(ENDED[name][1])
     assert report.cause
     assert report.cause.message in report.summary
-    assert report.next
     assert report.next.fingerprint
     assert report.coverage.records or not report.unknowns
 
@@ -59,49 +48,29 @@ def test_no_exception_that_was_outlived_is_a_cause(name: str) -> None:
 
 def test_attempts_that_end_alike_have_one_fingerprint() -> None:
     step = check(CRASHES["attempts"][1]).next
-    assert step
     assert (step.action, step.repeats) == ("fix first", 1)
     again = CRASHES["attempts"][1].replace("corrupt shard 1234", "corrupt shard 99")
     other = check(again).next
-    assert other
     assert other.fingerprint == step.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("attempts", "stop: 2 attempts of this log ended so: rank 5 "),
-        ("var-rank", "restart: rank 5 "),
-        ("node", "restart without nid001007: "),
-        ("oom", "restart: rank 5 "),
-    ],
-)
-def test_script_is_told_whether_to_start_again(name: str, says: str) -> None:
-    assert next_start(check(CRASHES[name][1])).startswith(says)
-
-
-def test_script_starts_again_what_is_not_known(tmp_path: Path) -> None:
-    log = tmp_path / "job.out"
-    log.write_text("epoch 1\n")
-    assert envcfg("check-log", "--next", str(log)).text.startswith(
-        "restart: inconclusive"
-    )
+def test_attempts_that_a_signal_ended_are_counted() -> None:
     killed = CRASHES["oom"][1]
     again = "slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-03-14T09:26:53 DUE TO JOB REQUEUE ***\n"
-    assert next_start(check(killed + again + killed)).startswith("restart: 2 attempts")
+    words = check(killed + again + killed).next.words
+    assert words.startswith("fix first: 2 attempts of this log ended so: rank 5 ")
 
 
 def test_what_envcfg_says_of_a_new_start_parts_two_attempts() -> None:
     """Slurm says so only of a script that it has to end."""
     once = CRASHES["var-srun"][1]
     note = "envcfg: note: the step ended with 1; the job starts again\n"
-    says = "stop: 2 attempts of this log ended so: rank 5 "
-    assert next_start(check(once + note + once)).startswith(says)
+    words = check(once + note + once).next.words
+    assert words.startswith("fix first: 2 attempts of this log ended so: rank 5 ")
 
 
 def test_node_that_went_down_is_left_out() -> None:
     step = check(CRASHES["node"][1]).next
-    assert step
     assert (step.action, step.nodes) == ("restart without", ("nid001007",))
 
 

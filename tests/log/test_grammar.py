@@ -10,7 +10,7 @@ from jobs import Job, text
 
 from envcfg.log.numbers import said_of
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.text import log_lines
+from envcfg.report.log.log_text import log_lines
 
 SAID = [
     (1, "use TCP sockets", "uses TCP sockets"),

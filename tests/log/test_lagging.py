@@ -110,3 +110,82 @@ def test_half_a_log_names_nobody() -> None:
     assert report.summary.endswith("12 other ranks say nothing")
     assert "lag-even" not in rules_of(check(GOOD + waits(3)))
     assert check(re.sub("SeqNum=77.*", "SeqNum=", waits(0))).verdict == "broken"
+
+
+def signalled(rank: int, enqueued: int, completed: int) -> str:
+    return (
+        f"[rank{rank}]:[E314 09:26:53.523456789 ProcessGroupNCCL.cpp:1682] [PG ID 0 PG GUID "
+        f"0(default_pg) Rank {rank}] Received a dump signal due to a collective timeout from  "
+        "local rank 0 and we will try our best to dump the debug info. Last enqueued NCCL "
+        f"work: {enqueued}, last completed NCCL work: {completed}. This is most likely caused "
+        "by incorrect usages of collectives\n"
+    )
+
+
+# Lines of public reports, and the start of the first line.
+REPORTED = {
+    # A rank that answers the dump signal says how far it is.
+    "dump signal": (
+        "".join(waits(rank) for rank in range(16) if rank != 5) + signalled(5, 76, 76),
+        "rank 5 did not call number 77, ALLREDUCE of 4096; the last was 76, and 15 ranks wait",
+    ),
+    "dump signal of a rank far behind": (
+        "".join(waits(rank) for rank in range(16) if rank != 5) + signalled(5, 70, 70),
+        "rank 5 did not call number 77, ALLREDUCE of 4096; the last was 70, and 15 ranks wait",
+    ),
+    "dump signals alone": (
+        "".join(signalled(rank, 98 if rank == 2 else 99, 98) for rank in range(4)),
+        "rank 2 did not call number 99",
+    ),
+    # The group of all ranks waits for nothing: another group timed out.
+    "a group without a wait": (
+        "".join(signalled(rank, 98, 98) for rank in range(4)),
+        "a collective of another rank did not end in time",
+    ),
+    # Half of the ranks are at the older number: these did not complete it.
+    "two halves": (
+        "".join(waits(rank, seq=77 - rank // 2) for rank in range(4)),
+        "ranks 2-3 wait in number 76, and 2 ranks wait in number 77",
+    ),
+    # hiyouga/LlamaFactory#7396: only the second line of a rank names the group
+    "a group in one line of two": (
+        "".join(
+            waits(rank).replace("[PG ID 0 PG GUID 0(default_pg) Rank", "[Rank", 1)
+            for rank in range(4)
+        ),
+        "all 4 ranks wait in number 77, ALLREDUCE of 4096",
+    ),
+    # pytorch/pytorch#140969 and pytorch/tutorials: what torchfrtrace prints
+    "torchfrtrace": (
+        ("Not all ranks joining collective, sequence number: 31117\n"
+        "internal record id: 31116\ngroup info: 0:default_pg\ncollective: nccl:all_reduce\n"
+        "missing ranks: {3, 4, 5, 6, 7}\ninput sizes: [[1571911]]\nworld size: 8\n"),
+        "some ranks did not join a collective in which the others wait: missing ranks: {3, 4, 5, 6, 7}",
+    ),
+    "torchfrtrace of PyTorch 2.5": (
+        ("  Not all ranks joining collective 5 at entry 4\n  group info: 0:default_pg\n"
+        "  collective: nccl:all_reduce\n  missing ranks: {1}\n  input sizes: [[3, 4]]\n"),
+        "some ranks did not join a collective in which the others wait: missing ranks: {1}",
+    ),
+    # pytorch TraceUtils.h: TORCH_NCCL_DESYNC_DEBUG
+    "desync report": (
+        waits(0)
+        + "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:\n"
+        "\t   [1] finished collective #76, but didn't join collective #77 (count from 1)\n",
+        "some ranks did not join a collective in which the others wait: [1] finished collective #76",
+    ),
+    # pytorch ProcessGroupWrapper.cpp: TORCH_DISTRIBUTED_DEBUG=DETAIL
+    "fingerprints": (
+        ("RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: "
+        "CollectiveFingerPrint(SequenceNumber=3, OpType=BROADCAST, TensorShape=[1]), but Rank 0 is "
+        "running collective: CollectiveFingerPrint(SequenceNumber=3, OpType=ALLREDUCE).\n"),
+        ("the ranks call different collectives: RuntimeError: Detected mismatch between collectives on "
+        "ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=3, OpType=BROADCAST"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REPORTED)
+def test_what_is_reported_of_a_hang_names_the_ranks(case: str) -> None:
+    log, line = REPORTED[case]
+    assert check(log).summary.startswith(f"broken: {line}")

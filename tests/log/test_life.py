@@ -14,22 +14,24 @@ from finished import (
     BEGIN,
     DOWN,
     FRAMEWORKS,
+    LIGHTNING_END,
     MLPERF_END,
     NOISE,
     STEPS,
+    TEARDOWN,
     finished,
     of_rank_0,
 )
 from jobs import Job, text
 
-from envcfg.core.log import follow_logs
-from envcfg.log import life
+from envcfg.core.log_checking import follow_logs
+from envcfg.log import life_signs
 from envcfg.log.expectations import Expectations
 from envcfg.log.rulebook import load_rules
 from envcfg.log.verdict import LogReport
 
 SIGNS: list[dict[str, Any]] = yaml.safe_load(
-    Path(life.__file__).with_suffix(".yaml").read_text("utf-8")
+    Path(life_signs.__file__).with_suffix(".yaml").read_text("utf-8")
 )["signs"]
 GOOD = text(Job())
 TRAINS = "".join(f"{FRAMEWORKS['megatron'].step(n)}\n" for n in range(10, 250, 10))
@@ -60,9 +62,9 @@ def test_a_sign_knows_its_samples_and_no_other_does(sign: dict[str, Any]) -> Non
         "samples",
         "counter",
     }
-    assert bool(sign.get("says")) == (sign["kind"] in life.ENDS)
+    assert bool(sign.get("says")) == (sign["kind"] in life_signs.ENDS)
     for line in sign["samples"]:
-        ((_, found),) = life.signs_in(line.encode())
+        ((_, found),) = life_signs.signs_in(line.encode())
         assert (found.kind, found.says) == (sign["kind"], sign.get("says", ""))
     for line in sign.get("counter", ()):
         assert not re.search(sign["pattern"], line)
@@ -99,8 +101,41 @@ def test_each_noise_around_a_run_that_ended_well(noise: str) -> None:
     after = {**DOWN, **NOISE}.get(noise, "")
     steps = "".join(f"{FRAMEWORKS['mlperf'].step(n)}\n" for n in range(10))
     for log in (GOOD, ""):
-        report = check(f"{before}{log}{steps}{MLPERF_END}\n{after}")
-        assert report.verdict == ("ok" if log else "inconclusive"), report.summary
+        for end in (MLPERF_END, LIGHTNING_END):
+            report = check(f"{before}{log}{steps}{end}\n{after}")
+            assert report.verdict == ("ok" if log else "inconclusive"), report.summary
+            assert report.next.action == "done"
+
+
+def test_teardown_messages_have_sources() -> None:
+    text = Path(__file__).with_name("teardown.txt").read_text("utf-8")
+    heads = re.findall(r"(?m)^=== (.*)", text)
+    assert len(heads) == len(TEARDOWN) >= 8
+    assert all(": " in head for head in heads)
+
+
+@pytest.mark.parametrize(
+    ("death", "words"),
+    [
+        (
+            "munmap_chunk(): invalid pointer\n",
+            "crashed: munmap_chunk(): invalid pointer",
+        ),
+        (
+            "double free or corruption (out)\n",
+            "crashed: double free or corruption (out)",
+        ),
+        (
+            "run.sh: line 31:  4711 Aborted      (core dumped) python t.py\n",
+            "gave up by itself (SIGABRT)",
+        ),
+    ],
+)
+def test_a_crash_after_the_end_of_a_program_is_a_death(death: str, words: str) -> None:
+    report = check(f"{GOOD}{TRAINS}{LIGHTNING_END}\n{death}")
+    assert report.verdict == "broken"
+    assert words in report.summary
+    assert report.next.action == "fix first"
 
 
 def test_what_follows_an_end_that_a_program_claims() -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import gzip
 import lzma
 import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backports import zstd
 from checking import check
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +30,11 @@ from jobs import (
 
 from envcfg.log.verdict import LogReport
 from support import envcfg
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 LATE = frozenset({3})  # a rank whose channels show the fault, when all else is said
 FAULTS: tuple[dict[str, object], ...] = (

@@ -121,6 +121,58 @@ def test_two_good_jobs_are_good() -> None:
         assert check(good + again(text(other))).verdict == "ok"
 
 
+def notes_of(log: str) -> list[str]:
+    """Return the notes of several jobs on *log*."""
+    findings = check(log).findings
+    return [each.message for each in findings if each.rule == "several-jobs"]
+
+
+OLDER = {"two nodes": Job(dialect=NEW), "small": Job(ranks_per_node=2, dialect=NEW)}
+NEWER: dict[str, dict[str, object]] = {
+    "sockets": {"network": "socket"},
+    "plugin missing on a node": {"fallen": frozenset({1})},
+    "a rank is missing": {"missing": frozenset({3})},
+    "one node": {"nodes": 1},
+    "no GPU RDMA": {"gdr": False},
+    "slow provider": {"provider": "tcp"},
+    "a rank stopped": {"stopped": frozenset({1})},
+}
+
+
+@pytest.mark.parametrize("hosts", [(), ("gpu001", "gpu002")], ids=["same", "other"])
+@pytest.mark.parametrize("older", OLDER)
+@pytest.mark.parametrize("newer", NEWER)
+def test_an_old_log_that_is_printed_in_full_makes_no_job_ok(
+    older: str, newer: str, hosts: tuple[str, ...]
+) -> None:
+    fields = {"ranks_per_node": 4, "dialect": NEW, "hosts": hosts, "seed": 7}
+    new = text(Job(**fields | NEWER[newer]))  # type: ignore[arg-type]
+    old = text(OLDER[older])
+    assert check(old).verdict == "ok" != check(new).verdict
+    for log in (old + new, new + old):
+        assert check(log).verdict != "ok"
+
+
+@pytest.mark.parametrize("hosts", [(), ("gpu001", "gpu002")], ids=["same", "other"])
+def test_a_log_of_two_jobs_says_so(hosts: tuple[str, ...]) -> None:
+    old = text(Job(ranks_per_node=4, dialect=NEW))
+    new = again(text(Job(ranks_per_node=4, dialect=NEW, hosts=hosts)))
+    second = ", ".join(hosts) or "nid001001, nid001002"
+    words = "lines of 2 jobs or starts, one after another; the worst counts: "
+    assert notes_of(old + new) == [f"{words}nid001001, nid001002, then {second}"]
+    assert notes_of(old) == []
+
+
+def test_groups_of_one_job_are_no_jobs() -> None:
+    job = Job(ranks_per_node=4, dialect=NEW, groups=("node", "across"))
+    assert notes_of(text(job)) == []
+    # Without the communicator of all ranks, the groups of each node are all there is.
+    lines_of_groups = [
+        line for line in text(job).splitlines() if "nranks 8" not in line
+    ]
+    assert notes_of("\n".join(lines_of_groups)) == []
+
+
 def test_attempts_that_old_lines_do_not_tell_apart() -> None:
     good = text(Job(ranks_per_node=4, dialect=OLD))
     report = check(good + again(good))

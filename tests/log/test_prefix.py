@@ -10,7 +10,7 @@ from envcfg.log.prefix import Record, parse, records
 
 PLAIN = "nid001234:4711:4802 [3] NCCL INFO Using network Socket"
 RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket", certain=True)
-DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows in front
+QUOTED = RECORD._replace(certain=False, quoted=True)  # other text is in front
 
 
 @pytest.mark.parametrize(
@@ -34,12 +34,13 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
         ),
         (f"(Engine pid=7) (Worker pid=9, ip=10.1.2.3) {PLAIN}", RECORD),
         (f"{PLAIN} [repeated 7x across cluster]", RECORD._replace(repeated=7)),
-        (f"  | 2026-03-04T05:06:07.123Z | {PLAIN}", DOUBTFUL),
-        (f"  | 2026-03-04T05:06:07.123-07:00{PLAIN}", DOUBTFUL),
-        (f"│ {PLAIN}      │", DOUBTFUL),
-        (f"# MAGIC {PLAIN}", DOUBTFUL),
-        (f"rank_604.nid001234.log:17:{PLAIN}", DOUBTFUL),
-        (f"\x1b[31m{PLAIN}\x1b[0m", RECORD),
+        (f"  | 2026-03-04T05:06:07.123Z | {PLAIN}", RECORD),
+        (f"  | 2026-03-04T05:06:07.123-07:00{PLAIN}", RECORD),
+        (f"│ {PLAIN}      │", QUOTED),
+        (f"# MAGIC {PLAIN}", QUOTED),
+        (f"rank_604.nid001234.log:17:{PLAIN}", QUOTED),
+        (f"\x1b[31m{PLAIN}\x1b[0m", QUOTED),
+        (f"\x1b[36m(Worker pid=9)\x1b[0m {PLAIN}", RECORD),
         (f"2026-03-04T05:06:07.123456 {PLAIN}", RECORD),
         (f"0: [default2]:{PLAIN}", RECORD._replace(label=2)),
         (
@@ -73,7 +74,7 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
         ),
         (
             "gpu-07:9:9 [0] INFO Using internal Network IB",
-            Record("gpu-07", 9, 0, "INFO", "Using internal Network IB"),
+            Record("gpu-07", 9, 0, "INFO", "Using internal Network IB", certain=True),
         ),
         (
             "gpu-07:9:9 [0] misc/ibvwrap.cu:60 WARN Failed to open libibverbs.so[.1]",
@@ -84,11 +85,14 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
                 "WARN",
                 "Failed to open libibverbs.so[.1]",
                 where="misc/ibvwrap.cu:60",
+                certain=True,
             ),
         ),
         (
             "gpu-07:9:9 [0] include/socket.h:360 WARN no",
-            Record("gpu-07", 9, 0, "WARN", "no", where="include/socket.h:360"),
+            Record(
+                "gpu-07", 9, 0, "WARN", "no", where="include/socket.h:360", certain=True
+            ),
         ),
         (
             ":9:9 [0] NCCL INFO Using network IB",
@@ -131,31 +135,31 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
         (f"09:26:53 {PLAIN}", RECORD),
         (f"[09:26:53.125] {PLAIN}", RECORD),
         (f"2026/03/14 09:26:53 {PLAIN}", RECORD),
-        (f"[12:07:01,004][INFO] worker/7 {PLAIN}", DOUBTFUL),
-        (f"0:00:12 main.py:17:4 {PLAIN}", DOUBTFUL),
+        (f"[12:07:01,004][INFO] worker/7 {PLAIN}", QUOTED),
+        (f"0:00:12 main.py:17:4 {PLAIN}", QUOTED),
         (f"Mar 14 09:26:53 {PLAIN}", RECORD),
         (f"Mar  4 09:26:53 nid1 12: {PLAIN}", RECORD._replace(label=12, is_rank=True)),
-        (f"<14>Mar 14 09:26:53 nid1 app: {PLAIN}", RECORD),
+        (f"<14>Mar 14 09:26:53 nid1 app: {PLAIN}", QUOTED),
         (f"Mar 14 09:26:53 nid1 slurmstepd[7]: 3: {PLAIN}", RECORD._replace(label=3)),
         (f"Sat Mar 14 09:26:53 2026<stdout>:{PLAIN}", RECORD),
         (
             f"Sat Mar 14 09:26:53 2026[1,26]<stderr>:{PLAIN}",
             RECORD._replace(label=26, is_rank=True),
         ),
-        (f"INFO:root:{PLAIN}", RECORD),
-        (f"WARNING:my.module:[rank4]: {PLAIN}", RECORD._replace(label=4, is_rank=True)),
+        (f"INFO:root:{PLAIN}", QUOTED),
+        (f"WARNING:my.module:[rank4]: {PLAIN}", QUOTED._replace(label=4, is_rank=True)),
         (f'{{"stream":"stderr","log":"{PLAIN}\\n"}}', RECORD),
-        (f'{{"log":"{PLAIN}', DOUBTFUL),
+        (f'{{"log":"{PLAIN}', QUOTED),
         (
             r'{"log":"nid1:9:9 [0] NCCL INFO Ring 00 : 5[1] -\u003e 6[2]\n","stream":"stdout"}',
             Record("nid1", 9, 0, "INFO", "Ring 00 : 5[1] -> 6[2]", certain=True),
         ),
-        (f"'{PLAIN}", DOUBTFUL),
-        (f"b'{PLAIN}\\n',", DOUBTFUL),
+        (f"'{PLAIN}", QUOTED),
+        (f"b'{PLAIN}\\n',", QUOTED),
         (f"{PLAIN}\\n", RECORD),
         (f"{PLAIN}<br/>", RECORD),
-        (f"loss=0.5{PLAIN}", DOUBTFUL._replace(host="0.5nid001234", glued=True)),
-        (f"-{PLAIN}", DOUBTFUL._replace(glued=True)),
+        (f"loss=0.5{PLAIN}", QUOTED._replace(host="0.5nid001234", glued=True)),
+        (f"-{PLAIN}", QUOTED._replace(glued=True)),
         (
             "09:26:53 [3] NCCL INFO Using network IB",
             Record("", None, 3, "INFO", "Using network IB"),
@@ -169,7 +173,7 @@ DOUBTFUL = RECORD._replace(certain=False)  # a copy, or text that nobody knows i
     ],
 )
 def test_record(line: str, expected: Record) -> None:
-    assert parse(line) == expected
+    assert parse(line)._replace(writer="", form="") == expected
 
 
 @pytest.mark.parametrize(
@@ -200,6 +204,26 @@ def test_who_wrote_a_line_is_certain_by_how_it_begins(line: str, certain: bool) 
     assert parse(line).certain == certain
 
 
+@pytest.mark.parametrize(
+    ("front", "writer", "form"),
+    [
+        ("", "", ""),
+        ("2026-03-04T05:06:07.123456 ", "", ""),
+        (" 3: ", " 3: ", " task"),
+        ("0: [default2]:", "0: [default2]:", " task local"),
+        ("nid1: nid1: ", "nid1: nid1: ", " node node"),
+        ("[pod/train-0/pytorch] ", "[pod/train-0/pytorch] ", " node"),
+        ("trainer-1  | ", "trainer-1  | ", " node"),
+        ("(Worker pid=9, ip=10.1.2.3) ", "(Worker pid=9, ip=10.1.2.3) ", " actor"),
+    ],
+)
+def test_the_writer_is_what_the_launcher_puts_in_front(
+    front: str, writer: str, form: str
+) -> None:
+    record = parse(front + PLAIN)
+    assert (record.writer, record.form, record.certain) == (writer, form, True)
+
+
 def test_device_is_not_the_rank() -> None:
     assert parse(PLAIN).label is None
 
@@ -224,7 +248,7 @@ def test_torn_and_glued_lines_are_two_records() -> None:
 
 def test_two_whole_records_on_a_line() -> None:
     first, second = records(f"{PLAIN} | {PLAIN}")
-    assert second == DOUBTFUL._replace(glued=True)
+    assert second == RECORD._replace(certain=False, glued=True)
     assert first == RECORD
 
 

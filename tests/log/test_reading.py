@@ -5,23 +5,28 @@ from __future__ import annotations
 import gzip
 import lzma
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from backports import zstd
 from checking import check
 from jobs import Job, iter_lines, text
 
-from envcfg.errors import OutputError
+from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
-from envcfg.log.facts import Spot
-from envcfg.log.job import Job as State
-from envcfg.log.judge import Read, judge
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job as State
+from envcfg.log.log_source import EDGE, LARGE, Source, expand
+from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.source import EDGE, LARGE, Source, expand
 from envcfg.log.verdict import LogReport
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 Pack = Callable[[bytes], bytes]
 BOOK = Rulebook(load_rules())
@@ -36,7 +41,9 @@ def read(*paths: Path | str) -> LogReport:
             reader.read(source)
         finally:
             source.close()
-    return judge(state, Expectations(), reader.locate, Read(reader.files, reader.size))
+    return judge(
+        state, Expectations(), reader.locate, InputSize(reader.files, reader.size)
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +184,7 @@ def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
     "line",
     [
         "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 nics)",
-        "\tnid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
+        "nid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
         "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
         "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote",
     ],
@@ -281,7 +288,7 @@ def _judged(log: str, block: int) -> LogReport:
         reader.take(data[at:end], Spot(source, at, 0), lines)
         lines += data.count(b"\n", at, end)
         at = end
-    return judge(state, Expectations(), reader.locate, Read(1, len(data)))
+    return judge(state, Expectations(), reader.locate, InputSize(1, len(data)))
 
 
 @pytest.mark.parametrize(

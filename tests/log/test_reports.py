@@ -14,7 +14,7 @@ from checking import check
 from scenarios import SCENARIOS, Scenario
 
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.text import log_lines
+from envcfg.report.log.log_text import log_lines
 
 GOLDEN = Path(__file__).parent / "golden" / "reports"
 

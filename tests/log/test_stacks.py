@@ -34,7 +34,7 @@ def test_ranks_are_counted_by_the_line_of_the_users_program() -> None:
     loads = stack("/home/me/data.py 12 load", "/home/me/train.py 90 <module>")
     lines = ["Fatal Python error: Aborted\n", "\n", *BEATS, *waits()] * 3
     found = places([*lines, *BEATS, *loads])
-    assert found.said == (
+    assert found.text == (
         "3 ranks stood at train.py:64 in step; 1 rank stood at data.py:12 in load"
     )
 
@@ -46,7 +46,7 @@ def test_what_stands_in_front_tells_stacks_apart() -> None:
         for lines in zip(one, other, strict=True)
         for rank, line in enumerate(lines)
     ]
-    assert places(mixed).said == (
+    assert places(mixed).text == (
         "1 rank stood at train.py:64 in step; 1 rank stood at train.py:70 in step"
     )
 
@@ -54,13 +54,13 @@ def test_what_stands_in_front_tells_stacks_apart() -> None:
 def test_a_stack_that_another_tore_is_not_read() -> None:
     head, *rest = waits(64)
     torn = places([head, *waits(70), *rest])
-    assert torn.said == "1 rank stood at train.py:70 in step; 1 other stack not told"
+    assert torn.text == "1 rank stood at train.py:70 in step; 1 other stack not told"
     # The thread of another rank, whose head is further up.
-    assert places([head, *BEATS[1:], *rest]).said == "1 other stack not told"
+    assert places([head, *BEATS[1:], *rest]).text == "1 other stack not told"
 
 
 def test_where_no_line_is_the_users_the_innermost_is_told() -> None:
-    assert places(stack("/usr/lib/python3.11/runpy.py 88 <module>")).said == (
+    assert places(stack("/usr/lib/python3.11/runpy.py 88 <module>")).text == (
         "1 rank stood at runpy.py:88 in <module>"
     )
-    assert places(["no stack\n"]).said == ""
+    assert places(["no stack\n"]).text == ""

@@ -9,15 +9,13 @@ import os
 import sys
 from pathlib import Path
 
+import answers  # type: ignore[import-not-found,unused-ignore]
 import pytest
 from jobs import Job, text
 from test_lagging import waits
 
 from envcfg.cli import main
 from envcfg.log.sidecars import kinds_of
-
-sys.path.append(str(Path(__file__).parents[1] / "trace"))
-import answers  # type: ignore[import-not-found,unused-ignore]
 
 DUMPS = Path(__file__).parents[1] / "trace" / "dumps"
 ANSWERS = {
@@ -161,7 +159,7 @@ def test_a_rank_that_moves_is_not_stuck(
 
 CASES = {
     "ok": ("inconclusive", {"flight-even": "note"}),
-    "lag": ("degraded", {"flight-behind": "warning"}),
+    "lag": ("broken", {"flight-behind": "error"}),
     "mismatch": ("broken", {"flight-out-of-step": "error"}),
 }
 
@@ -177,7 +175,7 @@ def test_a_dump_says_who_is_missing_and_where_the_others_are(
 ) -> None:
     assert main(["check-log", *map(str, sorted((DUMPS / "lag").glob("nccl_*")))]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("degraded: rank 2: did not call number 4 of default_pg")
+    assert out.startswith("broken: rank 2: did not call number 4 of default_pg")
     assert "/lag/nccl_trace_rank_0:1: all_gather of 16 Float" in out  # the first rank
     assert "/home/user/train_2.py:16" in out
 
@@ -228,7 +226,7 @@ def test_who_is_held_up_by_another_follows_from_him(
         (tmp_path / f"fr_{rank}.json").write_text(json.dumps(dump))
     main(["check-log", "--json", str(tmp_path)])
     answer = json.loads(capsys.readouterr().out)
-    assert answer["summary"].startswith("degraded: rank 2: did not call number 2 of tp")
+    assert answer["summary"].startswith("broken: rank 2: did not call number 2 of tp")
     assert [(each["subject"], each["cause"]) for each in answer["findings"]] == [
         ("rank 2", True),
         ("rank 1", False),

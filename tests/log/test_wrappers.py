@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import check
 from jobs import WRAPPERS, Job, text
+from wrappers import QUOTES
 
 DROPS_LINES = {"ray-repeated"}
 
@@ -13,20 +14,25 @@ DROPS_LINES = {"ray-repeated"}
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_wrapper(wrapper: str, dialect: str) -> None:
     good = check(text(Job(dialect=dialect), wrapper))
+    fallen = check(text(Job(dialect=dialect, fallen=frozenset({1})), wrapper))
+    if wrapper in QUOTES:
+        assert (good.verdict, fallen.verdict) == ("inconclusive", "inconclusive")
+        assert "quoted" in good.summary
+        assert "quoted" in fallen.summary
+        return
     if wrapper in DROPS_LINES:
         assert good.verdict == "inconclusive"
         assert any("RAY_DEDUP_LOGS" in each.remedy for each in good.unknowns)
     else:
         assert good.verdict == "ok", good.summary
         assert good.job.ranks_seen == tuple(range(16))
-    fallen = check(text(Job(dialect=dialect, fallen=frozenset({1})), wrapper))
     assert fallen.verdict == "degraded", fallen.summary
     assert "nid001002" in fallen.summary
 
 
 @pytest.mark.parametrize(
     "wrappers",
-    [("default", "srun-node"), ("rank", "iso"), ("ansi", "pdsh"), ("trainer", "box")],
+    [("default", "srun-node"), ("rank", "iso"), ("srun", "pdsh"), ("trainer", "json")],
 )
 def test_wrapper_in_a_wrapper(wrappers: tuple[str, ...]) -> None:
     report = check(text(Job(), *wrappers))

@@ -139,6 +139,11 @@ WRAPPERS: dict[str, Wrapper] = {
     "grep": lambda line, at: f"rank_{at.rank}.{at.host}.{4000 + at.rank}.log:{line}",
 }
 
+# Programs, shells and people put these around a line, and no launcher does.
+QUOTES = frozenset(
+    "ansi backtick box clock-level csv date-clock diff grep logging magic mail quote repr".split()
+)
+
 # What the number or name of a wrapper stands for.
 LABELS: dict[str, str] = {
     "srun": "rank",

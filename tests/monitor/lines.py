@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envcfg.probe.sample import Sample, SampleReader
+from envcfg.nodes.probe.sample import Sample, SampleReader
 
 
 def said(host: str, number: int, kind: str, texts: Sequence[str]) -> list[str]:

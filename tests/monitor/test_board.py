@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import pytest
 from lines import gpu_lines, node_lines, read, said, used
 
-from envcfg.findings import Finding
-from envcfg.monitor.board import Board, NodeView
-from envcfg.monitor.marks import Wanted, find_marks
+from envcfg.common.findings import Finding
+from envcfg.nodes.monitor.node_board import Board, NodeView
+from envcfg.nodes.monitor.outliers import ExpectedNodes, find_marks
 
 BELOW = 5.0
-LUMI = Wanted(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")
+LUMI = ExpectedNodes(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")
 
 
 def board(*rounds: Sequence[str], hosts: Sequence[str] = ("nid001000",)) -> Board:
@@ -31,12 +31,12 @@ def view(*rounds: Sequence[str]) -> NodeView:
 
 def marks(
     *rounds: Sequence[str],
-    wanted: Wanted | None = None,
+    wanted: ExpectedNodes | None = None,
     hosts: Sequence[str] = ("nid001000",),
     now: float = 12.0,
 ) -> list[Finding]:
     nodes = board(*rounds, hosts=hosts).views(now, 10.0)
-    return find_marks(nodes, wanted or Wanted(), idle_below=BELOW)
+    return find_marks(nodes, wanted or ExpectedNodes(), idle_below=BELOW)
 
 
 def twice(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -137,7 +137,8 @@ def test_a_lost_gpu_is_unknown_and_missing_and_not_idle() -> None:
     lost = "Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error"
     lines = [*node_lines(), *gpu_lines([*used(99, "ERR!"), lost], status=255)]
     found = {
-        mark.rule: mark for mark in marks(*twice(lines), wanted=Wanted(asked_gpus=4))
+        mark.rule: mark
+        for mark in marks(*twice(lines), wanted=ExpectedNodes(asked_gpus=4))
     }
     assert set(found) == {"gpu-tool-fails", "gpu-missing", "gpu-unknown"}
     assert lost in found["gpu-tool-fails"].message
@@ -149,20 +150,25 @@ def test_a_lost_gpu_is_unknown_and_missing_and_not_idle() -> None:
 @pytest.mark.parametrize(
     ("wanted", "ours", "tool", "rules"),
     [
-        (Wanted(asked_gpus=2), "-", "nvidia-smi", []),
-        (Wanted(asked_gpus=3), "-", "nvidia-smi", ["gpu-missing"]),
-        (Wanted(asked_gpus=2, whole_gpus=8), "-", "nvidia-smi", []),  # half a node
+        (ExpectedNodes(asked_gpus=2), "-", "nvidia-smi", []),
+        (ExpectedNodes(asked_gpus=3), "-", "nvidia-smi", ["gpu-missing"]),
+        (
+            ExpectedNodes(asked_gpus=2, whole_gpus=8),
+            "-",
+            "nvidia-smi",
+            [],
+        ),  # half a node
         (LUMI, "-", "nvidia-smi", ["gpu-missing"]),
         (LUMI, "0,1", "nvidia-smi", []),  # Slurm's word goes before the profile's
         (LUMI, "0,1,2", "nvidia-smi", ["gpu-missing"]),
         (LUMI, "-", "none", []),  # a job without GPUs
-        (Wanted(asked_gpus=8), "-", "none", ["gpu-unseen"]),
+        (ExpectedNodes(asked_gpus=8), "-", "none", ["gpu-unseen"]),
         (LUMI, "0,1", "none", ["gpu-unseen"]),
-        (Wanted(), "-", "none", []),
+        (ExpectedNodes(), "-", "none", []),
     ],
 )
 def test_gpus_are_counted_against_what_should_be_there(
-    wanted: Wanted, ours: str, tool: str, rules: list[str]
+    wanted: ExpectedNodes, ours: str, tool: str, rules: list[str]
 ) -> None:
     texts = used(50, 50) if tool != "none" else []
     lines = [*node_lines(), *gpu_lines(texts, tool=tool, ours=ours)]
@@ -173,7 +179,7 @@ def test_gpus_of_other_jobs_are_neither_shown_nor_marked() -> None:
     lines = [*node_lines(), *gpu_lines(used(0, 0, 90, 90, 0), ours="2,3")]
     node = view(*twice(lines))
     assert [each.gpu.number for each in node.gpus] == [2, 3]
-    assert node.others == 3
+    assert node.other_gpus == 3
     assert marks(*twice(lines)) == []
 
 

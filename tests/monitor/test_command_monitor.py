@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 
 from envcfg import cli
-from envcfg.monitor import board
+from envcfg.nodes.monitor import node_board
 from support import ROOT, Wrapped, envcfg, environment, zero_separated
 
 SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
@@ -222,7 +222,7 @@ def test_a_node_that_does_not_answer_is_named(
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_NODES", "node2")
-    monkeypatch.setattr(board, "PATIENCE", 0.5)
+    monkeypatch.setattr(node_board, "PATIENCE", 0.5)
     assert cli.main(["monitor", "--once", "--interval", "0.2", "12"]) == 0
     said = capfd.readouterr().out
     assert "job 12: 1 of 2 nodes answer" in said
@@ -236,7 +236,7 @@ def test_when_nobody_answers_that_is_an_error(
 ) -> None:
     assert notes.is_dir()
     monkeypatch.setenv("FAKE_NODES", "")
-    monkeypatch.setattr(board, "_START", 0.5)
+    monkeypatch.setattr(node_board, "_START", 0.5)
     assert cli.main(["monitor", "--once", "12"]) == 4
     said = capfd.readouterr()
     assert said.out == ""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from envcfg.findings import Finding
-from envcfg.monitor.board import GpuView, NodeView
-from envcfg.monitor.marks import Wanted, find_marks
-from envcfg.probe.gpu import Gpu
-from envcfg.probe.sample import Counter, NodeSample
+from envcfg.common.findings import Finding
+from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.monitor.outliers import ExpectedNodes, find_marks
+from envcfg.nodes.probe.gpu import Gpu
+from envcfg.nodes.probe.sample import Counter, NodeSample
 
-ASKED = Wanted(asked_gpus=4)
-LUMI = Wanted(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")
+ASKED = ExpectedNodes(asked_gpus=4)
+LUMI = ExpectedNodes(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g")
 MB = 1e6
 
 
@@ -44,14 +44,14 @@ def carrying(**rates: float | None) -> NodeView:
     return node(links=tuple(links))
 
 
-def told(nodes: Sequence[NodeView], wanted: Wanted) -> list[Finding]:
+def told(nodes: Sequence[NodeView], wanted: ExpectedNodes) -> list[Finding]:
     return find_marks(nodes, wanted, idle_below=5.0)
 
 
-MARKS: list[tuple[NodeView, Wanted, Finding]] = [
+MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
     (
         NodeView("n1"),
-        Wanted(),
+        ExpectedNodes(),
         Finding(
             "node-silent",
             "error",
@@ -62,7 +62,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ),
     (
         node(tool_waits=21.4),
-        Wanted(),
+        ExpectedNodes(),
         Finding(
             "gpu-tool-waits",
             "warning",
@@ -73,7 +73,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ),
     (
         node(tool="rocm-smi", problem="Driver not initialized"),
-        Wanted(),
+        ExpectedNodes(),
         Finding(
             "gpu-tool-fails",
             "warning",
@@ -95,7 +95,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ),
     (
         node(tool="none"),
-        Wanted(asked_gpus=1),
+        ExpectedNodes(asked_gpus=1),
         Finding(
             "gpu-unseen",
             "warning",
@@ -151,7 +151,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ),
     (
         host(load=100.4, cores=64),
-        Wanted(),
+        ExpectedNodes(),
         Finding(
             "load-high",
             "warning",
@@ -162,7 +162,7 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ),
     (
         host(memory_used=97, memory_total=100),
-        Wanted(),
+        ExpectedNodes(),
         Finding(
             "memory-full",
             "warning",
@@ -190,14 +190,14 @@ MARKS: list[tuple[NodeView, Wanted, Finding]] = [
     ("seen", "wanted", "mark"), MARKS, ids=[mark.rule for _, _, mark in MARKS]
 )
 def test_what_stands_out_is_said_in_these_words(
-    seen: NodeView, wanted: Wanted, mark: Finding
+    seen: NodeView, wanted: ExpectedNodes, mark: Finding
 ) -> None:
     assert told([seen], wanted) == [mark]
 
 
 def test_a_node_that_is_slow_is_told_what_the_others_do() -> None:
     nodes = [node("n1", gpus=gpus(80)), node("n2", gpus=gpus(30, 10))]
-    (mark,) = told(nodes, Wanted())
+    (mark,) = told(nodes, ExpectedNodes())
     assert mark == Finding(
         "node-slow",
         "warning",
@@ -215,7 +215,7 @@ def test_errors_go_first_then_the_nodes_in_their_order() -> None:
         NodeView("n7"),
         node("n1", sample=crowded),
     ]
-    assert [(mark.subject, mark.severity) for mark in told(nodes, Wanted())] == [
+    assert [(mark.subject, mark.severity) for mark in told(nodes, ExpectedNodes())] == [
         ("n8", "error"),
         ("n7", "error"),
         ("n9", "warning"),
@@ -266,13 +266,13 @@ def test_slow_is_below_half_of_what_is_usual(
     uses: list[float | None], slow: list[str]
 ) -> None:
     nodes = [node(f"n{at}", gpus=gpus(use)) for at, use in enumerate(uses)]
-    found = told(nodes, Wanted())
+    found = told(nodes, ExpectedNodes())
     assert [mark.subject for mark in found if mark.rule == "node-slow"] == slow
 
 
 def test_a_node_that_is_silent_is_nobody_to_compare_with() -> None:
     silent = node("n2", gpus=gpus(90), is_silent=True, age=30.0)
-    found = told([node("n1", gpus=gpus(1)), silent], Wanted())
+    found = told([node("n1", gpus=gpus(1)), silent], ExpectedNodes())
     assert [(mark.rule, mark.message) for mark in found] == [
         ("node-silent", "did not answer for 30 s")
     ]

@@ -7,9 +7,9 @@ import io
 from lines import gpu_lines, node_lines, read, said, used
 from rich.console import Console
 
-from envcfg.monitor.board import Board
-from envcfg.monitor.marks import Wanted, find_marks
-from envcfg.report.monitor import Page, make_page, page_renderable, page_text
+from envcfg.nodes.monitor.node_board import Board
+from envcfg.nodes.monitor.outliers import ExpectedNodes, find_marks
+from envcfg.report.monitor_report import Page, make_page, page_renderable, page_text
 
 COUNTERS = (
     ["net lo 5 5", "net hsn0 0 0", "net nmn0 0 0", "net ifb0 0 0", "rdma cxi0 0 0 1 hsn0"],
@@ -31,7 +31,7 @@ def page(*, is_detailed: bool) -> Page:
         for sample in read([*lines, *node_lines("c", number, at=100.0 + number)]):
             board.take(sample, 8.0 + number)
     nodes = board.views(12.0, 10.0)
-    findings = find_marks(nodes, Wanted(asked_gpus=None), idle_below=5)
+    findings = find_marks(nodes, ExpectedNodes(asked_gpus=None), idle_below=5)
     return make_page("12", nodes, findings, wanted=("hsn0",), is_detailed=is_detailed)
 
 
@@ -86,7 +86,7 @@ def test_what_a_tool_prints_cannot_steer_the_terminal() -> None:
     ):
         board.take(sample, 10.0)
     nodes = board.views(11.0, 10.0)
-    marks = find_marks(nodes, Wanted(), idle_below=5)
+    marks = find_marks(nodes, ExpectedNodes(), idle_below=5)
     text = page_text(make_page("12", nodes, marks, is_detailed=True))
     assert "fail \\x1b[2J\\x07" in text
     assert "\x1b" not in text
@@ -98,7 +98,7 @@ def test_names_cannot_steer_the_terminal() -> None:
     for sample in read([*node_lines(evil), *gpu_lines(used(9), evil)]):
         board.take(sample, 10.0)
     nodes = board.views(11.0, 10.0)
-    marks = find_marks(nodes, Wanted(asked_gpus=4), idle_below=5)
+    marks = find_marks(nodes, ExpectedNodes(asked_gpus=4), idle_below=5)
     made = make_page(evil, nodes, marks, is_detailed=True)
     out = io.StringIO()
     Console(file=out, width=200).print(page_renderable(made))

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lines import gpu_lines, node_lines, read, said, used
 
-from envcfg.probe.sample import Counter, GpuSample, GpuWait, NodeSample, SampleReader
+from envcfg.nodes.probe.sample import (
+    Counter,
+    GpuSample,
+    GpuWait,
+    NodeSample,
+    SampleReader,
+)
 
 COUNTERS = [
     "net hsn0 1000 2000",

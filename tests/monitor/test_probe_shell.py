@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.probe.probes import MONITOR
-from envcfg.probe.sample import (
+from envcfg.nodes.probe.probes import MONITOR
+from envcfg.nodes.probe.sample import (
     Counter,
     GpuSample,
     GpuWait,

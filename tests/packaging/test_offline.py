@@ -13,10 +13,10 @@ from support import ROOT
 
 CONSUMER = """\
 from envcfg import __version__
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Profile
+from envcfg.profile.profile_model import Profile
 
 
 def first(catalog: Catalog) -> Profile:
@@ -38,11 +38,24 @@ def python(*words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What docs/install.md makes where there is internet."""
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Download what the locks name: all that the command of docs/install.md may take."""
+    folder = tmp_path_factory.mktemp("locked")
+    for name in ("run", "build"):
+        argv = ["pip", "download", "-q", "--require-hashes", "-d", folder]
+        argv += ["-r", ROOT / f"requirements/{name}.txt"]
+        words = map(str, (ROOT / "scripts/retry", sys.executable, "-m", *argv))
+        done = subprocess.run([*words], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheels(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the folder that docs/install.md makes where there is internet."""
     folder = tmp_path_factory.mktemp("wheels")
     argv = (sys.executable, "-m", "pip", "wheel", "-q", "-w", folder, ROOT)
-    done = python(ROOT / "scripts/retry", *argv)
+    done = python(*argv, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(locked))
     assert done.returncode == 0, done.stderr
     return folder
 

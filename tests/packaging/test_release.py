@@ -39,7 +39,7 @@ def required() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def tools() -> Path:
-    subprocess.run([ROOT / "scripts/release-tools"], check=True)
+    subprocess.run([ROOT / "scripts/venv", "release"], check=True)
     return ROOT / ".tools/bin"
 
 
@@ -162,3 +162,42 @@ def test_a_release_is_whole(tools: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "according to schema version 1.2.0" in done.stdout
     assert len(list(tmp_path.iterdir())) == 2
+
+
+ADDRESSES = """\
+[project.urls]
+Repository = "https://git.example.net/hpc/envcfg"
+Documentation = "https://envcfg.example.net"
+"""
+
+
+def test_a_release_without_addresses_is_refused(tmp_path: Path) -> None:
+    """Each address that is missing, and each placeholder, is named before anything is built."""
+    root = tmp_path / "root"
+    (root / "scripts").mkdir(parents=True)
+    for name in ("examples", "packaging", "docs"):
+        (root / name).mkdir()
+    shutil.copy(ROOT / "scripts/release-check", root / "scripts")
+    (root / "action.yml").write_text("#   - uses: OWNER/envcfg@v1\n")
+    (root / "scripts/venv").write_text("#!/bin/sh\necho built; exit 9\n")
+    (root / "scripts/venv").chmod(0o755)
+    (root / "envcfg").mkdir()
+    (root / "envcfg/__init__.py").write_text('__version__ = "1"\n')
+
+    def check(project: str) -> tuple[int, str]:
+        (root / "pyproject.toml").write_text(project)
+        done = subprocess.run(
+            [root / "scripts/release-check", "--ship", tmp_path / "dist"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout + done.stderr
+
+    code, said = check('authors = [{ name = "x" }]\n')
+    assert code == 1
+    for word in ("Repository", "Documentation", "email", "action.yml"):
+        assert word in said
+    (root / "action.yml").write_text("")
+    whole = 'authors = [{ name = "x", email = "a@example.net" }]\n' + ADDRESSES
+    assert check(whole.replace("Documentation", "Homepage"))[0] == 1
+    assert check(whole.replace("https:", "http:"))[0] == 1
+    assert check(whole)[0] == 9  # it goes on to build

@@ -27,8 +27,10 @@ n1:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1000 - Init COMPLE
 SBATCH = """\
 #!/bin/sh
 for script; do :; done
-name=$(sed -n 's/^#SBATCH --job-name=//p' "$script")
-said=$(sed -n 's/^#SBATCH --output=//p' "$script")
+case ${script-} in -* | '') script=/dev/stdin ;; esac
+text=$(cat "$script")
+name=$(echo "$text" | sed -n 's/^#SBATCH --job-name=//p')
+said=$(echo "$text" | sed -n 's/^#SBATCH --output=//p')
 echo "Submitted batch job 1234567"
 cp "$LOG" "$(printf '%s' "${said:-slurm-%j.out}" | sed "s/%x/$name/; s/%j/1234567/")"
 """

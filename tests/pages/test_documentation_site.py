@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from envcfg.commands import NAMES, texts
-from envcfg.knowledge.variables import load_variables
-from envcfg.lint.rule import load_rules as load_lint_rules
+from envcfg.knowledge.variables import UNDOCUMENTED, load_variables
+from envcfg.lint.lint_rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import load_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
+from scripts.pages.markdown import slug
 from scripts.pages.site import relinked
 from support import ROOT
 
@@ -44,20 +45,44 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_entry_has_its_page(site: Path) -> None:
     wanted = {
         "systems": Catalog([built_in_folder()]).names(),
-        "reference/rules": [rule.id for rule in load_rules()],
-        "reference/variables": list(load_variables()),
+        "reference/variables": [
+            name
+            for name, variable in load_variables().items()
+            if variable.meaning != UNDOCUMENTED
+        ],
         "lint": list(load_lint_rules()),
     }
     for folder, names in wanted.items():
         there = {path.stem for path in (site / folder).glob("*.html")}
         assert set(names) - there == set(), folder
+    topics = "".join(
+        path.read_text() for path in (site / "reference/rules").glob("*.html")
+    )
+    for rule in load_rules():
+        assert topics.count(f'id="{slug(rule.id)}"') == 1, rule.id
+
+
+def test_pages_of_systems_and_rules_have_a_sidebar(site: Path) -> None:
+    for name, neighbour in (
+        ("systems/lumi-g", "mahti.html"),
+        ("lint/EC101", "EC102.html"),
+        ("reference/rules/network-plugins", "traffic-over-tcp.html"),
+    ):
+        page = (site / f"{name}.html").read_text()
+        sidebar = page[page.index("md-sidebar--primary") : page.index("<article")]
+        assert f'href="{neighbour}"' in sidebar, name
+
+
+def test_the_site_is_small_enough_to_copy(site: Path) -> None:
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    assert size <= 40_000_000
 
 
 def test_a_variable_leads_to_who_sets_it_and_what_names_it(site: Path) -> None:
     page = (site / "reference/variables/NCCL_SOCKET_IFNAME.html").read_text()
     for link in (
         "../../systems/lumi-g.html",
-        "../rules/interface-unexpected.html",
+        "../rules/gpu-rdma-and-adapters.html#interface-unexpected",
         "index.html",
     ):
         assert f'href="{link}"' in page, link
@@ -67,13 +92,13 @@ def test_a_variable_leads_to_who_sets_it_and_what_names_it(site: Path) -> None:
 
 
 def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
-    for name in ("index", "wrap", "tutorials/lumi", "reference/rules/socket-fallback"):
+    for name in ("index", "wrap", "tutorials/lumi", "reference/rules/traffic-over-tcp"):
         page = (site / f"{name}.html").read_text()
         assert not _LOADED.search(page), name
 
 
 def test_text_of_data_is_no_markup(site: Path) -> None:
-    page = (site / "reference/rules/socket-fallback.html").read_text()
+    page = (site / "reference/rules/traffic-over-tcp.html").read_text()
     assert "<script>alert" not in page
     assert page.count("<h1") == 1
 

@@ -134,8 +134,19 @@ def test_the_search_answers_typical_questions(page: Page, address: str) -> None:
         first = found_for(page, question)
         if not {*wanted.split()} & {*first}:
             wrong[question] = first
-    assert len(QUESTIONS) >= 40
-    assert len(wrong) <= 4, wrong
+    assert len(QUESTIONS) >= 80
+    assert len(wrong) <= len(QUESTIONS) // 10, wrong
+
+
+def test_every_word_of_the_pages_is_found(page: Page, address: str) -> None:
+    page.call("Page.navigate", url=f"{address}/index.html")
+    page.browser.wait_for("Page.loadEventFired", page.session)
+    page.evaluate((Path(__file__).parent / "lost_words.js").read_text())
+    until = time.monotonic() + 4 * PATIENCE
+    while (asked := page.evaluate("window.lost")) is None and time.monotonic() < until:
+        time.sleep(0.5)
+    assert asked["words"] > 5_000
+    assert asked["lost"] == []
 
 
 def found_for(page: Page, question: str, patience: float = 10) -> list[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envcfg.preflight.lines import NodeReader, RankReader
-from envcfg.preflight.records import NodeAnswer, RankAnswer, Wanted
+from envcfg.nodes.preflight.preflight_lines import NodeReader, RankReader
+from envcfg.nodes.preflight.preflight_records import (
+    NodeAnswer,
+    RankAnswer,
+    Requirements,
+)
 
 HOSTS = ("nid001000", "nid001001", "nid001002")
-WANTED = Wanted(HOSTS, ("hsn0", "hsn1"), 2, profile="site")
+WANTED = Requirements(HOSTS, ("hsn0", "hsn1"), 2, profile="site")
 STAGES = ("met", "imported", "joined", "paired", "done")
 # A node where all is well; a line of another key is added, one of the same replaces it.
 NODE = (

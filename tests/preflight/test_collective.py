@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.preflight import collective
-from envcfg.preflight.lines import RankReader, collective_command
-from envcfg.preflight.records import RankAnswer
+from envcfg.nodes.preflight import collective
+from envcfg.nodes.preflight.preflight_lines import RankReader, collective_command
+from envcfg.nodes.preflight.preflight_records import RankAnswer
 
 PYTHON = os.path.dirname(sys.executable)
 

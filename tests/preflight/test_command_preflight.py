@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import jobs
 import pytest
 
 from schemas import errors
-from support import ROOT, Wrapped, envcfg
-
-sys.path.append(str(ROOT / "tests/log"))
-import jobs
+from support import Wrapped, envcfg
 
 WHY = "why: a test, source: a test, date: 2026-11-22"
 PROFILE = f"""\

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from said import HOSTS, WANTED
 
-from envcfg.characters import one_line
-from envcfg.preflight.collective import STAGES
-from envcfg.preflight.judge import Seen, judge_all
-from envcfg.preflight.lines import NodeReader, RankReader
-from envcfg.preflight.progress import Limits, NodeProgress, RankProgress
-from envcfg.report.preflight import preflight_json, preflight_lines
+from envcfg.common.characters import one_line
+from envcfg.nodes.preflight.collective import STAGES
+from envcfg.nodes.preflight.preflight_judge import Answers, judge_all
+from envcfg.nodes.preflight.preflight_lines import NodeReader, RankReader
+from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
+from envcfg.report.preflight_report import preflight_json, preflight_lines
 
 KEYS = ("memlock network device folder variable plugin health end begin clock unmet "
         "absent torch lacks with pair multiply sum wrong failed").split()  # fmt: skip
@@ -56,7 +56,7 @@ def test_no_line_can_break_it(lines: list[str]) -> None:
         ranks.feed(line)
         progress[0].deadline(nodes.answers, float(now))
         progress[1].deadline(ranks.answers, ranks.world, float(now))
-    seen = Seen(nodes.answers, {}, ranks.answers, ranks.world, {}, 1, has_ranks=True)
+    seen = Answers(nodes.answers, {}, ranks.answers, ranks.world, {}, 1, has_ranks=True)
     report = judge_all(WANTED, seen, needs_fast=True)
     for _, text in preflight_lines(report, WANTED, 1.0):
         assert one_line(text) or not text
@@ -86,6 +86,6 @@ def test_a_number_that_is_none_stays_unknown(line: str, number: str) -> None:
     for host in HOSTS:
         nodes.feed(f"envcfg-node {host} end")
     wanted = WANTED._replace(is_fast=True)
-    report = judge_all(wanted, Seen(nodes.answers, {}), needs_fast=True)
+    report = judge_all(wanted, Answers(nodes.answers, {}), needs_fast=True)
     assert all(one_line(text) or not text for _, text in preflight_lines(report, wanted, 1.0))  # fmt: skip
     preflight_json(report, wanted, 1.0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from said import HOSTS, WANTED, answers, node_lines
 
-from envcfg.findings import Finding
-from envcfg.preflight.nodes import judge_nodes, not_seen
-from envcfg.preflight.records import Wanted
+from envcfg.common.findings import Finding
+from envcfg.nodes.preflight.node_judge import judge_nodes, not_seen
+from envcfg.nodes.preflight.preflight_records import Requirements
 
 ILL = HOSTS[1]
 FAST = WANTED._replace(is_fast=True)
@@ -15,7 +15,7 @@ FAST = WANTED._replace(is_fast=True)
 
 def found(
     *changed: str,
-    wanted: Wanted = WANTED,
+    wanted: Requirements = WANTED,
     all_nodes: bool = False,
     gpus: int = 2,
     tool: str = "nvidia-smi",

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from said import HOSTS, WANTED, rank_lines, ranks
 
-from envcfg.preflight.network import judge_ranks, speeds
-from envcfg.preflight.records import Wanted
+from envcfg.nodes.preflight.network_judge import judge_ranks, speeds
+from envcfg.nodes.preflight.preflight_records import Requirements
 
 TWO = WANTED._replace(hosts=HOSTS[:2])
 PLAIN = WANTED._replace(gpus=None)
@@ -29,7 +29,9 @@ def everyone(*said: tuple[str, ...]) -> list[str]:
 
 
 def rules(
-    lines: list[str], wanted: Wanted = PLAIN, ended: Mapping[str, str] | None = None
+    lines: list[str],
+    wanted: Requirements = PLAIN,
+    ended: Mapping[str, str] | None = None,
 ) -> list[tuple[str, str, str]]:
     found, job = judge_ranks(wanted, *ranks(lines), ended or {})
     every = [*job, *(each for some in found.values() for each in some)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.preflight.node_list import fold_nodes, job_name, nodes_text
+from envcfg.nodes.preflight.node_list import fold_nodes, job_name, nodes_text
 
 
 @pytest.mark.parametrize(

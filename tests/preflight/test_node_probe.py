@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.preflight.lines import NodeReader
-from envcfg.preflight.records import NodeAnswer
-from envcfg.probe.probes import PREFLIGHT, SITE
+from envcfg.nodes.preflight.preflight_lines import NodeReader
+from envcfg.nodes.preflight.preflight_records import NodeAnswer
+from envcfg.nodes.probe.probes import PREFLIGHT, SITE
 from support import lint_shell, require
 
 HOST = "nid001000"

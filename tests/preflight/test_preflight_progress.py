@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 from said import HOSTS, answers, node_lines, rank_lines, ranks
 
-from envcfg.preflight.progress import Limits, NodeProgress, RankProgress, late_ranks
+from envcfg.nodes.preflight.progress import (
+    Limits,
+    NodeProgress,
+    RankProgress,
+    late_ranks,
+)
 
 LIMITS = Limits(start=100, patience=10, measure=20)
 

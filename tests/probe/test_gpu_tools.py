@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from envcfg.probe.gpu import Gpu, mark_ours, read_gpus
+from envcfg.nodes.probe.gpu import Gpu, mark_ours, read_gpus
 
 GIB = 1024**3
 A100 = "0, 98, 30123, 40960, 351.22, NVIDIA A100-SXM4-40GB"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.errors import JobError
-from envcfg.probe.runner import Patience, Step, ended_tasks, run_script
-from envcfg.starters import STARTERS
+from envcfg.backends.starters import STARTERS
+from envcfg.common.errors import JobError
+from envcfg.nodes.probe.runner import Patience, Step, ended_tasks, run_script
 
 
 def never(_: float) -> float:
@@ -36,7 +36,7 @@ def test_a_script_longer_than_an_argument_runs() -> None:
 def test_what_hangs_is_ended_with_all_that_it_started(
     trap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envcfg.probe.runner._LEAVE", 0.5)
+    monkeypatch.setattr("envcfg.nodes.probe.runner._LEAVE", 0.5)
     lines: list[str] = []
     script = f"{trap}echo $$; sleep 5432.1 & echo $!; wait"
     began = time.monotonic()
@@ -67,7 +67,7 @@ def test_where_all_is_said_the_script_gets_time_to_end() -> None:
 def test_who_closes_its_stdout_and_goes_on_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("envcfg.probe.runner._LEAVE", 0.3)
+    monkeypatch.setattr("envcfg.nodes.probe.runner._LEAVE", 0.3)
     script = "echo one; exec >&-; exec sleep 5432.2"
     lines: list[str] = []
     assert run_script(script, os.environ, lines.append, never).code is None
@@ -77,7 +77,7 @@ def test_who_closes_its_stdout_and_goes_on_is_ended(
 def test_of_a_line_that_is_too_long_the_beginning_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("envcfg.probe.runner._LONGEST", 10)
+    monkeypatch.setattr("envcfg.nodes.probe.runner._LONGEST", 10)
     lines: list[str] = []
     script = "echo 123456789; echo 1234567890; echo 12345678901234567890123; printf 1"
     assert run_script(script, os.environ, lines.append, never).code == 0
@@ -87,7 +87,7 @@ def test_of_a_line_that_is_too_long_the_beginning_is_read(
 def test_who_writes_more_than_is_read_waits_and_is_ended_all_the_same(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("envcfg.probe.runner._UNREAD", 1000)
+    monkeypatch.setattr("envcfg.nodes.probe.runner._UNREAD", 1000)
     count = tmp_path / "count"
     script = 'while :; do echo 1234567; echo >>"$0"; done'
     began = time.monotonic()
@@ -150,7 +150,7 @@ def test_tasks_that_ended_by_themselves_are_known_by_srun_s_words() -> None:
 
 def test_a_task_alone_on_its_node_is_started_without_shares() -> None:
     """The bash unsets the same names for its own tasks of this kind."""
-    from envcfg.bash.modules import module
+    from envcfg.job.script.modules import module
 
     text = module("srun").text.partition("envcfg_whole() {")[2].partition("}")[0]
     names = text.partition("unset -v ")[2].split()

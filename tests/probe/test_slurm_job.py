@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from envcfg.errors import JobError, UsageError
-from envcfg.probe.slurm import check_job, read_squeue
+from envcfg.common.errors import JobError, UsageError
+from envcfg.nodes.probe.slurm_job import check_job, read_squeue
+from support import envcfg
 
 
 def row(tres: str = "N/A", state: str = "RUNNING", name: str = "12") -> str:
@@ -110,3 +114,20 @@ def test_of_several_that_run_one_is_to_be_chosen() -> None:
         "job 12 is 10 jobs: 12_0, 12_1, 12_2, 12_3, 12_4, 12_5, 12_6, 12_7"
     )
     assert error.value.hint == "choose one: envcfg monitor 12_0"
+
+
+@pytest.mark.parametrize("command", ["hang", "monitor"])
+def test_several_lines_of_slurm_are_one_sentence(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    message = (
+        "slurm_load_jobs error: Unable to contact slurm controller\nconnect failure\n"
+    )
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\nprintf '{message}' >&2\nexit 1\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    done = envcfg(command, "12")
+    assert done.code == 4
+    assert "controller; connect failure\n" in done.err
+    assert "\\n" not in done.err

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from envcfg.profile.conditions import IN_JOB, Test
-from envcfg.profile.model import Profile
+from envcfg.profile.profile_model import Profile
 
 IMAGE = "pytorch.sif"
 # What may be stated of an image: old, recent and new versions.
 FACTS = {
     "cuda": ("12.4", "12.9", "13.0"),
     "libfabric": ("1.15.2", "2.1", "2.3.1"),
+    "mpi": ("none", "mpich", "cray"),
     "nccl": ("2.21.5", "2.27.5", "2.28.9"),
     "plugin": ("1.4", "1.14.2", "1.18.0"),
     "rccl": ("2.20.5", "2.26.6", "2.27.7"),

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from images import IMAGE, IMAGES, Stack, stacks
 
-from envcfg.bash.host import render_script
-from envcfg.launch.plan import Options, Plan, PlannedMount
-from envcfg.launch.resolve import resolve
-from envcfg.launchers import USUAL, starter_of
-from envcfg.profile.model import Profile
+from envcfg.backends.launchers import USUAL, starter_of
+from envcfg.job.plan.plan import Options, Plan, PlannedMount
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
+from envcfg.profile.profile_model import Profile
 from support import ROOT, environment, zero_separated
 
 FAKES = ROOT / "tests/fakes"

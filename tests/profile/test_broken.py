@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.errors import EnvcfgError, ProfileError, UsageError
+from envcfg.common.errors import EnvcfgError, ProfileError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 

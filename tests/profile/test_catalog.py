@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import envcfg.profile.read.yaml_text
-from envcfg.errors import ProfileError, UsageError
+from envcfg.common.errors import ProfileError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import Machine, detect
 from envcfg.profile.folders import profile_folders
@@ -325,7 +325,7 @@ def test_problems_of_all_layers_come_together(catalog: Catalog) -> None:
 def test_a_system_is_known_by_cluster_or_host(
     built_in: Catalog, cluster: str | None, host: str, expected: str | None
 ) -> None:
-    found = detect(built_in, Machine(cluster, host)).one()
+    found = detect(built_in, Machine(cluster, host)).single_match()
     assert (found and found.name) == expected
 
 
@@ -333,20 +333,20 @@ def test_lumi_s_login_nodes_are_known_by_a_folder_of_lumi_s(built_in: Catalog) -
     there = {"/appl/local/laifs": ""}
     # Where GPUs are there as well, its family claims the node too, with a lesser sign.
     machine = Machine(None, "uan01", ["hsn0"], {"/dev/kfd"}.__contains__, there.get)
-    assert [each.name for each in detect(built_in, machine).found] == ["lumi-g"]
+    assert [each.name for each in detect(built_in, machine).matches] == ["lumi-g"]
     named = machine._replace(cluster="lumi")
-    assert [each.name for each in detect(built_in, named).found] == ["lumi-g"]
+    assert [each.name for each in detect(built_in, named).matches] == ["lumi-g"]
 
 
 def test_two_systems_that_claim_one_host_are_both_named(catalog: Catalog) -> None:
     for name in ("a", "b"):
         write(catalog.folders[0], name, "detect: {hosts: [n*]}\n")
     with pytest.raises(UsageError, match="a and b both claim"):
-        detect(catalog, Machine(None, "n1")).one()
+        detect(catalog, Machine(None, "n1")).single_match()
 
 
 def test_folders_are_in_the_order_of_their_power(tmp_path: Path) -> None:
-    (tmp_path / "project/.envcfg").mkdir(parents=True)
+    (tmp_path / "project/.envcfg/profiles").mkdir(parents=True)
     inside = tmp_path / "project/src"
     inside.mkdir()
     environ = {"ENVCFG_SITE": "/site", "XDG_CONFIG_HOME": "/config", "HOME": "/home/me"}

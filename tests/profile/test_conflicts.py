@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.host import render_script
-from envcfg.launch.plan import Options, Plan
-from envcfg.launch.resolve import resolve
+from envcfg.job.plan.plan import Options, Plan
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import Word, format_word
 from support import bash, zero_separated

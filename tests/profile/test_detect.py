@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.errors import UsageError
+from envcfg.common.errors import UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import (
     Answer,
-    Known,
+    Candidate,
     Machine,
     _fits,
     ask,
@@ -23,8 +23,8 @@ from envcfg.profile.detect import (
     read_known,
 )
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Detect
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.profile_model import Detect
+from envcfg.profile.read.profile_loader import load_profile
 
 REASON = "why: w, source: s, date: 2026-05-19"
 GENERIC = "detect: {interfaces: ['hsn*'], devices: [/dev/kfd]}\n"
@@ -123,7 +123,7 @@ def test_what_fits_and_what_does_not_is_said(
     machine: Machine, found: dict[str, str], others: dict[str, str]
 ) -> None:
     known = [
-        Known(name, detect, retired=name == "old")
+        Candidate(name, detect, retired=name == "old")
         for name, detect in {
             "named": Detect(clusters=("one",), hosts=("one-*",)),
             "generic": Detect(interfaces=("hsn*",), devices=("/dev/kfd",)),
@@ -137,7 +137,7 @@ def test_what_fits_and_what_does_not_is_said(
         }.items()
     ]
     detection = ask(known, machine)
-    assert {each.name: each.why for each in detection.found} == found
+    assert {each.name: each.why for each in detection.matches} == found
     assert {each.name: each.why for each in detection.others} == others
 
 
@@ -167,7 +167,7 @@ def _one(
     devices: Sequence[str] = (),
 ) -> Answer | None:
     machine = Machine(cluster, host, interfaces, devices.__contains__)
-    return detect(catalog, machine).one()
+    return detect(catalog, machine).single_match()
 
 
 SHIPPED = sorted(Path(built_in_folder()).glob("*.yaml"))
@@ -222,7 +222,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.yaml").write_text(text)
     catalog = Catalog([str(tmp_path)])
     detection = detect(catalog, Machine(None, "x"))
-    assert (detection.found, detection.others) == ((), ())
+    assert (detection.matches, detection.others) == ((), ())
     assert detection.broken == (str(tmp_path / "odd.yaml"),)
 
 
@@ -274,7 +274,7 @@ LOGIN_NODES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.fixture(scope="module")
-def shipped() -> list[Known]:
+def shipped() -> list[Candidate]:
     known, broken = known_profiles(Catalog([built_in_folder()]))
     assert broken == []
     return known
@@ -282,11 +282,11 @@ def shipped() -> list[Known]:
 
 @pytest.mark.parametrize("login", LOGIN_NODES)
 def test_a_system_is_recognised_on_its_login_nodes(
-    login: str, shipped: list[Known]
+    login: str, shipped: list[Candidate]
 ) -> None:
     host, signs = LOGIN_NODES[login]
     machine = Machine(None, host, ("eth0",), signs.__contains__, signs.get)
-    found = ask(shipped, machine).one()
+    found = ask(shipped, machine).single_match()
     assert found
     assert found.name == login.partition(",")[0]
     assert found.evidence == ("mark" if signs else "host")
@@ -304,13 +304,13 @@ def test_a_system_is_recognised_on_its_login_nodes(
     ],
 )
 def test_a_login_node_of_another_system_is_none(
-    host: str, signs: dict[str, str], shipped: list[Known]
+    host: str, signs: dict[str, str], shipped: list[Candidate]
 ) -> None:
     machine = Machine(None, host, ("eth0",), signs.__contains__, signs.get)
-    assert ask(shipped, machine).found == ()
+    assert ask(shipped, machine).matches == ()
 
 
-def test_no_two_systems_share_a_sign(shipped: list[Known]) -> None:
+def test_no_two_systems_share_a_sign(shipped: list[Candidate]) -> None:
     signs = [
         (kind, sign)
         for each in shipped
@@ -324,7 +324,7 @@ def test_no_two_systems_share_a_sign(shipped: list[Known]) -> None:
     assert len(signs) == len(set(signs))
 
 
-def test_every_mark_has_a_source(shipped: list[Known]) -> None:
+def test_every_mark_has_a_source(shipped: list[Candidate]) -> None:
     lacking = [e.name for e in shipped if e.detect.marks and not e.detect.reason]
     assert lacking == ["lumi-g"]  # whose file says so: the folder of its own images
 
@@ -344,19 +344,19 @@ def test_one_mark_is_enough_where_no_cluster_is_named(
     cluster: str | None, marks: dict[str, str], found: str | None
 ) -> None:
     signs = {"/e": "one", "V": "one", "/there": ""}
-    known = [Known("p", Detect(clusters=("one",), marks=signs))]
+    known = [Candidate("p", Detect(clusters=("one",), marks=signs))]
     machine = Machine(cluster, "h", mark=marks.get)
-    answer = ask(known, machine).one()
+    answer = ask(known, machine).single_match()
     assert (answer and answer.why) == found
     nameless = [known[0]._replace(detect=Detect(marks=signs))]
-    assert bool(ask(nameless, machine).found) is (
+    assert bool(ask(nameless, machine).matches) is (
         "one" in marks.values() or "/there" in marks
     )
 
 
 def test_a_profile_that_was_read_yields_to_a_person_s() -> None:
     detect = Detect(clusters=("one",))
-    read, own = Known("here-one", detect), Known("own", detect)
+    read, own = Candidate("here-one", detect), Candidate("own", detect)
     machine = Machine("one", "h")
-    assert [each.name for each in ask([read, own], machine).found] == ["own"]
-    assert [each.name for each in ask([read], machine).found] == ["here-one"]
+    assert [each.name for each in ask([read, own], machine).matches] == ["own"]
+    assert [each.name for each in ask([read], machine).matches] == ["here-one"]

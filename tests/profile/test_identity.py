@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.findings import Finding
-from envcfg.profile.read.loader import load_profile
-from envcfg.profile.scope import CHOICE, FIXED, INSIDE, NODE
+from envcfg.common.findings import Finding
+from envcfg.profile.read.profile_loader import load_profile
+from envcfg.profile.setting_scope import CHOICE, FIXED, INSIDE, NODE
 from support import LOCAL, Wrap
 
 REASON = "why: w, source: s, date: 2026-01-01"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.profile.stacks import Job, known_faults, load_stacks
+from envcfg.profile.version_conflicts import Job, known_faults, load_stacks
 
 STACKS = load_stacks()
 GH200 = {"nccl": "2.27.7", "architecture": "aarch64", "nodes": "4"}

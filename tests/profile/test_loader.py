@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from envcfg import __version__
-from envcfg.findings import Finding
-from envcfg.profile.model import Profile
-from envcfg.profile.read.loader import load_profile
+from envcfg.common.findings import Finding
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.read import yaml_text
+from envcfg.profile.read.profile_loader import load_profile
 from envcfg.profile.words import Ref
 
 GOLDEN = Path(__file__).parent / "golden/problems.txt"
@@ -139,7 +141,7 @@ PROBLEMS = [
     (b"name: x\nsummary: \xff\n", "2:10", "byte 0xff is not UTF-8"),
     ("name: x\nenv: {A: {}}\n", "2:10", "env.A: no value"),
     ("name: x\ncontainer: {verb: {}}\n", "2:19", "container.verb: no value"),
-    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, pbs, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers, whole-node"),
+    (f"name: x\nenv: {{A: {{value: 1, when: {{launcher: srum}}, {REASON}}}}}\n", "2:38", "env.A.when.launcher: 'srum' fits no launcher: they are srun, flux, pbs, local, torchrun, accelerate, deepspeed, horovod, jax, lightning, mpi, transformers, ray, once, whole-node"),
     ("name: x\nenv: {A: {value: 1, why: ' ', source: s, date: 2026-05-19}}\n", "2:26", "env.A.why: the why is empty"),
     (f"name: x\nnode: {{gpus: 8, memory_per_gpu: lots, {REASON}}}\n", "2:33", "node.memory_per_gpu: 'lots' is wrong: expected memory, as in 60G"),
     (f"name: x\nlaunch: {{srun: {{mpi: {{{REASON}}}}}}}\n", "2:22", "launch.srun.mpi: 'mpi' is not an option: it begins with -"),
@@ -190,7 +192,10 @@ PROBLEMS = [
     ("name: x\nrequest: {closed: [partition]}\n", "2:20", "request.closed[0]: unknown value 'partition'"),
     (f"name: x\nrequest: {{partitions: {{a: {{sizes: [], {REASON}}}}}}}\n", "2:35", "request.partitions.a.sizes: the list is empty"),
     (f"name: x\nrequest: {{partitions: {{a: {{sizes: [{{nodes: 9}}], {REASON}}}}}}}\n", "2:36", "request.partitions.a.sizes[0]: no time"),
-    (f"name: x\nrequest: {{partitions: {{a: {{sizes: [{{nodes: 9, time: 9}}, {{nodes: 9, time: 10}}], {REASON}}}}}}}\n", "2:57", "request.partitions.a.sizes[1]: 9 nodes are not more than the 9 before"),
+    (f"name: x\nrequest: {{partitions: {{a: {{nodes: 9, sizes: [{{nodes: 9, time: 9}}, {{nodes: 9, time: 10}}], {REASON}}}}}}}\n", "2:67", "request.partitions.a.sizes[1]: 9 nodes are not more than the 9 before"),
+    (f"name: x\nrequest: {{partitions: {{a: {{sizes: [{{nodes: 9, time: 9}}], {REASON}}}}}}}\n", "2:27", "request.partitions.a: no nodes, but sizes end at 9: larger jobs have no limit of time"),
+    (f"name: x\nrequest: {{partitions: {{a: {{nodes: 10, sizes: [{{nodes: 9, time: 9}}], {REASON}}}}}}}\n", "2:27", "request.partitions.a: nodes: 10, but sizes end at 9: larger jobs have no limit of time"),
+    (f"name: x\nrequest: {{qos: {{a: {{sizes: [{{nodes: 9, time: 9}}], {REASON}}}}}}}\n", "2:20", "request.qos.a: no nodes, but sizes end at 9: larger jobs have no limit of time"),
     (f"name: x\nrequest: {{qos: {{a b: {{{REASON}}}}}}}\n", "2:22", "request.qos.a b: 'a b' is not a name of a QOS"),
     (f"name: x\nrequest: {{qos: {{a: {{partitions: [b c], {REASON}}}}}}}\n", "2:34", "request.qos.a.partitions[0]: 'b c' is wrong: expected name of a partition, as in gpu-small"),
     (f"name: x\nrequest: {{qos: {{a: {{exclusive: true, {REASON}}}}}}}\n", "2:21", "request.qos.a: unknown key 'exclusive'"),
@@ -217,6 +222,34 @@ def test_a_problem_names_place_key_and_reason(
     text: str | bytes, place: str, message: str
 ) -> None:
     assert the_problem(text) == (place, message)
+
+
+@pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("[" * 5000, 25),
+        ("{" * 5000, 25),
+        ("[ " * 5000, 44),
+        ("[{x: " * 1000, 52),
+        (f"[{'[], ' * 1000}{'[' * 5000}", 4025),
+        (f"[{'{b: [c]}, ' * 100}{'[' * 1500}", 1025),
+    ],
+    ids=["lists", "mappings", "blanks", "both", "after lists", "after mappings"],
+)
+def test_the_depth_is_counted_before_a_limit_of_the_parser(
+    monkeypatch: pytest.MonkeyPatch, loader: str, text: str, column: int
+) -> None:
+    # libyaml 0.2.6 fails at 1,000 levels, and earlier releases have no such limit.
+    monkeypatch.setattr(yaml_text, "_LOADER", getattr(yaml, loader))
+    message = "nested more than 20 deep"
+    assert the_problem(f"name: x\nenv: {text}") == (f"2:{column}", message)
+
+
+def test_brackets_in_a_text_are_no_depth() -> None:
+    for text in ('"' + "[" * 5000 + '"', "x" + "[" * 5000, "'" + "{" * 5000 + "'"):
+        _, problems = load(f"name: x\nsummary: {text}\n")
+        assert "deep" not in "".join(problem.message for problem in problems)
 
 
 def test_problems_and_their_remedies_are_as_reviewed(

@@ -12,7 +12,7 @@ from images import Stack, stacks
 from outcomes import GPUS, Case, Outcome, launchers, outcomes, plan
 from reviews import review
 
-from envcfg.launch.plan import Plan
+from envcfg.job.plan.plan import Plan
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from environment import environment

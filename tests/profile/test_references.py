@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.errors import UsageError
-from envcfg.launch.plan import Options
-from envcfg.launch.resolve import resolve
+from envcfg.common.errors import UsageError
+from envcfg.job.plan.plan import Options
+from envcfg.job.plan.resolve import resolve
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.validate import validate
 

@@ -16,11 +16,11 @@ import jsonschema
 import pytest
 import yaml
 
-from envcfg.findings import Finding
-from envcfg.profile import scope
+from envcfg.common.findings import Finding
+from envcfg.profile import setting_scope
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.read import entries
-from envcfg.profile.read.loader import load_profile
+from envcfg.profile.read import entry_readers
+from envcfg.profile.read.profile_loader import load_profile
 
 PROFILES = sorted(Path(built_in_folder()).glob("*.yaml"))
 SCHEMA = json.loads((Path(built_in_folder()) / "schema.json").read_text())
@@ -198,7 +198,7 @@ def test_schema_and_loader_know_the_same_words(path: Path_, expected: set[str]) 
 
 def test_schema_and_loader_refuse_the_same_variables() -> None:
     (_, listed) = SCHEMA["$defs"]["settable"]["not"]["anyOf"]
-    assert set(listed["enum"]) == entries.SHELL_OWN | scope.FIXED
+    assert set(listed["enum"]) == entry_readers.SHELL_OWN | setting_scope.FIXED
 
 
 def test_every_key_is_described() -> None:

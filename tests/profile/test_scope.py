@@ -1,7 +1,7 @@
 import pytest
 
-from envcfg.errors import UsageError
-from envcfg.profile.scope import in_order, scopes
+from envcfg.common.errors import UsageError
+from envcfg.profile.setting_scope import in_order, scopes
 from envcfg.profile.words import parse_word
 
 

@@ -9,11 +9,11 @@ import pytest
 from images import Stack, parts
 from outcomes import launchers, plan
 
-from envcfg.bash.host import render_script
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
-from envcfg.profile.facts import Reason
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.model import Profile
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.profile_model import Profile
 from support import lint_script
 
 NAMES = Catalog([built_in_folder()]).names()

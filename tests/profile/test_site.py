@@ -7,20 +7,20 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.findings import Finding
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.draft import starter
-from envcfg.profile.model import Profile
-from envcfg.profile.read.loader import load_profile
-from envcfg.profile.site.entries import Draft, scalar
-from envcfg.profile.site.model import SeenPartition, Shape, Site, family_of, main_shape
-from envcfg.profile.site.queues import read_nodes, read_site
-from envcfg.profile.site.slurm import (
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.read.profile_loader import load_profile
+from envcfg.site.machine_facts import SeenPartition, Shape, Site, family_of, main_shape
+from envcfg.site.profile_entries import Draft, scalar
+from envcfg.site.queue_reader import read_nodes, read_site
+from envcfg.site.slurm_answers import (
     read_accounts,
     read_config,
     read_partitions,
 )
-from envcfg.schedulers import SCHEDULERS
 
 PARTITIONS = """\
 PartitionName=cpu AllowGroups=ALL Default=NO MaxNodes=UNLIMITED MaxTime=UNLIMITED OverSubscribe=NO State=UP

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.host import render_script
-from envcfg.launch.plan import Options, Plan
-from envcfg.launch.resolve import resolve
+from envcfg.job.plan.plan import Options, Plan
+from envcfg.job.plan.resolve import resolve
+from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import format_word
 
@@ -267,7 +267,7 @@ def test_an_image_that_brings_its_own_stack_on_alps_keeps_its_values(
     assert made.container.runtimes == ("ce",)
     assert [each.word for each in made.container.arguments] == arguments
     has_own = image == EXTENDED
-    started = [each.word for each in made.started]
+    started = [each.word for each in made.starter_options]
     assert ("--network=disable_rdzv_get" in started) is has_own
     network = {n for n in settings(made) if n.startswith(("NCCL_", "FI_", "PMIX_"))}
     assert bool(network) is not has_own

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from envcfg.profile import guard, records
-from envcfg.profile.guard import Examined, examine, refusal
-from envcfg.profile.read.nodes import MAX_BYTES
-from envcfg.profile.trust import Doubt, Entry, judge
+from envcfg.profile import guard, trust_records
+from envcfg.profile.guard import ExaminedFile, examine
+from envcfg.profile.ownership import Doubt, Entry, judge
+from envcfg.profile.read.yaml_nodes import MAX_BYTES
+from envcfg.profile.refusal import refuse_file
 
 ME, ROOT, OTHER = 1000, 0, 1001
 FOLDER, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
@@ -60,7 +61,7 @@ def test_a_file_counts_where_nobody_else_can_have_written_it(name: str) -> None:
     entries, own, site = WAYS[name]
     for uid, expected, is_site in ((ME, own, False), (ME, site, True)):
         doubt = judge(way_of(entries), uid, site=is_site)
-        assert (doubt and doubt.who) == expected
+        assert (doubt and doubt.writers) == expected
         assert doubt is None or doubt.is_final == (expected == "everybody")
 
 
@@ -149,41 +150,41 @@ def test_a_group_of_the_user_alone_is_no_group(
 
 
 @pytest.fixture
-def found() -> Examined:
+def found() -> ExaminedFile:
     doubt = Doubt("group", (Entry("/p.yaml", os.geteuid() + 1, 7, FILE | 0o664),))
-    return Examined("/p.yaml", b"name: p\n", doubt)
+    return ExaminedFile("/p.yaml", b"name: p\n", doubt)
 
 
-def test_a_record_is_on_content_and_place(found: Examined, tmp_path: Path) -> None:
+def test_a_record_is_on_content_and_place(found: ExaminedFile, tmp_path: Path) -> None:
     folder = str(tmp_path / "state/trusted")
-    problem = refusal(found, "p.yaml", folder)
+    problem = refuse_file(found, "p.yaml", folder)
     assert problem
     assert "has changed" not in problem.message
-    records.record(folder, found.real, found.data)
+    trust_records.record(folder, trust_records.single_file(found.real, found.data))
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
-    assert refusal(found, "p.yaml", folder) is None
-    changed = refusal(found._replace(data=b"name: p\n\n"), "p.yaml", folder)
+    assert refuse_file(found, "p.yaml", folder) is None
+    changed = refuse_file(found._replace(data=b"name: p\n\n"), "p.yaml", folder)
     assert changed
-    assert "it is not what you trusted: that has changed" in changed.message
-    moved = refusal(found._replace(real="/q.yaml"), "p.yaml", folder)
+    assert "it has changed since you trusted it" in changed.message
+    moved = refuse_file(found._replace(real="/q.yaml"), "p.yaml", folder)
     assert moved
     assert "has changed" not in moved.message
     final = Doubt("everybody", found.doubt.entries if found.doubt else ())
-    never = refusal(found._replace(doubt=final), "p.yaml", folder)
+    never = refuse_file(found._replace(doubt=final), "p.yaml", folder)
     assert never
     assert never.message.startswith("never trusted: everybody may write ")
-    assert never.fix
-    assert never.fix.startswith("look at it (envcfg profiles show p.yaml), then ")
+    assert never.hint
+    assert never.hint.startswith("look at it (envcfg profiles show p.yaml), then ")
 
 
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
 def test_records_that_others_could_have_made_do_not_count(
-    found: Examined, tmp_path: Path, mode: int
+    found: ExaminedFile, tmp_path: Path, mode: int
 ) -> None:
     folder = tmp_path / "trusted"
-    records.record(str(folder), found.real, found.data)
+    trust_records.record(str(folder), trust_records.single_file(found.real, found.data))
     folder.chmod(mode)
-    problem = refusal(found, "p.yaml", str(folder))
+    problem = refuse_file(found, "p.yaml", str(folder))
     assert problem
     assert (
         f"what you trust does not count: others may write {folder}" in problem.message
@@ -191,13 +192,17 @@ def test_records_that_others_could_have_made_do_not_count(
 
 
 def test_a_record_that_is_not_the_user_s_own_does_not_count(
-    found: Examined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    found: ExaminedFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    records.record(str(tmp_path), found.real, found.data)
+    trust_records.record(
+        str(tmp_path), trust_records.single_file(found.real, found.data)
+    )
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    assert not records.is_recorded(str(tmp_path), found.real, found.data)
-    assert records.folder_problem(str(tmp_path)) == f"{tmp_path} is not yours"
+    assert not trust_records.load_record(
+        str(tmp_path), trust_records.single_file(found.real, found.data)
+    )
+    assert trust_records.folder_problem(str(tmp_path)) == f"{tmp_path} is not yours"
 
 
 def test_neither_a_pipe_nor_a_file_without_end_holds_it_up(tmp_path: Path) -> None:

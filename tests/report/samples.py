@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envcfg.findings import Evidence, Finding
+from envcfg.common.findings import Evidence, Finding
 from envcfg.log.verdict import (
     Coverage,
     JobReport,
     JobRow,
     LogReport,
+    OpenQuestion,
     Plugin,
     RankReport,
     Transport,
-    Unknown,
 )
 
 # What a log may hold: markup, ends of scripts and sections, escapes, broken UTF-8.
@@ -97,7 +97,7 @@ def job(
         transports=tuple(ring(nodes, per_node, slow)),
         findings=findings(sorted(slow), per_node) if slow else (),
         unknowns=(
-            Unknown(
+            OpenQuestion(
                 "CPU affinity of the ranks", "NCCL_DEBUG_SUBSYS=INIT,ENV,NET,GRAPH"
             ),
         ),
@@ -188,12 +188,12 @@ def single_node() -> LogReport:
         ranks=ranks,
         transports=tuple(ring(1, 4)),
         unknowns=(
-            Unknown("which network the job would use", "run the job on two nodes"),
-            Unknown(
+            OpenQuestion("which network the job would use", "run the job on two nodes"),
+            OpenQuestion(
                 "what ranks 4-7 did",
                 "give the output of all ranks: srun --output=%x-%t.out",
             ),
-            Unknown(
+            OpenQuestion(
                 "the libfabric provider", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET"
             ),
         ),
@@ -306,5 +306,5 @@ def hostile(text: str = HOSTILE) -> LogReport:
             )
             for each in (True, False)
         ),
-        unknowns=(Unknown(text, text),),
+        unknowns=(OpenQuestion(text, text),),
     )

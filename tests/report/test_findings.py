@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.commands.formats import FORMATS
+from envcfg.common.findings import Evidence, Finding, Place, Result, exit_code
+from envcfg.core.explainable import words_known
 from envcfg.core.explanation import explain
-from envcfg.findings import Evidence, Finding, Place, exit_code
 from envcfg.knowledge.topics import load_topics
-from envcfg.lint.rule import load_rules
-from envcfg.report.background import words_known
-from envcfg.report.findings import Result, write_findings
+from envcfg.lint.lint_rule import load_rules
+from envcfg.report.finding_report import write_findings
 from fuzzing import tries
 from support import ROOT
 
@@ -87,7 +87,7 @@ def test_any_text_stays_data_in_every_form(result: Result) -> None:
     jsonschema.validate(json.loads(made["json"]), SCHEMA)
     run = json.loads(made["sarif"])["runs"][0]
     assert len(run["results"]) == count
-    files = len(result.found) if result.kind == "file" else 0
+    files = len(result.findings) if result.kind == "file" else 0
     assert len(run.get("artifacts", ())) == files
     jsonschema.validate(run, SARIF_RUN)
     commands = made["github"].split("\n")[:-1]
@@ -96,7 +96,7 @@ def test_any_text_stays_data_in_every_form(result: Result) -> None:
         line.startswith(("::error ", "::warning ", "::notice ")) for line in commands
     )
     tests = ET.fromstring(made["junit"]).iter("testcase")  # noqa: S314  # our own
-    assert len(list(tests)) == len(result.found)
+    assert len(list(tests)) == len(result.findings)
     assert all(line.isprintable() for line in made["text"].split("\n"))
 
 
@@ -126,7 +126,7 @@ def test_a_finding_says_where_it_is_to_be_mended() -> None:
 
 def test_sarif_says_of_every_known_rule_what_it_means_and_what_helps() -> None:
     no_findings = words_known(load_topics())
-    every = [each.id for each in explain([]).found if each.id not in no_findings]
+    every = [each.id for each in explain([]).entries if each.id not in no_findings]
     found = [Finding(each, "error", "s", "m") for each in [*every, "of-a-test"]]
     run = json.loads(write_findings(Result({"f": found}), "sarif"))["runs"][0]
     rules = {each["id"]: each for each in run["tool"]["driver"]["rules"]}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.html import log_html
+from envcfg.report.log.log_html import log_html
 from report import samples
 from report.chromium import Browser, Page, running_chromium
 

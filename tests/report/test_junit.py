@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.junit import log_junit
+from envcfg.report.log.log_junit import log_junit
 from report import samples
 
 

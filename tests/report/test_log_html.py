@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.log.verdict import JobRow, LogReport, Transport
-from envcfg.report.log import html as module
-from envcfg.report.log.html import log_html
+from envcfg.report.log import log_html as module
+from envcfg.report.log.log_html import log_html
 from report import samples
 from support import ROOT
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from envcfg.findings import Finding
+from envcfg.common.findings import Finding
 from envcfg.log.verdict import LogReport
-from envcfg.report.log.findings import log_json
+from envcfg.report.log.log_findings import log_json
 from report import samples
 from support import ROOT
 

@@ -12,7 +12,7 @@ import pytest
 
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import Summary, survey
-from envcfg.report.profile.list import list_lines
+from envcfg.report.profile.profile_list import list_lines
 
 FEW = [
     Summary("a", "One system", "active", "run", "2026-01-02", "fam", False, ("built-in",)),

@@ -1,13 +1,15 @@
 """Options as the scheduler's own parser reads them; sbatch itself is asked where it is."""
 
+import random
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from envcfg.lint.directive import Read
-from envcfg.lint.text import Flat, plain
+from envcfg.lint.directive import ScriptDirectives
+from envcfg.lint.traced_text import Flat, plain
 
 # What sbatch refuses, and the beginning of what it says.
 REFUSED = {
@@ -49,6 +51,19 @@ REFUSED = {
     '--job-name="a b': "sbatch: fatal: ",
     "a : --nodes=2": "sbatch: fatal: ",
     "--gres=8": "sbatch: error: Invalid generic resource (gres) specification",
+    "-G 1 --gpus-per-task=4 -n1": "sbatch: error: Failed to ensure --gpus >= --gres=",
+    "-G 2 --gpus-per-node=4": "sbatch: error: Failed to ensure --gpus >= --gres=gpu/",
+    "-G a:2 --gpus-per-node=a:4": "sbatch: error: Failed to ensure --gpus >= --gres=",
+    "-G 4 -N 8": "sbatch: error: Failed to validate job spec, --gpus < -N",
+    "-G 5 --gres=gpu:4": "sbatch: error: Failed to validate job spec, --gpus is not m",
+    "-G 8 --gres=gpu:4 -N 4": "sbatch: error: Failed to validate job spec. Based on -",
+    "-G 3 --gpus-per-task=2 -n 2": "sbatch: error: Failed to validate job spec, --gpu",
+    "-G 8 --gpus-per-task=2 -n 2": "sbatch: error: Failed to validate job spec. Based",
+    "-G 8 --gpus-per-task=1 -N 2": "sbatch: error: Failed to validate job spec. Based",
+    "-n 2 --gpus-per-task=4 --gres=gpu:2": "sbatch: error: Failed to ensure --gpus >=",
+    "-N 2 --ntasks-per-node=4 --gpus-per-task=2 --gpus-per-node=4": "sbatch: error: F",
+    "--gpus-per-task=1": "sbatch: error: Failed to validate job spec. --gpus-per-task",
+    "--gpus-per-task=1 --gres=gpu:1": "sbatch: error: Failed to validate job spec. --",
 }
 TAKEN = [
     *("--time=99:99", "--time=0", "-t 1-", "--time=unlimited", "--mem=64gb", "--mem=0"),
@@ -56,6 +71,11 @@ TAKEN = [
     *("--exclusive", "--exclusive=user", "--signal=R:10@60", "--gres=gpu:a100:2"),
     *("--gpus=a100:4", "--job-name='a b'", "--comment=a#b", "--no-kill=off", "--nice="),
     *("--mail-type=ALL,x", "-m block:cyclic:fcyclic,pack", "--hint=MULTITHREAD"),
+    *("--gpus-per-task=1 -N1", "--gpus-per-task=1 -n 2", "--gpus-per-task=1 -G 2"),
+    *("-G 4 -N 2-8", "-G 3 -N 2", "-G 8 --gpus-per-node=4 -N 1-2", "-G 0 -N 2"),
+    *("-G 8 --gpus-per-task=1 -N 2 --ntasks-per-node=4", "-N 1 --gpus-per-task=1 -G 1"),
+    *("-n 2 --gpus-per-task=1 --gres=gpu:4", "-G 8 --gpus-per-task=1 -N 2-4"),
+    *("--gpus-per-task=1 --ntasks-per-node=2", "--gpus-per-task=0"),
     *("--nodes=2 # two", "#", "", "--requeue", "--get-user-env=5"),
 ]
 CONFIGURATION = """\
@@ -77,7 +97,7 @@ def script_of(*directives: str) -> str:
 
 def refusals(script: str) -> list[str]:
     chars = script.encode().decode("latin-1")
-    problems = Read(Flat(plain(chars, 0)), "slurm").problems
+    problems = ScriptDirectives(Flat(plain(chars, 0)), "slurm").problems
     return [each.message for each in problems if each.kind == "refused"]
 
 
@@ -142,3 +162,28 @@ def test_the_real_sbatch_refuses_the_file(script: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("option", ["nodes", "ntasks", "mem", "time", "gres", "array"])
 def test_a_number_of_5000_digits_is_read(option: str) -> None:
     refusals(script_of(f"--{option}={'9' * 5000}", f"--{option}={'9' * 5000}-1"))
+
+
+@needs_sbatch
+def test_numbers_of_gpus_agree_with_the_real_sbatch(tmp_path: Path) -> None:
+    chance = random.Random(1)
+    choices = {
+        "gpus": (1, 2, 3, 4, 8), "gpus-per-node": (1, 2, 4), "gpus-per-task": (1, 2, 4),
+        "nodes": (1, 2, 4, "1-2"), "ntasks": (1, 2, 4, 8), "ntasks-per-node": (1, 2, 4),
+    }  # fmt: skip
+    directives = []
+    for number in range(60):
+        names = [name for name in choices if chance.random() < 0.5]
+        given = " ".join(f"--{name}={chance.choice(choices[name])}" for name in names)
+        directives.append(given)
+        (tmp_path / str(number)).mkdir()
+    # A script that sbatch takes waits for a controller, so all are asked at once.
+    with ThreadPoolExecutor(20) as pool:
+        folders = (tmp_path / str(number) for number in range(60))
+        answers = list(pool.map(sbatch, folders, map(script_of, directives)))
+    wrong = [
+        (given, answer)
+        for given, answer in zip(directives, answers, strict=True)
+        if ("controller" in answer) == bool(refusals(script_of(given)))
+    ]
+    assert wrong == []

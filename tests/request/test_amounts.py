@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.budget import Budget
-from envcfg.request.amounts import (
+from envcfg.common.budget import Budget
+from envcfg.job.request.amounts import (
     array_tasks,
     mebibytes,
     seconds,

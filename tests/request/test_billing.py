@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envcfg.job.request.billing import JobUse, cost, decimal_text
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.profile.scheduler import Billing
-from envcfg.request.billing import Used, cost, decimal_text
+from envcfg.profile.scheduler_settings import Billing
 
 HOUR = 3600
 STANDARD, SMALL = "standard-g", "small-g"
@@ -26,51 +26,51 @@ def memory(gib: float) -> Fraction:
 PUBLISHED = {
     # LUMI: 4 GPU-hours per node-hour of standard-g; in small-g and dev-g half a GPU-hour for
     # the most of cores / 8, memory / 64 GB (both rounded up) and GCDs.
-    "lumi: a node": ("lumi-g", Used(1, 8, 56, memory(480), partition=STANDARD), "4", "whole nodes"),
-    "lumi: a node for one GCD": ("lumi-g", Used(1, 1, 7, memory(60), partition=STANDARD), "4", "whole nodes"),
-    "lumi: 16 nodes": ("lumi-g", Used(16, 128, partition=STANDARD), "64", "whole nodes"),
-    "lumi: one GCD": ("lumi-g", Used(1, 1, 7, memory(60), partition=SMALL), "0.5", "GPUs"),
-    "lumi: a module": ("lumi-g", Used(1, 2, 14, memory(120), partition=SMALL), "1", "GPUs"),
-    "lumi: 8 cores": ("lumi-g", Used(1, 1, 8, memory(64), partition=SMALL), "0.5", "GPUs"),
-    "lumi: 9 cores": ("lumi-g", Used(1, 1, 9, memory(60), partition=SMALL), "1", "cores"),
-    "lumi: 14 cores": ("lumi-g", Used(1, 1, 14, memory(60), partition="dev-g"), "1", "cores"),
-    "lumi: 65 GiB": ("lumi-g", Used(1, 1, 7, memory(65), partition=SMALL), "1", "memory"),
-    "lumi: 480 GiB": ("lumi-g", Used(1, 1, 7, memory(480), partition=SMALL), "4", "memory"),
+    "lumi: a node": ("lumi-g", JobUse(1, 8, 56, memory(480), partition=STANDARD), "4", "whole nodes"),
+    "lumi: a node for one GCD": ("lumi-g", JobUse(1, 1, 7, memory(60), partition=STANDARD), "4", "whole nodes"),
+    "lumi: 16 nodes": ("lumi-g", JobUse(16, 128, partition=STANDARD), "64", "whole nodes"),
+    "lumi: one GCD": ("lumi-g", JobUse(1, 1, 7, memory(60), partition=SMALL), "0.5", "GPUs"),
+    "lumi: a module": ("lumi-g", JobUse(1, 2, 14, memory(120), partition=SMALL), "1", "GPUs"),
+    "lumi: 8 cores": ("lumi-g", JobUse(1, 1, 8, memory(64), partition=SMALL), "0.5", "GPUs"),
+    "lumi: 9 cores": ("lumi-g", JobUse(1, 1, 9, memory(60), partition=SMALL), "1", "cores"),
+    "lumi: 14 cores": ("lumi-g", JobUse(1, 1, 14, memory(60), partition="dev-g"), "1", "cores"),
+    "lumi: 65 GiB": ("lumi-g", JobUse(1, 1, 7, memory(65), partition=SMALL), "1", "memory"),
+    "lumi: 480 GiB": ("lumi-g", JobUse(1, 1, 7, memory(480), partition=SMALL), "4", "memory"),
     # Puhti: a core 1, a GiB 0.1, a GPU 60, a GiB of NVMe 0.006, all added up.
-    "derecho: a node": ("derecho", Used(1, 4, 64, partition="main"), "4", "whole nodes"),
-    "derecho: a GPU": ("derecho", Used(1, 1, 16, partition="develop"), "1", "GPUs"),
-    "puhti: a GPU": ("puhti", Used(1, 1, 10, memory(90), nvme=100), "79.6", None),
-    "puhti: two nodes": ("puhti", Used(2, 8, 80, memory(740)), "634", None),
+    "derecho: a node": ("derecho", JobUse(1, 4, 64, partition="main"), "4", "whole nodes"),
+    "derecho: a GPU": ("derecho", JobUse(1, 1, 16, partition="develop"), "1", "GPUs"),
+    "puhti: a GPU": ("puhti", JobUse(1, 1, 10, memory(90), nvme=100), "79.6", None),
+    "puhti: two nodes": ("puhti", JobUse(2, 8, 80, memory(740)), "634", None),
     # Mahti: 100 for a GPU, and the NVMe.
-    "mahti: a node": ("mahti", Used(1, 4, 128, memory(488)), "400", None),
-    "mahti: NVMe": ("mahti", Used(1, 1, 32, memory(122), nvme=950), "109.5", None),
+    "mahti: a node": ("mahti", JobUse(1, 4, 128, memory(488)), "400", None),
+    "mahti: NVMe": ("mahti", JobUse(1, 1, 32, memory(122), nvme=950), "109.5", None),
     # Roihu: 200 for a GPU; cores and memory come with it. Setonix: 512 for a node.
-    "roihu": ("roihu", Used(1, 4, 288, memory(868)), "800", "GPUs"),
-    "setonix: a node": ("setonix", Used(1, 8, 64), "512", "GPUs"),
-    "setonix: a pack": ("setonix", Used(1, 1, 8), "64", "GPUs"),
+    "roihu": ("roihu", JobUse(1, 4, 288, memory(868)), "800", "GPUs"),
+    "setonix: a node": ("setonix", JobUse(1, 8, 64), "512", "GPUs"),
+    "setonix: a pack": ("setonix", JobUse(1, 1, 8), "64", "GPUs"),
     # Frontier: nodes times hours, whatever of the nodes is used.
-    "frontier": ("frontier", Used(3, 24, partition="batch"), "3", "whole nodes"),
-    "frontier, by default": ("frontier", Used(2, 2), "2", "whole nodes"),
+    "frontier": ("frontier", JobUse(3, 24, partition="batch"), "3", "whole nodes"),
+    "frontier, by default": ("frontier", JobUse(2, 2), "2", "whole nodes"),
     # Isambard-AI: a node hour is 4 GPUs, 288 cores; the largest share, not rounded.
-    "isambard: a node": ("isambard-ai", Used(1, 4, 288, memory(460)), "1", "GPUs"),
-    "isambard: a GPU": ("isambard-ai", Used(1, 1, 72, memory(115)), "0.25", "GPUs"),
-    "isambard: 108 cores": ("isambard-ai", Used(1, 1, 108), "0.375", "cores"),
+    "isambard: a node": ("isambard-ai", JobUse(1, 4, 288, memory(460)), "1", "GPUs"),
+    "isambard: a GPU": ("isambard-ai", JobUse(1, 1, 72, memory(115)), "0.25", "GPUs"),
+    "isambard: 108 cores": ("isambard-ai", JobUse(1, 1, 108), "0.375", "cores"),
     # Delta: a GPU is 16 cores, or 62.5 GB. DeltaAI: as many GH200 as the cores take.
-    "delta: a node": ("delta", Used(1, 4, 64, memory(232)), "4", "GPUs"),
-    "delta: 32 cores": ("delta", Used(1, 1, 32, memory(58)), "2", "cores"),
-    "deltaai: a node": ("deltaai", Used(1, 4, 288, memory(440)), "4", "GPUs"),
-    "deltaai: 73 cores": ("deltaai", Used(1, 1, 73), "2", "cores"),
+    "delta: a node": ("delta", JobUse(1, 4, 64, memory(232)), "4", "GPUs"),
+    "delta: 32 cores": ("delta", JobUse(1, 1, 32, memory(58)), "2", "cores"),
+    "deltaai: a node": ("deltaai", JobUse(1, 4, 288, memory(440)), "4", "GPUs"),
+    "deltaai: 73 cores": ("deltaai", JobUse(1, 1, 73), "2", "cores"),
     # JUPITER: 288 hours of cores for a node, which is a whole one. Vista, MeluXina: nodes.
-    "jupiter: a GPU": ("jupiter", Used(1, 1, 72, partition="booster"), "288", "whole nodes"),
-    "horizon": ("horizon", Used(8, 16, 576, partition="gb"), "8", "whole nodes"),
-    "vista": ("vista", Used(8, 8, 576, partition="gh"), "8", "whole nodes"),
-    "meluxina": ("meluxina", Used(2, 8, 128, partition="gpu"), "2", "whole nodes"),
+    "jupiter: a GPU": ("jupiter", JobUse(1, 1, 72, partition="booster"), "288", "whole nodes"),
+    "horizon": ("horizon", JobUse(8, 16, 576, partition="gb"), "8", "whole nodes"),
+    "vista": ("vista", JobUse(8, 8, 576, partition="gh"), "8", "whole nodes"),
+    "meluxina": ("meluxina", JobUse(2, 8, 128, partition="gpu"), "2", "whole nodes"),
     # Kestrel: three quarters of the memory with two GPUs, as in the centre's own example.
-    "kestrel: memory decides": ("kestrel", Used(1, 2, 32, memory(261)), "75", "memory"),
-    "lonestar6": ("lonestar6", Used(2, 6, 252, partition="gpu-a100"), "6", "whole nodes"),
+    "kestrel: memory decides": ("kestrel", JobUse(1, 2, 32, memory(261)), "75", "memory"),
+    "lonestar6": ("lonestar6", JobUse(2, 6, 252, partition="gpu-a100"), "6", "whole nodes"),
     # Snellius: quarters of a node, Karolina: eighths.
-    "snellius: memory of two": ("snellius", Used(1, 1, 16, memory(360)), "384", "memory"),
-    "karolina: half a node": ("karolina", Used(1, 4, 64), "0.5", "GPUs"),
+    "snellius: memory of two": ("snellius", JobUse(1, 1, 16, memory(360)), "384", "memory"),
+    "karolina: half a node": ("karolina", JobUse(1, 4, 64), "0.5", "GPUs"),
 }  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def test_a_job_costs_what_the_system_says(name: str, built_in: Catalog) -> None:
     assert billing is not None
     found = cost(billing, used)
     assert decimal_text(found.per_hour) == per_hour
-    assert (found.decides.what if found.decides else None) == decides
+    assert (found.decides.resource if found.decides else None) == decides
     assert found.total is None
 
 
@@ -93,7 +93,7 @@ def test_every_billing_rule_has_an_example(built_in: Catalog) -> None:
 def test_the_time_and_the_jobs_of_an_array_count(built_in: Catalog) -> None:
     billing = built_in.load("lumi-g").billing
     assert billing is not None
-    used = Used(1, 1, 7, memory(60), partition=SMALL, seconds=100, jobs=36)
+    used = JobUse(1, 1, 7, memory(60), partition=SMALL, seconds=100, jobs=36)
     assert cost(billing, used).total == Fraction(1, 2)
 
 
@@ -118,7 +118,7 @@ def test_more_never_costs_less(
 ) -> None:
     def price(numbers: tuple[int, ...]) -> Fraction:
         nodes, gpus, cores, gib = numbers
-        used = Used(nodes, gpus, cores, Fraction(gib), partition=partition)
+        used = JobUse(nodes, gpus, cores, Fraction(gib), partition=partition)
         return cost(billing, used).per_hour
 
     dearer = tuple(a + b for a, b in zip(held, more, strict=True))

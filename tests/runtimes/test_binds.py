@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bind import Bind, parse_bind, parse_binds
-from envcfg.runtimes import NAMES, runtime
+from envcfg.backends.runtimes import NAMES, runtime
+from envcfg.common.bind import Bind, parse_bind, parse_binds
 
 paths = st.text("/ab:,\\ é\n", min_size=1, max_size=8)
 options = st.lists(st.sampled_from(["ro", "rw", "id=1"]), max_size=2).map(tuple)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from envcfg import runtimes
-from envcfg.errors import UsageError
-from envcfg.launch.container import choose_runtimes
-from envcfg.launch.image import locate_image
-from envcfg.launch.notes import image_notes, runtime_notes
-from envcfg.launch.plan import Container, Options
-from envcfg.profile.model import Profile
-from envcfg.profile.read.loader import load_profile
-from envcfg.runtimes import NAMES, runtime
-from envcfg.runtimes.pyxis import IMPORT
+from envcfg.backends import runtimes
+from envcfg.backends.runtimes import NAMES, runtime
+from envcfg.backends.runtimes.pyxis import IMPORT
+from envcfg.common.errors import UsageError
+from envcfg.job.plan.container import choose_runtimes
+from envcfg.job.plan.image_files import locate_image
+from envcfg.job.plan.plan import Container, Options
+from envcfg.job.plan.plan_notes import image_notes, runtime_notes
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.read.profile_loader import load_profile
 from support import Wrap
 
 REASON = "{why: w, source: s, date: 2026-01-01}"
@@ -105,6 +105,7 @@ def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
         ("docker", "a.sif", "a .sif file", "apptainer build --sandbox FOLDER a.sif, then tar -C FOLDER -c . | docker import - NAME"),
         ("docker", "a.sqfs", "a squashfs file", "unsquashfs -d FOLDER a.sqfs, then tar -C FOLDER -c . | docker import - NAME"),
         ("docker", "a.tar", "an archive", "docker load -i a.tar, then --container with the name that it says"),
+        ("docker", "podman.tar", "an archive", "docker load -i podman.tar, then --container with the name that it says"),
         ("docker", "/folder", "a path", "tar -C /folder -c . | docker import - NAME, then --container NAME"),
     ],
 )  # fmt: skip
@@ -125,7 +126,7 @@ def test_a_squashfs_file_under_charliecloud_is_taken_with_a_warning() -> None:
     assert known.doubt("/a") is None
     (note,) = image_notes(Container("a.sqfs", True, ("charliecloud",), "exec", (), ()))
     assert note.lines() == [
-        f"envcfg: warning: a.sqfs: {doubt and doubt.what}",
+        f"envcfg: warning: a.sqfs: {doubt and doubt.problem}",
         "  hint: unpack it before: unsquashfs -d FOLDER a.sqfs",
     ]
 
@@ -193,8 +194,8 @@ def test_of_the_runtimes_that_take_the_image_the_first_kind_that_is_here_is_take
         ("[apptainer, singularity]", Options(), []),
         ("[singularity]", Options(runtime="apptainer"), []),
         ("[apptainer, podman]", Options(), ["runtime-not-here"]),
-        ("[apptainer, podman]", Options(found=("apptainer",)), []),
-        ("[apptainer, podman]", Options(found=("podman",)), ["runtime-arguments-left-out"]),
+        ("[apptainer, podman]", Options(runtimes_here=("apptainer",)), []),
+        ("[apptainer, podman]", Options(runtimes_here=("podman",)), ["runtime-arguments-left-out"]),
         ("[apptainer]", Options(runtime="podman"), ["runtime-arguments-left-out"]),
         ("[podman]", Options(runtime="docker"), ["runtime-arguments-left-out"]),
     ],
@@ -204,7 +205,7 @@ def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
 ) -> None:
     arguments = f"{{--nv: {REASON}}}"
     made = profile(f"{{runtimes: {listed}, arguments: {arguments}}}")
-    first = choose_runtimes(made, options.runtime, options.found, "i")[0]
+    first = choose_runtimes(made, options.runtime, options.runtimes_here, "i")[0]
     container = Container("i", True, (first.name,), "exec", (), ())
     notes = list(runtime_notes(made, options, container))
     assert [note.rule for note in notes] == rules
@@ -214,9 +215,9 @@ def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
 @pytest.mark.parametrize(
     ("here", "runtime_line", "note"),
     [
-        ("ch-run", "ENVCFG_RUNTIMES=(ch-run)", ""),
-        ("apptainer", "ENVCFG_RUNTIMES=(apptainer)", ""),
-        ("", "ENVCFG_RUNTIMES=(apptainer)", "--runtime NAME"),
+        ("ch-run", "ENVCFG_RUNTIMES='ch-run'", ""),
+        ("apptainer", "ENVCFG_RUNTIMES='apptainer'", ""),
+        ("", "ENVCFG_RUNTIMES='apptainer'", "--runtime NAME"),
     ],
 )
 def test_the_path_where_envcfg_runs_decides_between_kinds(
@@ -263,7 +264,7 @@ def test_a_runtime_that_was_passed_over_for_the_image_is_still_the_profile_s_fir
         *("--", "true"),
     )
     assert made.code == 0, made.err
-    assert "ENVCFG_RUNTIMES=(apptainer)" in made.text
+    assert "ENVCFG_RUNTIMES='apptainer'" in made.text
     first = "apptainer: is the profile's first runtime that takes this image, and none"
     assert first in made.err
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.bash.modules import module
+from envcfg.job.script.modules import module
 from support import bash
 
 # Stands in for Podman on a node: what "ps" lists stands in a file for each kind of list.
@@ -83,7 +83,7 @@ def test_steps_of_two_jobs_with_the_login_node_s_name_have_two_labels() -> None:
                 "envcfg_find_image() { :; }\n"
                 "envcfg_find() { envcfg_name=podman; }; envcfg_mounts() { :; }\n"
                 f"envcfg_name_job() {{ ENVCFG_JOB={job}; }}; ENVCFG_IMAGE=a\n"
-                'envcfg_enter && echo "${ENVCFG_LABEL%.*}"'
+                'envcfg_name_job; envcfg_enter && echo "${ENVCFG_LABEL%.*}"'
             )
         )
         done = bash(script, HOSTNAME="login1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from asking import IMAGES, NEEDED, asking
+from envcfg.backends.runtimes import NAMES, USUAL, runtime
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from envcfg.runtimes import NAMES, USUAL, runtime
 from support import Wrap, envcfg, lint_script, require
 
 CATALOG = Catalog([built_in_folder()])

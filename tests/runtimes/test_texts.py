@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.bash.modules import module
-from envcfg.runtimes import NAMES, runtime
+from envcfg.backends.runtimes import NAMES, runtime
+from envcfg.job.script.modules import module
 
 SCRIPT = f"""
 {module("runtimes/podman").text}
@@ -80,5 +80,7 @@ def test_what_is_text_does_not_depend_on_the_locale(
 
 def test_runtimes_that_pass_arguments_as_json_are_known() -> None:
     modules = {name: module(f"runtimes/{runtime(name).template}") for name in NAMES}
-    found = [name for name in NAMES if "envcfg_texts" in modules[name].functions]
+    found = [
+        name for name in NAMES if "WORDS=envcfg_texts" in modules[name].declared("adds")
+    ]
     assert found == ["docker", "podman", "podman-hpc"]

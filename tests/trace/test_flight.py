@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.trace.fields import TraceError
-from envcfg.trace.flight import FlightDump, is_flight, rank_of, read_flight
-from envcfg.trace.lag import follows, lag, open_transfers, out_of_step
+from envcfg.log.trace.flight_recorder import FlightDump, is_flight, rank_of, read_flight
+from envcfg.log.trace.lagging_ranks import (
+    culprits,
+    lag,
+    open_transfers,
+    out_of_step,
+)
+from envcfg.log.trace.trace_fields import TraceError
 
 # Four ranks over gloo, PyTorch 2.13.0: three collectives of all ranks, one of two of them,
 # and then what the folder says: one rank stays away, or one calls something else.
@@ -209,33 +214,30 @@ def of(name: str, seq: int, *, waits: bool = False) -> dict[str, Any]:
 def test_who_waits_for_a_rank_that_waits_for_another() -> None:
     # Rank 3 stays away: 2 waits for it in tp, 1 in dp, and 0 waits for 2 in dp.
     done = (of("tp", 1), of("dp", 1))
-    found = lag(
-        [
-            grouped(0, *done, of("tp", 2), of("dp", 2, waits=True)),
-            grouped(1, *done, of("tp", 2), of("dp", 2, waits=True)),
-            grouped(2, *done, of("tp", 2, waits=True)),
-            grouped(3, *done),
-        ]
-    )
-    assert [(each.desc, each.absent, follows(each, found)) for each in found] == [
-        ("dp", {3: 1}, False),
-        ("tp", {3: 1}, False),
-        ("dp", {2: 1}, True),
+    ranks = [
+        grouped(0, *done, of("tp", 2), of("dp", 2, waits=True)),
+        grouped(1, *done, of("tp", 2), of("dp", 2, waits=True)),
+        grouped(2, *done, of("tp", 2, waits=True)),
+        grouped(3, *done),
     ]
+    found = lag(ranks)
+    assert [(each.desc, each.absent) for each in found] == [
+        ("dp", {3: 1}),
+        ("tp", {3: 1}),
+        ("dp", {2: 1}),
+    ]
+    assert culprits(ranks, found) == {3}
     assert found[-1].elsewhere == {2: "number 2 of tp, all_reduce of 4x4 Float"}
 
 
 def test_ranks_that_wait_for_each_other_are_all_a_cause() -> None:
-    found = lag(
-        [
-            dump(0, of("a", 1), of("b", 1), of("a", 2, waits=True)),
-            dump(1, of("a", 1), of("b", 1), of("b", 2, waits=True)),
-        ]
-    )
-    assert [(each.absent, follows(each, found)) for each in found] == [
-        ({1: 1}, False),
-        ({0: 1}, False),
+    ranks = [
+        dump(0, of("a", 1), of("b", 1), of("a", 2, waits=True)),
+        dump(1, of("a", 1), of("b", 1), of("b", 2, waits=True)),
     ]
+    found = lag(ranks)
+    assert [each.absent for each in found] == [{1: 1}, {0: 1}]
+    assert culprits(ranks, found) == {0, 1}
     assert all(each.elsewhere for each in found)
 
 
@@ -280,15 +282,25 @@ def test_rank_of() -> None:
 
 
 class _Evil:
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return Path.touch, (Path("/tmp/envcfg-was-here"),)
+        return Path.touch, (self._trace,)
+
+
+def test_no_code_of_a_pickle_runs(tmp_path: Path) -> None:
+    evil = _Evil(tmp_path / "trace")
+    inside = {"entries": evil, "version": "2.10"}
+    for data in (pickle.dumps(evil), pickle.dumps(inside, protocol=2)):
+        with pytest.raises(TraceError):
+            read_flight(data, 0)
+    assert not (tmp_path / "trace").exists()
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        pickle.dumps(_Evil()),
-        pickle.dumps({"entries": _Evil(), "version": "2.10"}, protocol=2),
         pickle.dumps(Path("x")),
         b"\x80\x02cos\nsystem\n(X\x02\x00\x00\x00idtR.",
         b"\x80\x04\x95\x00\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x8c\x06system\x93.",
@@ -317,7 +329,14 @@ class _Evil:
 def test_what_is_refused(data: bytes) -> None:
     with pytest.raises(TraceError):
         read_flight(data, 0)
-    assert not Path("/tmp/envcfg-was-here").exists()
+
+
+def test_a_pickle_of_too_many_instructions_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("envcfg.log.trace.trace_fields._STEPS", 1000)
+    with pytest.raises(TraceError, match="too many values"):
+        read_flight(b"\x80\x02" + b"}" * 1001, 0)
 
 
 def test_one_operation_many_times_over_is_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.trace.inspector import is_inspector, read_operations, speeds_of
+from envcfg.log.trace.inspector import is_inspector, read_operations, speeds_of
 
 
 def line(rank: int = 0, busbw: float = 100.0, **more: object) -> str:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.trace.fields import TraceError
-from envcfg.trace.ras import is_ras, laggards, read_ras
-from envcfg.trace.ras_records import RasProcess, RasReport
+from envcfg.log.trace.ras import is_ras, laggards, read_ras
+from envcfg.log.trace.ras_records import RasProcess, RasReport
+from envcfg.log.trace.trace_fields import TraceError
 
 TEXTS = {
     name: getattr(answers, name)
@@ -26,7 +26,7 @@ ALL = {**TEXTS, **JSONS}
 
 def test_the_head_of_a_text() -> None:
     report = read_ras(answers.OK)
-    assert report.whole
+    assert report.is_complete
     assert report.groups == ((1, 8),)
     assert (report.comms, report.silent, report.missing, report.dead) == ((), (), 0, 0)
 
@@ -84,7 +84,7 @@ def test_errors_and_status() -> None:
         3: "Remote process error",
     }
     assert {
-        each.what: [share.value for share in each.shares] for each in comm.spreads
+        each.subject: [share.value for share in each.shares] for each in comm.spreads
     } == {
         "status": ["RUNNING", "ABORT"],
         "Broadcast": [0, 1],
@@ -195,4 +195,4 @@ def test_a_status_among_counts_is_no_count() -> None:
     spoilt = answers.FAILED.replace(
         "have different status", "have different Sum operation counts"
     )
-    assert [each.what for each in read_ras(spoilt).comms[0].spreads] == ["Broadcast"]
+    assert [each.subject for each in read_ras(spoilt).comms[0].spreads] == ["Broadcast"]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ras_speaker import Comm, Member, Peer, State, as_json, as_text
 
-from envcfg.trace.ras import is_ras, laggards, read_ras
-from envcfg.trace.ras_records import RasReport
+from envcfg.log.trace.ras import is_ras, laggards, read_ras
+from envcfg.log.trace.ras_records import RasReport
 
 
 @st.composite
@@ -59,7 +59,7 @@ def told(report: RasReport) -> dict[str, dict[str, dict[object, int]]]:
     """Return how many ranks of each communicator have which value, where they differ."""
     return {
         comm.hash: {
-            spread.what: {share.value: share.count for share in spread.shares}
+            spread.subject: {share.value: share.count for share in spread.shares}
             for spread in comm.spreads
         }
         for comm in report.comms
@@ -73,7 +73,7 @@ def test_text_and_json_come_to_the_same(state: State, verbose: bool) -> None:
     said = as_text(state, verbose=verbose)
     text, data = read_ras(said), read_ras(as_json(state))
     assert is_ras(said[:512])
-    assert text.whole
+    assert text.is_complete
     assert told(text) == told(data)
     assert (text.missing, text.dead) == tuple(
         sum(each.state == kind for each in state.peers) for kind in ("missing", "dead")

@@ -1,9 +1,9 @@
-"""``envcfg completion``: what lets a shell complete envcfg's command lines."""
+"""``envcfg completion``: scripts for the completion of envcfg's command lines."""
 
 import argparse
 import sys
 
-from envcfg.errors import UsageError
+from envcfg.common.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
@@ -13,22 +13,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "shell", metavar="SHELL", nargs="?", choices=SHELLS, help=", ".join(SHELLS)
     )
-    # The scripts ask by it; the words of the line so far stand behind a --.
+    # The scripts use it; the words of the line come after a --.
     parser.add_argument("--values", metavar="KIND", help=argparse.SUPPRESS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the script of a shell, or the values that may stand at a place.
+    """Write the script of a shell, or the possible values at a position.
 
     Args:
-        options: ``build_parser`` in it makes the parser of all commands; behind the ``--``
-            stand, of ``--values``, the words of the line, up to the one to complete.
+        options: its ``build_parser`` makes the parser of all commands. With
+            ``--values``, the words of the line, up to the one to complete, come after
+            ``--``.
     """
     if options.values is not None:
-        from envcfg.commands.completion.values import values
+        from envcfg.commands.completion.completion_values import values
 
-        found = values(options.values, options.command)
-        sys.stdout.writelines(f"{each}\n" for each in found)
+        candidates = values(options.values, options.command)
+        sys.stdout.writelines(f"{name}\n" for name in candidates)
         return 0
     if options.command:
         msg = "envcfg completion runs no command"
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     if options.shell is None:
         msg = "no shell given"
         raise UsageError(msg, hint=f"envcfg completion {'|'.join(SHELLS)}")
-    from envcfg.commands.completion.script import completion_script
+    from envcfg.commands.completion.completion_script import completion_script
 
     sys.stdout.write(completion_script(options.build_parser(), options.shell))
     return 0

@@ -1,4 +1,4 @@
-"""``envcfg profiles``: the profiles there are; here is what only looks at them."""
+"""``envcfg profiles``: the actions that only read profiles."""
 
 import argparse
 import os
@@ -6,19 +6,19 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from envcfg.characters import one_line
+from envcfg.backends.launchers import LAUNCHERS
 from envcfg.commands import add_command
+from envcfg.commands.arguments.parser import Parser
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
 from envcfg.commands.profiles import new, probe, trust
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EXIT_CANNOT, ProfileError, UsageError
+from envcfg.core.option_values import read_pair
 from envcfg.core.selection import detect_system, open_catalog, untrusted
-from envcfg.core.site import job_kind, scheduler_here
-from envcfg.core.values import read_pair
-from envcfg.errors import EXIT_CANNOT, ProfileError, UsageError
-from envcfg.launchers import LAUNCHERS
-from envcfg.parser import Parser
 from envcfg.profile.catalog import Catalog
 from envcfg.report.styled import put
+from envcfg.site.machine import job_kind, scheduler_here
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = f"envcfg profiles {options.action} runs no command"
         raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
-    # What new writes counts; the others only look.
+    # The output of new is used later, so its files must be trusted; the others only
+    # read.
     catalog = open_catalog(enforce=options.action == "new")
     code = ACTIONS[options.action][1](options, catalog)
     sys.stdout.flush()
@@ -47,16 +48,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
-    """Add the option of those that have an answer for programs."""
+    """Add the option of actions with JSON output."""
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _list(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Print the profiles that can be used, and what is wrong with the others."""
+    """Print the usable profiles, and the problems of the others."""
     from shutil import get_terminal_size
 
     from envcfg.profile.look.survey import survey
-    from envcfg.report.profile.list import list_json, list_lines
+    from envcfg.report.profile.profile_list import list_json, list_lines
 
     summaries, problems = survey(catalog)
     if options.json:
@@ -79,7 +80,7 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
 def _show(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the profile."""
     from envcfg.core.profiles import show
-    from envcfg.report.profile.view import view_json, view_lines
+    from envcfg.report.profile.profile_view import view_json, view_lines
 
     view = show(catalog, options.name, **_facts_of(options))
     if options.json:
@@ -112,7 +113,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
 
 
 def _facts_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what they say, as ``core.profiles.show`` takes it."""
+    """Return the facts of the options, for ``core.profiles.show``."""
     return {
         "facts": dict(options.fact),
         "image": options.container,
@@ -127,33 +128,37 @@ def _add_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def _diff(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Print what differs."""
+    """Print the differences."""
     from envcfg.core.profiles import compare
-    from envcfg.report.profile.view import diff_json, diff_lines
+    from envcfg.report.profile.profile_view import diff_json, diff_lines
 
     compared = compare(catalog, options.old, options.new, **_facts_of(options))
     if options.json:
         sys.stdout.write(diff_json(*compared))
     else:
         put(diff_lines(*compared))
-    return int(bool(compared.found))
+    return int(bool(compared.differences))
 
 
 def _add_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
     )
-    parser.add_argument("--strict", action="store_true", help="warnings fail too")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="warnings fail too; notes name limits that end within 60 days",
+    )
     add_format(parser)
 
 
 def _validate(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Check every file, and print what is wrong."""
+    """Check every file, and print its problems."""
+    from envcfg.common.findings import Result
     from envcfg.core.profiles import validate
-    from envcfg.report.findings import Result
 
-    found, unread = validate(catalog, options.files)
-    code = put_result(Result(found), options.format, strict=options.strict)
+    findings, unread = validate(catalog, options.files, aging=options.strict)
+    code = put_result(Result(findings), options.format, strict=options.strict)
     for path, why in unread:
         sys.stderr.write(f"envcfg: error: {one_line(path)}: {why}\n")
     if unread:
@@ -165,21 +170,21 @@ def _validate(options: argparse.Namespace, catalog: Catalog) -> int:
 
 def _detect(options: argparse.Namespace, catalog: Catalog) -> int:
     """Ask every profile, and print the answers."""
-    from envcfg.report.profile.list import detect_json, detect_lines
+    from envcfg.report.profile.profile_list import detect_json, detect_lines
 
     detected = detect_system(catalog)
-    found, broken = detected.detection.found, detected.detection.broken
+    answers, broken = detected.detection.matches, detected.detection.broken
     if options.json:
         sys.stdout.write(detect_json(*detected))
     else:
         put(detect_lines(*detected))
-        if chosen := os.environ.get("ENVCFG_PROFILE"):
-            put([("yellow", f"ENVCFG_PROFILE={chosen} goes before this")])
+        if choice := os.environ.get("ENVCFG_PROFILE"):
+            put([("yellow", f"ENVCFG_PROFILE={choice} goes before this")])
     sys.stdout.flush()
-    if len(found) > 1:
+    if len(answers) > 1:
         hint = "choose one with --profile or ENVCFG_PROFILE"
         tell("more than one profile fits", hint, severity="error")
-    elif not found and not os.environ.get("ENVCFG_PROFILE"):
+    elif not answers and not os.environ.get("ENVCFG_PROFILE"):
         hint = "choose one with --profile; envcfg profiles list shows all"
         if job := job_kind():
             then = f"wrap asks for one in a {job} job"
@@ -194,10 +199,10 @@ def _detect(options: argparse.Namespace, catalog: Catalog) -> int:
     for path in map(one_line, broken):
         hint = f"envcfg profiles validate {path} says what is wrong"
         tell(f"{path}: cannot be used, and was not asked", hint, severity="warning")
-    return {0: 3, 1: 0}.get(len(found), 2)
+    return {0: 3, 1: 0}.get(len(answers), 2)
 
 
-# By name, in the order of the help: what adds its options, and what does it.
+# By name, in the order of the help: the function for its options, and the action.
 ACTIONS: Mapping[str, tuple[Callable[[Any], None], Callable[..., int]]] = {
     "list": (_add_json, _list),
     "show": (_add_show, _show),

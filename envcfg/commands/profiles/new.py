@@ -1,12 +1,12 @@
-"""``envcfg profiles new``: a commented starter for a system, by what it says of itself."""
+"""``envcfg profiles new``: a commented profile, from the machine's own facts."""
 
 import argparse
 import os
 import sys
 
-from envcfg.characters import one_line
 from envcfg.commands.printing import tell
-from envcfg.errors import OutputError, UsageError
+from envcfg.common.characters import one_line
+from envcfg.common.errors import OutputError, UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import PROFILE_NAME
 
@@ -31,17 +31,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Write the starter."""
-    from envcfg.core.here import draft
-    from envcfg.core.site import this_site
-    from envcfg.failure import STDOUT
-    from envcfg.safe_output import Output, check_outputs, descriptor_of, write_outputs
+    """Write the new profile."""
+    from envcfg.common.failure import STDOUT
+    from envcfg.common.safe_output import (
+        Output,
+        check_outputs,
+        descriptor_of,
+        write_outputs,
+    )
+    from envcfg.site.machine import this_site
+    from envcfg.site.unknown_cluster import draft
 
     name = options.name
     if not PROFILE_NAME.fullmatch(name):
         msg = f"{name!r} is not a name of a profile"
         raise UsageError(msg, hint="letters, digits, . - and _, as in my-cluster")
-    # The layers are in order; the last is the project's, where there is one.
+    # The layers are in order, and the last is the project's, if it exists.
     usual = os.path.join(catalog.folders[-1], f"{name}.yaml")
     path = usual if options.output is None else options.output
     files = catalog.files(name) if name in catalog.names() else []
@@ -64,7 +69,7 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
         example=f"--output profiles/{name}.yaml",
         inputs=catalog.files_read(),
         force=options.force,
-        kept=True,
+        keep_existing=True,
     )
     if is_named:
         try:

@@ -1,4 +1,4 @@
-"""``envcfg profiles trust``: let a profile count that others may write, as it is now."""
+"""``envcfg profiles trust``: trust a project, or a file that others may write."""
 
 from __future__ import annotations
 
@@ -9,129 +9,191 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envcfg.errors import OutputError, ProfileError, UsageError
-from envcfg.findings import Finding
+from envcfg.common.characters import one_line
+from envcfg.common.errors import (
+    Change,
+    OutputError,
+    ProfileError,
+    TrustError,
+    UsageError,
+)
+from envcfg.common.findings import Finding
+from envcfg.core.selection import current_folder, records_folder
 from envcfg.profile.catalog import Catalog
 
 if TYPE_CHECKING:
-    from envcfg.profile.guard import Examined
+    from envcfg.profile.trust_records import FileSet
 
-_DEFAULTS = ".toml"  # of options: what runs code counts only after a word on the file
+_MOST_ASKED = 200  # lines of a difference that a user can review in a question
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "files", metavar="FILE", nargs="+", help="profile, or folder of profiles"
+        "files",
+        metavar="PATH",
+        nargs="*",
+        help="project, profile, or folder of profiles (default: the project here)",
     )
     parser.add_argument("--revoke", action="store_true", help="take it back")
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Trust every file, or take back what was said of it."""
+    """Show and trust every file set, or revoke the trust."""
     from envcfg.report.styled import put
 
     records = catalog.records
+    # Only tests create a catalog without records, so this cannot happen in the
+    # command.
     if records is None:
         raise AssertionError
+    values = options.files or [_project_here()]
     if options.revoke:
-        put(("", line) for each in options.files for line in _revoke(each, records))
+        put(("", line) for path in values for line in _revoke(path, records))
         return 0
+    # All paths are processed before an error, because each decision is independent.
     problems: list[Finding] = []
-    for path in [each for given in options.files for each in _files(given)]:
-        found = _examine(path, catalog)
-        if found is None:
-            put([("green", f"{path}: counts already: only you and root may write it")])
-            continue
-        problems += _trust(path, found, records)
+    for path in values:
+        for files in _file_sets(path, catalog, records):
+            problems += _trust(files, records)
     if problems:
         sys.stdout.flush()
         raise ProfileError(problems)
     return 0
 
 
-def _files(given: str) -> list[str]:
-    """Return the profiles of a folder, or the file itself."""
-    if os.path.isfile(given):
-        return [given]
-    if not os.path.isdir(given):
-        msg = f"{given}: no such file"
-        raise UsageError(msg, hint="give the path of a profile, or of their folder")
+def ask(error: TrustError) -> bool:
+    """Ask the user at the terminal whether to trust the files; return the answer.
+
+    Raises:
+        OutputError: the answer cannot be recorded.
+    """
+    # Without a terminal, nobody can answer, so the caller raises the error.
+    if not (sys.stdin.isatty() and sys.stderr.isatty() and _is_foreground()):
+        return False
+    displayed = error.change.lines()
+    if len(displayed) > _MOST_ASKED:  # the error names the command to see all
+        return False
+    # The files are shown now, so the error need not show them again.
+    error.is_shown = True
+    first = error.change.is_first
+    state = "are not trusted yet" if first else "have changed since you trusted them"
+    lines = [f"envcfg: files that decide what runs {state}:", *displayed]
+    lines.append(f"Trust {error.change.root} as it is now? [y/N] ")
+    sys.stderr.write("\n".join(map(one_line, lines)))
+    sys.stderr.flush()
+    # Everything except an explicit yes is a refusal.
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        return False
+    _accept(error.change)
+    return True
+
+
+def _is_foreground() -> bool:
+    """Return whether a read from the terminal works: it would stop a background process."""
     try:
-        names = sorted(name for name in os.listdir(given) if name.endswith(".yaml"))
-    except OSError as err:
-        msg = f"{given}: cannot be read: {err.strerror}"
-        raise OutputError(msg, hint="who owns it may let you") from err
-    if not names:
-        msg = f"{given}: there is no profile in this folder"
-        raise UsageError(msg, hint="those of a project are in .envcfg/profiles/")
-    return [os.path.join(given, name) for name in names]
+        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError):
+        return False
 
 
-def _examine(path: str, catalog: Catalog) -> Examined | None:
-    """Return a file that does not count by itself; None, if it does."""
+def _project_here() -> str:
+    from envcfg.profile.project import project_root
+
+    root = project_root(current_folder())
+    if root is None:
+        msg = "there is no project here: neither envcfg.toml nor .envcfg/profiles"
+        raise UsageError(msg, hint="give the path of a project, or of a profile")
+    return root
+
+
+def _file_sets(value: str, catalog: Catalog, records: str) -> Iterator[FileSet]:
+    """Yield the files that are trusted together: a project, or single files."""
     from envcfg.profile.guard import examine
-
-    if os.path.dirname(os.path.realpath(path)) == catalog.folders[0]:
-        return None
-    try:
-        found = examine(path, site=catalog.folders[1])
-    except OSError as err:
-        msg = f"{path}: cannot be read: {err.strerror}"
-        raise OutputError(msg, hint="who owns it may let you") from err
-    return found if found.doubt or path.endswith(_DEFAULTS) else None
-
-
-def _trust(path: str, found: Examined, records: str) -> list[Finding]:
-    """Show a file and record that it counts; return why not, where it cannot."""
-    from envcfg.profile.guard import refusal
+    from envcfg.profile.project import read_project
+    from envcfg.profile.trust_records import single_file
     from envcfg.report.styled import put
 
-    if found.doubt and found.doubt.is_final:
-        return [each for each in [refusal(found, path, records)] if each]
-    if path.endswith(_DEFAULTS):
-        from envcfg.core.defaults import parse
+    if not os.path.exists(value):
+        msg = f"{value}: no such file"
+        raise UsageError(msg, hint="give the path of a project, or of a profile")
+    # A file of a project is trusted with the whole project, because its files refer
+    # to each other.
+    if root := _root_of(value, records):
+        yield read_project(root)
+        return
+    for path in _profiles_in(value) if os.path.isdir(value) else [value]:
+        try:
+            examined = examine(path, site=catalog.folders[1])
+        except OSError as err:
+            msg = f"{path}: cannot be read: {err.strerror}"
+            raise OutputError(msg, hint="its owner may let you") from err
+        # Built-in files need no trust, even if a test installation has other
+        # owners.
+        built_in = os.path.dirname(examined.real) == catalog.folders[0]
+        if examined.doubt is None or built_in:
+            put([("green", f"{path}: counts already: only you and root may write it")])
+        else:
+            yield single_file(examined.real, examined.data)
 
-        put(("", f"{each.line:>4}  {each.text}") for each in parse(found.data, path))
-    elif problems := _show(path, found):
-        return problems
+
+def _root_of(value: str, records: str) -> str | None:
+    """Return the project's folder for its path, or for a trusted file in it."""
+    from envcfg.profile.project import is_member, project_root, read_project
+
+    real = os.path.realpath(value)
+    root = project_root(real)
+    if root is None:
+        return None
+    # A subfolder of the project is not the project: it may hold single profiles.
+    if os.path.isdir(real):
+        own = (root, f"{root}/.envcfg", f"{root}/.envcfg/profiles")
+        return root if real in map(os.path.realpath, own) else None
+    return root if is_member(records, read_project(root), real) else None
+
+
+def _profiles_in(folder: str) -> list[str]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
+    except OSError as err:
+        msg = f"{folder}: cannot be read: {err.strerror}"
+        raise OutputError(msg, hint="its owner may let you") from err
+    if not names:
+        msg = f"{folder}: there is no profile in this folder"
+        raise UsageError(msg, hint="give a project's folder, or a profile")
+    return [os.path.join(folder, name) for name in names]
+
+
+def _trust(files: FileSet, records: str) -> list[Finding]:
+    """Show the files and record the user's trust; return the problems that prevent it."""
+    from envcfg.profile.change import Change as Difference
+    from envcfg.profile.project import is_trusted
+    from envcfg.profile.refusal import refuse_open_file
+    from envcfg.report.styled import put
+
+    change = Difference(files, records)
+    present = [name for name, text in change.files.contents.items() if text is not None]
+    if problem := refuse_open_file(files, present):
+        return [*problem.findings]
+    if "" not in files.own and is_trusted(records, files):
+        put([("green", f"trusted already: {files.root}")])
+        return []
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    put((styles.get(line[:1], ""), line) for line in change.lines())
     sys.stdout.flush()  # what could not be shown is not recorded
-    _record(found, records)
-    back = f"envcfg profiles trust --revoke {shlex.quote(found.real)}"
-    done = ("bold green", f"trusted, as it is now: {found.real}")
+    _accept(change)
+    back = f"envcfg profiles trust --revoke {shlex.quote(files.root)}"
+    done = ("bold green", f"trusted, as it is now: {files.root}")
     put([("", ""), done, ("", f"  to take it back: {back}"), ("", "")])
     return []
 
 
-def _show(path: str, found: Examined) -> list[Finding]:
-    """Show a profile; return what is wrong in it."""
-    from envcfg.profile.look.view import State, look_at
-    from envcfg.profile.model import Layer
-    from envcfg.profile.read.loader import load_profile
-    from envcfg.report.profile.view import view_lines
-    from envcfg.report.styled import put
+def _accept(change: Change) -> None:
+    from envcfg.profile.trust_records import folder_problem
 
-    problems: list[Finding] = []
-    stem = os.path.splitext(os.path.basename(path))[0]
-    profile = load_profile(found.data, path=path, stem=stem, problems=problems)
-    if profile is not None and not problems:
-        view = look_at(profile, [Layer(path, found.data, profile)], {})
-        # Nothing is called out of force: with another launcher it is not.
-        values = (
-            each._replace(state=State.IN_JOB if each.when else State.HOLDS)
-            if each.state is State.NOT
-            else each
-            for each in view.values
-        )
-        put(view_lines(view._replace(values=tuple(values))))
-    return problems
-
-
-def _record(found: Examined, records: str) -> None:
-    from envcfg.profile.records import folder_problem, record
-
+    records = records_folder(os.environ)
     try:
-        record(records, found.real, found.data)
+        change.accept()
     except OSError as err:
         msg = f"{records}: cannot be written: {err.strerror}"
         raise OutputError(msg, hint="choose another place by XDG_STATE_HOME") from err
@@ -141,19 +203,21 @@ def _record(found: Examined, records: str) -> None:
         raise OutputError(msg, hint=hint)
 
 
-def _revoke(given: str, records: str) -> Iterator[str]:
-    """Take back all words on a file, or on the files of a folder; say which."""
-    from envcfg.profile.records import recorded_paths
+def _revoke(value: str, records: str) -> Iterator[str]:
+    """Forget the trust in a project, a file, or a folder's files; yield a line for each."""
+    from envcfg.profile.trust_records import recorded_roots
 
-    real = os.path.realpath(given)
-    said = {
+    real = os.path.realpath(value)
+    root = _root_of(value, records) if os.path.exists(value) else None
+    own = {real, root or real}
+    forgotten = {
         record: path
-        for record, path in recorded_paths(records).items()
-        if real in {path, os.path.dirname(path)}
+        for record, path in recorded_roots(records).items()
+        if path in own or os.path.dirname(path) == real
     }
-    for record in said:
+    for record in forgotten:
         os.unlink(record)
-    for path in sorted(set(said.values())):
+    for path in sorted(set(forgotten.values())):
         yield f"no longer trusted: {path}"
-    if not said:
-        yield f"nothing to take back: {given}"
+    if not forgotten:
+        yield f"nothing to take back: {value}"

@@ -1,1 +1,1 @@
-"""What looks for each rule, by the groups of the rules."""
+"""Detectors of faults, by the groups of their rules."""

@@ -1,25 +1,28 @@
-"""Caches and temporary files: where they are, and who makes them."""
+"""Caches and temporary files: their location and the ranks that create them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from envcfg.findings import Severity
-from envcfg.lint.facts import is_many
-from envcfg.lint.flow import TESTS, inner_name, inner_names, is_server
-from envcfg.lint.model import Assignment, Command, text_of
-from envcfg.lint.rule import Fault, Job, detects, known_words
-from envcfg.lint.system import owns_nodes, shares_nodes
-from envcfg.lint.text import Text, Word, holes, literal, shown, start
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.program_starts import helpers
+from envcfg.lint.resource_facts import is_many
+from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.system_recognition import owns_nodes, shares_nodes
+from envcfg.lint.traced_text import Text, Word, holes, literal, shown, start
+from envcfg.lint.value_flow import TESTS, inner_name, inner_names, is_server
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
 _PARALLEL = re.compile(r"/(?:scratch|project|projappl|flash|lustre|pfs)/")
 _BY_RANK = re.compile(r"LOCALID|LOCAL_RANK|PROCID")
+_RANK_0 = re.compile(r"(?!!).*(?:-eq|(?<![!=])==?|\bin)\s*[\"']?0\b")
+_MONITOR = re.compile(r"(?i)monitor|watch|profil")
 _EVERYTHING = re.compile(
     r"^(?:/dev/shm|/tmp|/var/tmp)/(?:\*|[^/]*cache)|^(?:~|\$HOME)/\.cache\b"
 )
-# Where an image is pulled and built, which is done in batch.
+# Folders for pulling and building images, which the batch script does on one node.
 _FOR_IMAGES = re.compile(
     r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
 )
@@ -27,139 +30,165 @@ _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
 _USER = frozenset({"USER", "LOGNAME", "whoami", "id -un"})
 _COPIES = frozenset({"mkdir", "cp", "rsync", "tar", "rm"})
-# The two folders of MIOpen, which go together.
+# The two folders of MIOpen's caches, which belong together.
 _MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 
 def _settings(job: Job) -> Iterator[Assignment]:
-    for each in job.model.assignments:
-        if each.value is not None and (each.exported or each.how == "env"):
-            yield each
+    for assignment in job.model.assignments:
+        if assignment.value is not None and (
+            assignment.exported or assignment.how == "env"
+        ):
+            yield assignment
 
 
 @detects("EC310")
 def incomplete_miopen(job: Job) -> Iterator[Fault]:
-    """One of MIOpen's two folders is set, and not the other."""
+    """One of MIOpen's two folders is set, and the other is not."""
     model = job.model
     if model.is_dump:
         return
     names = inner_names(model)
-    for each in model.assignments:
-        off = each.name == "MIOPEN_DISABLE_CACHE" and each.exported
-        if off and literal(text_of(each.value)) == "1":
-            yield Fault(each.at, {"name": each.name}, "disabled")
-    here = [name for name in _MIOPEN if name in names]
-    if len(here) != 1 or any(
+    for assignment in model.assignments:
+        off = assignment.name == "MIOPEN_DISABLE_CACHE" and assignment.exported
+        if off and literal(text_of(assignment.value)) == "1":
+            yield Fault(assignment.offset, {"name": assignment.name}, "disabled")
+    present_names = [name for name in _MIOPEN if name in names]
+    # Similar names, which another rule reports, may be a slip of the missing one.
+    if len(present_names) != 1 or any(
         n.startswith(("MIOPEN_USER", "MIOPEN_C")) and n not in _MIOPEN for n in names
     ):
         return
     lacking = next(name for name in _MIOPEN if name not in names)
     severity: Severity = "note" if model.opaque else "warning"
-    first = next(a for a in model.assignments if a.name.endswith(here[0]))
+    first = next(a for a in model.assignments if a.name.endswith(present_names[0]))
+    # A file with an unknown scope may be sourced by a script that sets the other.
     if model.scope != "unknown" or first.scope != "unknown":
-        yield Fault(first.at, {"name": here[0], "lacking": lacking}, severity=severity)
+        yield Fault(
+            first.offset,
+            {"name": present_names[0], "partner": lacking},
+            severity=severity,
+        )
 
 
 @detects("EC311")
 def made_on_first_node(job: Job) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes.
 
-    First what the batch script makes there by name, or removes for its steps: it counts
-    where a variable that is exported begins with the path, or a later step names it. What
-    is removed counts only if the script has not made it before.
+    The batch script creates the folder, or removes it for its steps. It counts if an
+    exported variable begins with its path or a later step names it. A removed folder
+    counts only if the script has not created it before.
     """
     if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
         return
-    made = {
+    folders = {
         word.shown
         for command in job.model.commands
         if command.name in ("mkdir", "install")
         for word in command.arguments
     }
+    uses_found = _uses_in_tasks(job)
     last = max((c.number for c in job.model.commands if c.is_step), default=-1)
     for command in job.model.commands:
         if not _changes_folders(command, last):
             continue
         for word in command.arguments:
             path = word.shown
+            # These roots exist on every node.
             if not _LOCAL.match(path) or path.rstrip("/") in ("/tmp", "/dev/shm"):  # noqa: S108
                 continue
             is_removed = command.name == "rm"
-            if is_removed and (path in made or not _deletes(command, path)):
+            if is_removed and (path in folders or not _deletes(command, path)):
                 continue
-            if _goes_to_tasks(path, command, job):
+            start = path.rstrip("/")
+            if any(
+                path in text if number >= 0 else text.startswith(start)
+                for number, text in uses_found
+                if not 0 <= number <= command.number
+            ):
                 form = "removed" if is_removed else ""
-                yield Fault(command.at, {"path": path}, form)
-    # So is what mktemp makes, for a variable that all nodes see.
-    for each in _settings(job):
-        for hole in holes(text_of(each.value)):
+                yield Fault(command.offset, {"path": path}, form)
+    # The same fault: a folder from mktemp in a variable that all nodes inherit.
+    for setting in _settings(job):
+        for hole in holes(text_of(setting.value)):
             is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
+            # With -p or a path mktemp may create the folder on a shared file system.
             if not is_made or _ELSEWHERE.search(hole.text):
                 continue
-            if hole.scope == "batch" and each.scope == "batch":
-                words = {"path": "a folder", "name": each.name}
-                yield Fault(hole.at, words, "mktemp")
+            if hole.scope == "batch" and setting.scope == "batch":
+                words = {"path": "a folder", "name": setting.name}
+                yield Fault(hole.offset, words, "mktemp")
 
 
 def _changes_folders(command: Command, last: int) -> bool:
-    """Return whether the batch script makes folders, or removes some for its steps.
+    """Return whether the batch script creates folders, or removes some for its steps.
 
     Args:
-        last: the number of the last step, behind which it tidies up.
+        command: the command.
+        last: number of the last step; the script only cleans up after it.
     """
     if command.name not in ("mkdir", "install", "rm") or command.scope != "batch":
         return False
     context = command.context
     if command.name == "rm" and (command.number > last or context.function == "trap"):
         return False
-    return command.parent is None and not command.substitution and not context.loop
+    return not command.substitution and not context.loop
 
 
-def _goes_to_tasks(path: str, made: Command, job: Job) -> bool:
-    for each in _settings(job):
-        if _FOR_IMAGES.match(each.name):
-            continue
-        if shown(text_of(each.value)).startswith(path.rstrip("/")):
-            return True
-    behind = job.model.commands[made.number + 1 :]
-    told = (
-        [w.shown for w in c.words] for c in behind if c.is_step and c.parent is None
-    )
-    return any(
-        _COPIES.isdisjoint(words) and any(path in word for word in words)
-        for words in told
-    )
+def _uses_in_tasks(job: Job) -> list[tuple[int, str]]:
+    """Return the texts with paths that tasks use, each with the number of its step.
+
+    The number of an exported variable is -1, because all steps inherit it.
+    """
+    exported = [
+        (-1, shown(text_of(setting.value)))
+        for setting in _settings(job)
+        if not _FOR_IMAGES.match(setting.name)
+    ]
+    words_of = {
+        command.number: [word.shown for word in command.words]
+        for command in job.model.commands
+        if command.is_step and command.scope == "batch"
+    }
+    # Commands of a step that copy files create the folder on their own node.
+    steps = [
+        (number, "\n".join(words))
+        for number, words in words_of.items()
+        if _COPIES.isdisjoint(words)
+    ]
+    return exported + steps
 
 
 @detects("EC312")
 def shared_name(job: Job) -> Iterator[Fault]:
-    """A cache on the node that all users and jobs name alike."""
+    """A node-local cache with the same path for all users and jobs."""
     if job.model.is_dump:
         return
-    seen: set[str] = set()
-    for each in _settings(job):
-        value = text_of(each.value)
+    reported: set[str] = set()
+    for setting in _settings(job):
+        value = text_of(setting.value)
         path = shown(value)
-        is_cache = inner_name(each.name) in known_words("EC312", "caches")
-        if path in seen or not (is_cache and _LOCAL.match(path)):
+        is_cache = inner_name(setting.name) in known_words("EC312", "caches")
+        if path in reported or not (is_cache and _LOCAL.match(path)):
             continue
         kinds = {h.name if h.kind == "variable" else "" for h in holes(value)}
-        is_own = not kinds <= known_words("EC312", "ranks")  # user or job, or unknown
+        is_own = not kinds <= known_words("EC312", "ranks")  # a user, a job, or unknown
         if is_own and not _meets_others(value, job):
             continue
-        seen.add(path)
-        at = start(value)
-        words = {"name": each.name, "path": path}
+        reported.add(path)
+        offset = start(value)
+        words = {"name": setting.name, "path": path}
+        # On nodes of its own the job meets only older jobs of other users.
         severity: Severity | None = "note" if owns_nodes(job) else None
         form = "own" if is_own else ""
-        yield Fault(at if at >= 0 else each.at, words, form, severity)
+        yield Fault(offset if offset >= 0 else setting.offset, words, form, severity)
 
 
 def _meets_others(value: Text, job: Job) -> bool:
-    """Return whether other jobs of the user are on the node, and use or lose the same."""
-    named = {hole.name or hole.text for hole in holes(value)} - _USER
-    if not named <= known_words("EC312", "ranks"):
-        return False  # what is not known may be the job
+    """Return whether other jobs of the user may use or lose the cache on the node."""
+    job_names = {hole.name or hole.text for hole in holes(value)} - _USER
+    if not job_names <= known_words("EC312", "ranks"):
+        return False  # an unknown part may be the job's id
     return shares_nodes(job) or (
         (job.shape.nodes or 0) == 1
         and job.model.scope == "batch"
@@ -168,8 +197,9 @@ def _meets_others(value: Text, job: Job) -> bool:
 
 
 def _deleted(command: Command) -> Sequence[Word]:
-    """Return what a command deletes with all that is in it, before the job ends."""
+    """Return the paths that a command deletes recursively before the job ends."""
     flags = "".join(w.shown for w in command.arguments if w.shown.startswith("-"))
+    # In a trap the script cleans up at its end, and no rank uses the files any more.
     is_end = command.context.function == "trap"
     is_deep = command.name == "rm" and "r" in flags.lower()
     return command.arguments if is_deep and not is_end else ()
@@ -181,56 +211,62 @@ def _deletes(command: Command, path: str) -> bool:
 
 @detects("EC313")
 def shared_file_system(job: Job) -> Iterator[Fault]:
-    """A cache of compiled code in the home folder, or below wherever the job began."""
+    """A cache of compiled code in the home folder, or below the job's start folder."""
+    # One task compiles alone, so the shared file system can serve it.
     if not is_many(job.shape):
         return
-    for each in _settings(job):
-        value = text_of(each.value)
-        said = shown(value)
-        is_compiled = each.name in known_words("EC313", "compiled")
-        if not is_compiled or each.scope == "unknown" or not said:
+    for setting in _settings(job):
+        value = text_of(setting.value)
+        path = shown(value)
+        is_compiled = setting.name in known_words("EC313", "compiled")
+        if not is_compiled or setting.scope == "unknown" or not path:
             continue
         first = value[0].hole
-        at_home = said.startswith("~/") or (first is not None and first.name == "HOME")
-        relative = first is None and said[0] != "/" and re.match(r"\.{0,2}/?\w", said)
-        if at_home or relative or _is_shared(said, job):
-            at = start(value)
-            words = {"name": each.name, "path": said}
-            yield Fault(at if at >= 0 else each.at, words)
+        at_home = path.startswith("~/") or (first is not None and first.name == "HOME")
+        # A relative path begins at the folder of submission, which is shared.
+        relative = first is None and path[0] != "/" and re.match(r"\.{0,2}/?\w", path)
+        if at_home or relative or _is_shared(path, job):
+            offset = start(value)
+            words = {"name": setting.name, "path": path}
+            yield Fault(offset if offset >= 0 else setting.offset, words)
 
 
 def _is_shared(path: str, job: Job) -> bool:
-    """Return whether a parallel file system of the system is there."""
+    """Return whether *path* is on a parallel file system of the system."""
     if job.profile is None or not _PARALLEL.match(path):
         return False
     scratch = job.profile.scratch
+    # The profile's scratch folder is the recommended place.
     return scratch is None or not path.startswith(str(scratch.root))
 
 
 @detects("EC314")
 def live_data(job: Job) -> Iterator[Fault]:
-    """What one rank deletes while others use it."""
+    """Files that one rank deletes while other ranks use them."""
     for command in job.model.commands:
-        by_one = any(_BY_RANK.search(each) for each in command.context.conditions)
+        by_one = any(
+            _BY_RANK.search(condition) for condition in command.context.conditions
+        )
         in_task = command.scope in ("task", "container")
+        # In a task every rank runs the command; elsewhere a test on a rank shows it.
         if not in_task and (not by_one or command.scope == "batch"):
             continue
-        for each in _deleted(command):
+        for word in _deleted(command):
             of_job = any(
-                "JOB" in h.name or h.kind == "unknown" for h in holes(each.text)
+                "JOB" in h.name or h.kind == "unknown" for h in holes(word.text)
             )
-            if _EVERYTHING.search(each.shown) and not of_job:
-                yield Fault(command.at, {"path": each.shown})
+            if _EVERYTHING.search(word.shown) and not of_job:
+                yield Fault(command.offset, {"path": word.shown})
                 break
 
 
 @detects("EC315")
 def sleep_as_barrier(job: Job) -> Iterator[Fault]:
-    """Seconds in place of a condition.
+    """A fixed pause instead of a condition.
 
-    Somebody must wait behind it, in the same shell, for what is made meanwhile: by one rank
-    alone, or by a server that was started just before. A loop that asks again is right, and
-    what sleeps in the background holds up nobody.
+    The fault needs a later command in the same shell that depends on the pause: on files of
+    one rank, or on a server that was just started. A loop that tests again is correct, and
+    a pause in the background delays no other command.
     """
     before: list[Command] = []
     for command in job.model.commands:
@@ -239,16 +275,29 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
         seconds = command.arguments[0].literal if command.arguments else None
         waits = command.name == "sleep" and re.fullmatch(r"\d+[sm]?", seconds or "")
         if waits and not command.context.loop and not command.context.background:
+            # Only near commands can be the reason for the pause.
             same = [c for c in before[-8:] if c.unit == command.unit]
             near = [command, *same[-3:]]
             by_one = any(_BY_RANK.search(c) for n in near for c in n.context.conditions)
+            own = command.context.conditions
+            # The other ranks pass a pause of rank 0, which only delays its own branch.
+            branch = own if any(map(_RANK_0.match, own)) else ()
             behind = (
                 c
                 for c in job.model.commands[command.number + 1 :]
-                # Else it is of a function that nothing calls.
-                if c.scope != "unknown" or command.scope == "unknown"
+                # Commands with an unknown scope belong to a function that nothing calls.
+                if (c.scope != "unknown" or command.scope == "unknown")
+                and c.context.conditions[: len(branch)] == branch
             )
-            waited = any(c.name not in known_words("EC315", "idle") for c in behind)
-            if waited and (by_one or any(is_server(c, job) for c in same)):
-                yield Fault(command.at, {"seconds": seconds})
+            idle = known_words("EC315", "idle") | helpers()
+            waited = any(c.name not in idle for c in behind)
+            if waited and (by_one or any(_is_awaited(c, job) for c in before[-8:])):
+                yield Fault(command.offset, {"seconds": seconds})
         before.append(command)
+
+
+def _is_awaited(command: Command, job: Job) -> bool:
+    """Return whether later commands need a server that this command starts."""
+    programs = [command, *job.model.children(command)]
+    words = [word.shown for program in programs for word in program.words]
+    return is_server(command, job) and not any(map(_MONITOR.search, words))

@@ -1,4 +1,4 @@
-"""Network: what a fabric needs, and what keeps it from being used, or hangs it."""
+"""Network: settings that a fabric needs, that disable it, or that hang it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from envcfg.findings import Severity
-from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import image_names, inner_name, inner_names, is_agent, values_of
-from envcfg.lint.model import Assignment, text_of
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_values
-from envcfg.lint.text import literal
+from envcfg.backends.schedulers import MARK
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_values
+from envcfg.lint.resource_facts import most_nodes, steps
+from envcfg.lint.script_model import Assignment, text_of
+from envcfg.lint.traced_text import literal
+from envcfg.lint.value_flow import (
+    image_names,
+    inner_name,
+    inner_names,
+    is_agent,
+    values_of,
+)
 
 if TYPE_CHECKING:
-    from envcfg.profile.model import Profile
+    from envcfg.profile.profile_model import Profile
 
 _COLLECTIVE = re.compile(r"NCCL_|RCCL_|MASTER_ADDR$|TORCH_NCCL_")
-_REMARK = re.compile(r"(?:^|\s)#(?!SBATCH|!|PBS).*\w")
-_LONGEST = 1000  # characters of a line with a remark
+_REMARK = re.compile(rf"(?:^|\s)(?!#!|{MARK})#.*\w")
+_LONGEST = 1000  # characters of a line; longer ones are data, not remarks
 _SIZES = ("FI_CXI_RDZV_GET_MIN", "FI_CXI_RDZV_THRESHOLD", "FI_CXI_RDZV_EAGER_SIZE")
 _ON_SLINGSHOT = re.compile(r"FI_CXI_|CXI_")
 _LEVEL = "NCCL_NET_GDR_LEVEL"
@@ -38,113 +45,127 @@ def _uses_collectives(job: Job) -> bool:
 
 @detects("EC521")
 def interface_missing(job: Job) -> Iterator[Fault]:
-    """The interface that a Slingshot system needs named, and nobody names.
+    """A missing interface name on a Slingshot system, which needs one.
 
-    First what makes the name needless: another fabric, one node, no collectives, a name
-    that is set somewhere. Then who starts the ranks: steps of envcfg get the name from the
-    profile. Last, who may set it unseen: an image, or a file that was not read. Then it is
-    a note.
+    The check first excludes jobs that need no name: another fabric, one node, no
+    collectives, a name that is already set. Steps of envcfg get the name from the profile.
+    Last come unseen sources: an image, or a file that was not read. The finding is then a
+    note.
     """
     profile = job.profile
     if profile is None or profile.env.get("NCCL_SOCKET_IFNAME") is None:
         return
     if not _has_slingshot(profile):
-        return  # InfiniBand's interfaces are the ones that NCCL takes by itself
+        return  # NCCL finds InfiniBand's interfaces by itself
     if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
         return
     if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return
-    launched = (c for c in job.model.commands if c.is_step and c.parent is None)
-    steps = [each for each in launched if not each.by_envcfg]
-    said = [word.shown for step in steps for word in step.words]
-    if not steps or any("NCCL_SOCKET_IFNAME" in each for each in said):
+    launched = [
+        step
+        for step in steps(job.model)
+        if step.scope == "batch" and not step.by_envcfg
+    ]
+    words = [word.shown for step in launched for word in step.words]
+    if not launched or any("NCCL_SOCKET_IFNAME" in name for name in words):
         return
-    # An image may set it, or what starts one, as CSCS' environments do.
+    # An image may set it, or the program that starts it, as CSCS' environments do.
     inside = any(c.scope == "container" for c in job.model.commands)
     inside = inside or any(d.name == "environment" for d in job.model.directives)
     severity: Severity = "note" if job.model.opaque or inside else "warning"
-    yield Fault(steps[-1].at, {"profile": profile.name}, severity=severity)
+    yield Fault(launched[-1].offset, {"profile": profile.name}, severity=severity)
 
 
 @detects("EC523")
 def transport_off(job: Job) -> Iterator[Fault]:
-    """A transport that somebody has switched off, and nobody said why."""
+    """A transport that is switched off without an explanation."""
     if most_nodes(job.model, job.shape) < 2:
         return
     for name, off in known_values("EC523", "disabling").items():
-        for each, value in values_of(job, name):
-            lines = job.around(each.at).splitlines()
+        for assignment, value in values_of(job, name):
+            lines = job.around(assignment.offset).splitlines()
+            # A remark beside the setting shows a deliberate choice.
             is_explained = any(_REMARK.search(line, 0, _LONGEST) for line in lines)
-            if value in off and not each.context.conditions and not is_explained:
-                yield Fault(each.at, {"name": name, "value": value})
+            if value in off and not assignment.context.is_chosen and not is_explained:
+                yield Fault(assignment.offset, {"name": name, "value": value})
 
 
 @detects("EC524")
 def cxi_coupling(job: Job) -> Iterator[Fault]:
     """Settings of Slingshot that only work together."""
     yield from _rendezvous_get(job)
-    for each, value in values_of(job, "FI_MR_CACHE_MONITOR"):
+    for assignment, value in values_of(job, "FI_MR_CACHE_MONITOR"):
         if value == "memhooks" and _uses_collectives(job):
-            yield Fault(each.at, {}, "memhooks")
+            yield Fault(assignment.offset, {}, "memhooks")
     yield from _sizes(job)
     yield from _plugin(job)
+    # A step on one node gets a network identifier only if the script requests it.
     if job.shape.nodes != 1 or not _is_slingshot(job):
         return
     if "single_node_vni" in _network(job):
         return
-    for each, value in values_of(job, "NCCL_NET"):
-        if value in ("AWS Libfabric", "OFI") and not each.context.conditions:
-            yield Fault(each.at, {"value": value}, "one-node")
+    for assignment, value in values_of(job, "NCCL_NET"):
+        if value in ("AWS Libfabric", "OFI") and not assignment.context.is_chosen:
+            yield Fault(assignment.offset, {"value": value}, "one-node")
 
 
 def _sizes(job: Job) -> Iterator[Fault]:
-    """Yield where some messages go by rendezvous from the first byte, and others do not."""
-    found = {name: values_of(job, name) for name in _SIZES}
-    zero = [each[-1] for each in found.values() if each and each[-1][1] == "0"]
-    lacking = [name for name, each in found.items() if not each]
+    """Yield rendezvous sizes of 0 that are set for only some kinds of messages."""
+    sizes = {name: values_of(job, name) for name in _SIZES}
+    zero = [values[-1] for values in sizes.values() if values and values[-1][1] == "0"]
+    lacking = [name for name, values in sizes.items() if not values]
     if zero and lacking and _uses_collectives(job):
         severity: Severity = "note" if job.model.opaque else "warning"
         words = {"name": zero[0][0].name, "lacking": ", ".join(lacking)}
-        yield Fault(zero[0][0].at, words, "sizes", severity)
+        yield Fault(zero[0][0].offset, words, "sizes", severity)
 
 
 def _plugin(job: Job) -> Iterator[Fault]:
-    """Yield where the plugin that is loaded is not the network that is forced."""
+    """Yield a loaded plugin that is not the forced network."""
     nets = {value for _, value in values_of(job, "NCCL_NET") if value}
-    for each, value in values_of(job, "NCCL_NET_PLUGIN"):
-        if each.context.conditions or value is None or len(nets) != 1:
+    for assignment, value in values_of(job, "NCCL_NET_PLUGIN"):
+        if assignment.context.is_chosen or value is None or len(nets) != 1:
             continue
         net = next(iter(nets))
         none, own = value == "none", net in ("Socket", "IB", "socket", "ib")
+        # Other plugins have unknown names, which may fit any network.
         if none != own and (none or re.search(r"ofi|libfabric|librccl-net", value)):
-            yield Fault(each.at, {"value": value or "''", "net": net}, "plugin")
+            yield Fault(
+                assignment.offset, {"value": value or "''", "net": net}, "plugin"
+            )
 
 
 def _rendezvous_get(job: Job) -> Iterator[Fault]:
     protocols = values_of(job, "FI_CXI_RDZV_PROTO")
-    found = [each for each, value in protocols if value == "alt_read"]
-    if not found or job.model.scope == "unknown" or job.model.is_dump:
+    assignments = [assignment for assignment, value in protocols if value == "alt_read"]
+    if not assignments or job.model.scope == "unknown" or job.model.is_dump:
         return
     if "disable_rdzv_get" in _network(job):
         return
     steps = [c for c in job.model.commands if c.is_step]
     severity: Severity | None = None
-    if any(each.is_open for each in steps) or found[0].context.conditions or not steps:
+    if (
+        any(step.is_open for step in steps)
+        or assignments[0].context.is_chosen
+        or not steps
+    ):
         severity = "note"
-    yield Fault(found[0].at, severity=severity)
+    yield Fault(assignments[0].offset, severity=severity)
 
 
 def _network(job: Job) -> str:
-    """Return all that sbatch and srun are told of the network."""
-    said = [d.value or "" for d in job.model.directives if d.name == "network"]
-    told = [c.options.get("network") for c in job.model.commands if c.is_step]
-    said += [each.shown for each in told if each]
+    """Return all network options of sbatch and srun."""
+    networks = [d.value or "" for d in job.model.directives if d.name == "network"]
+    words = [c.options.get("network") for c in job.model.commands if c.is_step]
+    networks += [word.shown for word in words if word]
     for name in ("SLURM_NETWORK", "SBATCH_NETWORK"):
-        said += [value or "?" for _, value in values_of(job, name)]
-    return " ".join(said)
+        # An unknown value becomes "?", which matches no option.
+        networks += [value or "?" for _, value in values_of(job, name)]
+    return " ".join(networks)
 
 
 def _is_slingshot(job: Job) -> bool:
+    # The profile's own variable for the fabric is the most reliable sign.
     if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
         return True
     values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
@@ -160,61 +181,71 @@ def other_fabric(job: Job) -> Iterator[Fault]:
     foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
     settings = known_values("EC522", "foreign")[foreign]
     provider = job.profile.expect.provider if job.profile.expect else None
-    for each in job.model.assignments:
-        name = inner_name(each.name)
-        value = literal(text_of(each.value)) or ""
-        if each.value is None or each.context.conditions:
+    for assignment in job.model.assignments:
+        name = inner_name(assignment.name)
+        value = literal(text_of(assignment.value)) or ""
+        if assignment.value is None or assignment.context.is_chosen:
             continue
         words = {"name": name, "value": value, "profile": job.profile.name}
         asks = name == "FI_PROVIDER" and re.fullmatch(r"[a-z;_,]+", value)
         if asks and provider and provider not in value:
-            yield Fault(each.at, words)
+            yield Fault(assignment.offset, words)
         for pattern, severity in settings.items():
             if re.match(pattern, f"{name}={value}"):
-                yield Fault(each.at, words, "", severity)
+                yield Fault(assignment.offset, words, "", severity)
+                # One finding is enough, and the first pattern is the most specific.
                 break
 
 
 @detects("EC525")
 def known_hang(job: Job) -> Iterator[Fault]:
-    """A level of GPU RDMA with which jobs hang, by what is known of image and system."""
-    from envcfg.profile.stacks import Job as Facts
-    from envcfg.profile.stacks import known_faults, load_stacks
+    """A level of GPU RDMA that hangs jobs with this image on this system."""
+    from envcfg.profile.version_conflicts import Job as Facts
+    from envcfg.profile.version_conflicts import known_faults, load_stacks
 
     if job.profile is None:
         return
-    stacks = [each for each in load_stacks() if _LEVEL in {t.fact for t in each.env}]
+    stacks = [stack for stack in load_stacks() if _LEVEL in {t.fact for t in stack.env}]
     provider = job.profile.expect.provider if job.profile.expect else None
     for facts in _images(job, job.profile):
-        for each, value in values_of(job, _LEVEL):
-            if value is None or each.context.conditions:
+        for assignment, value in values_of(job, _LEVEL):
+            if value is None or assignment.context.is_chosen:
                 continue
             known = Facts(facts, provider, job.profile.name, {_LEVEL: value})
-            for found in known_faults(known, stacks):
+            for fault in known_faults(known, stacks):
                 words = {"value": value, "image": facts["container"]}
-                words["instead"] = found.fix or ""
-                yield Fault(each.at, words, "known", edit=_without_line(each, job))
+                words["instead"] = fault.fix or ""
+                yield Fault(
+                    assignment.offset,
+                    words,
+                    "known",
+                    edit=_without_line(assignment, job),
+                )
 
 
 def _images(job: Job, profile: Profile) -> Iterator[dict[str, str]]:
-    """Yield what the names of the images tell, as the profile reads them."""
+    """Yield the facts in the names of the images, according to the profile."""
     nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
     for name in image_names(job):
         facts = {"container": name, **nodes}
-        for each in profile.image_facts or ():
-            if match := re.search(each.pattern, name):
+        for name_fact in profile.image_facts or ():
+            if match := re.search(name_fact.pattern, name):
                 facts |= {
                     fact: text.format(**match.groupdict())
-                    for fact, text in each.facts.items()
+                    for fact, text in name_fact.facts.items()
                 }
         yield facts
 
 
-def _without_line(each: Assignment, job: Job) -> Edit | None:
-    """Return what takes the line of an assignment away, where it holds nothing else."""
-    before, line = job.before(each.at), job.around(each.at).split("\n")[-1]
-    alone = re.fullmatch(rf"\s*(?:export\s+)?{each.name}=[\w\"']*\s*", line)
+def _without_line(assignment: Assignment, job: Job) -> Edit | None:
+    """Return an edit that deletes the line of an assignment if nothing else is on it."""
+    before, line = (
+        job.before(assignment.offset),
+        job.around(assignment.offset).split("\n")[-1],
+    )
+    alone = re.fullmatch(rf"\s*(?:export\s+)?{assignment.name}=[\w\"']*\s*", line)
+    # Other characters would make offsets in bytes and characters differ.
     if not alone or not line.isascii():
         return None
-    begin = each.at - len(before)
+    begin = assignment.offset - len(before)
     return Edit(begin, begin + len(line) + 1, "")

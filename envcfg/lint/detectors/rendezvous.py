@@ -1,143 +1,161 @@
-"""Rendezvous: where ranks look for the first of them, and at which port."""
+"""Rendezvous: the address and port at which ranks look for the first one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from envcfg.characters import whole_number
-from envcfg.findings import Severity
-from envcfg.lint.facts import is_many
-from envcfg.lint.flow import STEP_SIZES, is_agent, is_alone, is_port_name, options
-from envcfg.lint.model import Assignment, Command, text_of
-from envcfg.lint.rule import Fault, Job, detects, known_words
-from envcfg.lint.system import shares_nodes
-from envcfg.lint.text import Text, holes, literal, shown, start
+from envcfg.common.characters import whole_number
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.program_starts import load_programs
+from envcfg.lint.resource_facts import is_many, step_nodes, steps
+from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.system_recognition import shares_nodes
+from envcfg.lint.traced_text import Text, holes, literal, shown, start
+from envcfg.lint.value_flow import is_agent, is_alone, is_port_name, options
 
-_HERE = re.compile(r"^(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
-_HOSTNAME = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
+_HERE = re.compile(r"^(?:tcp://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
+_HOSTNAME = re.compile(
+    r"^\s*(?:(?:/usr)?/bin/)?(?:hostname\b|uname\s+(?:-n|--nodename)\b|hostnamectl\b|"
+    r"cat\s+/(?:etc|proc/sys/kernel)/hostname\b|<\s*/etc/hostname\b)"
+)
 _NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
 _PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
 _ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
+# Leading zeros make bash read the last digits of a job id as octal.
 _OCTAL = re.compile(
     r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
 )
 _INSIDE = ("task", "container")
+_SLURM = re.compile(r"(?i)slurm|munge|scontrol")
+_IMAGES = ("image", "container-image")
+# Linux gives these ports to outgoing connections, so a listener may find them in use.
 _EPHEMERAL = range(32768, 61000)
 
 
 @detects("EC416")
 def address_in_task(job: Job) -> Iterator[Fault]:
-    """Every node takes itself for the first, or the address is never seen."""
+    """Each node takes itself for the first, or the address never reaches a task."""
     addresses = known_words("EC416", "addresses")
-    for each in job.model.assignments:
-        if each.name in addresses and each.value is not None:
-            yield from _set_address(each, text_of(each.value), job)
+    for assignment in job.model.assignments:
+        if assignment.name in addresses and assignment.value is not None:
+            yield from _set_address(assignment, text_of(assignment.value), job)
     yield from _unexported(job)
     if (job.shape.nodes or 1) > 1:
         yield from _told_addresses(job)
 
 
-def _set_address(each: Assignment, value: Text, job: Job) -> Iterator[Fault]:
-    """Yield what is wrong with the address that a variable gets.
+def _set_address(assignment: Assignment, value: Text, job: Job) -> Iterator[Fault]:
+    """Yield faults of the address in a variable.
 
-    A variable of Slurm's that means another node is wrong in every scope, so it is looked
-    for first. A task that names its own node is wrong on several nodes, unless each node is
-    to be a job of its own. The batch shell may well name its own node, which is the first,
-    but not by a name that each node takes for itself, if a step on all nodes sees it.
+    Slurm's variable for the submitting node is wrong in every scope, so it is checked
+    first. A task that names its own node is wrong on several nodes, unless each node is
+    meant as its own job. The batch shell may name its own node, which is the first, but
+    not by a name that means another node in each step.
     """
     nodes = job.shape.nodes or 1
     by_launch = (h for h in holes(value) if h.name == "SLURM_LAUNCH_NODE_IPADDR")
     if launch := next(by_launch, None):
         severity: Severity = "error" if nodes > 1 else "warning"
-        yield Fault(launch.at, {"value": "it"}, "launch-node", severity)
+        yield Fault(launch.offset, {"value": "it"}, "launch-node", severity)
     elif nodes < 2:
         return
-    elif each.scope in _INSIDE:
-        at = _own(value)
-        if at is not None and not _is_alone(each, job):
-            yield Fault(max(at, each.at), {"value": shown(value), "name": each.name})
-    elif each.scope == "batch" and each.exported and not each.context.conditions:
+    elif assignment.scope in _INSIDE:
+        offset = _own(value)
+        if offset is not None and not _is_alone(assignment, job):
+            yield Fault(
+                max(offset, assignment.offset),
+                {"value": shown(value), "name": assignment.name},
+            )
+    elif (
+        assignment.scope == "batch"
+        and assignment.exported
+        and not assignment.context.is_chosen
+    ):
         said = literal(value)
-        if said and _HERE.match(said) and _runs_everywhere(job):
-            at = max(start(value), each.at)
-            yield Fault(at, {"value": said, "name": each.name})
-
-
-def _runs_everywhere(job: Job) -> bool:
-    """Return whether a step runs on all nodes of the job."""
-    return any(
-        each.is_step and not STEP_SIZES & each.options.keys()
-        for each in job.model.commands
-    )
+        # Without a step on all nodes the address is used on the first node only.
+        counts = (step_nodes(step, job.shape) or 1 for step in steps(job.model))
+        if said and _HERE.match(said) and max(counts, default=1) > 1:
+            offset = max(start(value), assignment.offset)
+            yield Fault(offset, {"value": said, "name": assignment.name})
 
 
 def _told_addresses(job: Job) -> Iterator[Fault]:
-    """Yield options by which a launcher on several nodes is told of its own node."""
+    """Yield options that give a launcher on several nodes its own node."""
     for command in job.model.commands:
-        if command.scope not in _INSIDE or not is_agent(command):
+        if command.scope not in _INSIDE:
             continue
-        asked = {o.name: o for o in options(command)}
-        count = asked.get("nnodes") or asked.get("num-machines")
-        if "standalone" in asked or is_alone(command):
+        if is_agent(command):
+            names = known_words("EC416", "options")
+        elif job.model.children(command):
+            continue  # the options are those of a program that it starts
+        else:
+            names = known_words("EC416", "programs")
+        options_given = {o.name: o for o in options(command)}
+        count = options_given.get("nnodes") or options_given.get("num-machines")
+        if "standalone" in options_given or is_alone(command):
             continue
+        # A launcher for one node may use its own address.
         if count is not None and count.value.literal == "1":
             continue
-        for option in asked.values():
-            if option.name not in known_words("EC416", "options"):
+        for option in options_given.values():
+            if option.name not in names:
                 continue
-            at = _own(option.value.text)
-            if at is not None:
+            offset = _own(option.value.text)
+            if offset is not None:
                 words = {"value": option.value.shown, "name": f"--{option.name}"}
-                yield Fault(at, words)
+                yield Fault(offset, words)
 
 
 def _own(value: Text) -> int | None:
-    """Return where *value* names the node on which it is read; None where it does not."""
+    """Return the offset at which *value* names the node that evaluates it; None if none
+    does."""
     for hole in holes(value):
         if hole.scope not in _INSIDE:
             continue
         is_asked = hole.kind == "command" and _HOSTNAME.match(hole.text)
         if is_asked or hole.name in ("HOSTNAME", "SLURMD_NODENAME"):
-            return hole.at
+            return hole.offset
     said = literal(value)
     return start(value) if said is not None and _HERE.match(said) else None
 
 
-def _is_alone(each: Assignment, job: Job) -> bool:
-    """Return whether each rank or node is meant to be a job of its own."""
-    tests = " ".join(each.context.conditions)
+def _is_alone(assignment: Assignment, job: Job) -> bool:
+    """Return whether each rank or node is meant as its own job."""
+    tests = " ".join(assignment.context.conditions)
     ports = [a for a in job.model.assignments if is_port_name(a.name) and a.value]
-    said = " ".join(shown(text_of(a.value)) for a in ports)
+    text = " ".join(shown(text_of(a.value)) for a in ports)
     by_node = re.search(r"NNODES|NUM_NODES|NODEID|PROCID", tests)
-    return bool(by_node or re.search(r"LOCAL|RANK|PROCID|GPU", said))
+    return bool(by_node or re.search(r"LOCAL|RANK|PROCID|GPU", text))
 
 
 def _unexported(job: Job) -> Iterator[Fault]:
-    """Yield where the address is computed and no task ever sees it."""
+    """Yield an address that is computed and never reaches a task."""
     model = job.model
     first = _first_unseen(job)
     if first is None or first.context.function:
         return
     if any(c.is_step for c in model.commands):
-        # One node finds itself, and a launcher that is told another way needs none.
-        told = any(
+        # One node finds itself, and a launcher with an address option needs no variable.
+        is_set = any(
             option.name in known_words("EC416", "options")
             for command in model.commands
             for option in options(command)
         )
-        severity: Severity = "note" if told or job.shape.nodes == 1 else "error"
-        yield Fault(first.at, {}, "unexported", severity)
+        severity: Severity = "note" if is_set or job.shape.nodes == 1 else "error"
+        yield Fault(first.offset, {}, "unexported", severity)
 
 
 def _first_unseen(job: Job) -> Assignment | None:
-    """Return where the batch shell sets a MASTER_ADDR that it keeps to itself."""
+    """Return the batch shell's first MASTER_ADDR that it does not export."""
     model = job.model
     if model.scope != "batch" or model.is_dump:
         return None
     assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
     if any(a.exported for a in assigned):
         return None
+    # An expansion passes the value on in another way.
     if any(e.name == "MASTER_ADDR" for e in model.expansions):
         return None
     if any("allexport" in c.context.options for c in model.commands):
@@ -148,82 +166,87 @@ def _first_unseen(job: Job) -> Assignment | None:
 
 @detects("EC417")
 def slurm_in_container(job: Job) -> Iterator[Fault]:
-    """Slurm's commands where only the image's programs are."""
+    """Slurm's commands in a container that has only the image's programs."""
     binds = (a.value for a in job.model.assignments if "BIND" in a.name)
-    said = " ".join(shown(text_of(each)) for each in binds)
-    if re.search(r"(?i)slurm|munge|scontrol", said):
+    binds_text = " ".join(shown(text_of(bind)) for bind in binds)
+    if _SLURM.search(binds_text):
         return
     for command in job.model.commands:
         is_tool = command.name in known_words("EC417", "tools")
         if command.scope != "container" or not is_tool:
             continue
+        # A command name from a variable is not certainly this tool.
         if not (command.words[0].literal or "").endswith(command.name):
             continue
         if any(command.name in c for c in command.context.conditions):
-            continue  # asked for first, as by command -v
-        containers = [c for c in job.model.ancestors(command) if c.options or c.is_open]
-        if any(map(_brings_slurm, containers)):
+            continue  # the script tests for it first, as with "command -v"
+        ancestors = job.model.ancestors(command)
+        if any(map(_brings_slurm, ancestors)):
             continue
         severity: Severity | None = None
-        if any(each.is_open for each in containers) or command.context.forgiven:
+        # Unknown options may bind Slurm's files into the container.
+        if any(ancestor.is_open for ancestor in ancestors) or command.context.forgiven:
             severity = "warning"
-        yield Fault(command.at, {"name": command.name}, severity=severity)
+        yield Fault(command.offset, {"name": command.name}, severity=severity)
 
 
 def _brings_slurm(container: Command) -> bool:
-    """Return whether words up to the image name something of Slurm's."""
-    image = container.options.get("image")
-    for word in container.words:
-        if re.search(r"(?i)slurm|munge|scontrol|/usr/bin\b", word.shown):
-            return True
-        if word is image:
-            break
-    return False
+    """Return whether a container mounts Slurm's files, or its image is named after it."""
+    program = load_programs().get(container.name)
+    binds = program.binds if program else frozenset()
+    return any(
+        _SLURM.search(word.shown)
+        for name, word in container.options_in_order
+        if name in binds or name in _IMAGES
+    )
 
 
 @detects("EC418")
 def address_source(job: Job) -> Iterator[Fault]:
-    """The address of the n-th interface, whichever that is."""
+    """The address of the n-th interface, which can be any interface."""
     addresses = known_words("EC416", "addresses")
-    for each in job.model.assignments:
-        is_address = each.name in addresses
-        for hole in holes(text_of(each.value)):
+    for assignment in job.model.assignments:
+        is_address = assignment.name in addresses
+        for hole in holes(text_of(assignment.value)):
             is_nth = hole.kind == "command" and _NTH.search(hole.text)
-            if is_nth and (is_address or "HOST_IP" in each.name):
-                yield Fault(hole.at, {"name": each.name})
+            if is_nth and (is_address or "HOST_IP" in assignment.name):
+                yield Fault(hole.offset, {"name": assignment.name})
 
 
 @detects("EC419")
 def port(job: Job) -> Iterator[Fault]:
-    """A port that another job may have, or that cannot be computed."""
+    """A port that another job may use, or that cannot be computed."""
     for name, value, scope in _port_values(job):
-        said, at = literal(value), start(value)
-        if (number := whole_number(said)) and at >= 0:
+        offset, text = literal(value), start(value)
+        if (number := whole_number(offset)) and text >= 0:
             is_taken = number in _EPHEMERAL and scope != "unknown"
             is_shared = shares_nodes(job) and scope == "batch"
             form = "taken" if is_taken else "shared" if is_shared else "fixed"
-            yield Fault(at, {"port": said, "name": name}, form)
+            yield Fault(text, {"port": offset, "name": name}, form)
         for hole in holes(value):
             is_sum = hole.kind == "arithmetic"
+            # Each task draws its own random number, so ranks would use different ports.
             is_random = hole.name == "RANDOM" or (is_sum and "RANDOM" in hole.text)
             if is_sum and _OCTAL.search(hole.text):
-                yield Fault(hole.at, {"port": "", "name": name}, "octal")
+                yield Fault(hole.offset, {"port": "", "name": name}, "octal")
             elif is_random and hole.scope in _INSIDE and is_many(job.shape):
-                yield Fault(hole.at, {"port": "", "name": name}, "random")
+                yield Fault(hole.offset, {"port": "", "name": name}, "random")
 
 
 def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
-    for each in job.model.assignments:
-        if is_port_name(each.name) and each.value is not None:
-            yield each.name, text_of(each.value), each.scope
+    for assignment in job.model.assignments:
+        if is_port_name(assignment.name) and assignment.value is not None:
+            yield assignment.name, text_of(assignment.value), assignment.scope
     for command in job.model.commands:
-        for option in () if command.substitution else options(command):
+        is_run = not command.substitution or is_agent(command)
+        for option in options(command) if is_run else ():
             if option.name not in _ALL_OPTIONS or is_alone(command):
                 continue
             if option.name in _PORT_OPTIONS:
                 yield f"--{option.name}", option.value.text, command.scope
             elif option.name == "rdzv-endpoint":
-                said = option.value.text
-                if said and not said[-1].hole and ":" in said[-1].chars:
-                    rest = said[-1].cut(said[-1].chars.rindex(":") + 1)
+                text = option.value.text
+                # Only a known end of the endpoint can be checked as a port.
+                if text and not text[-1].hole and ":" in text[-1].chars:
+                    rest = text[-1].cut(text[-1].chars.rindex(":") + 1)
                     yield f"--{option.name}", rest, command.scope

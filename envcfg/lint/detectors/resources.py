@@ -1,191 +1,512 @@
-"""Processes: who starts them, how many, and which GPUs they see."""
+"""Processes: their starter, their number, and the GPUs they can use."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any
 
-from envcfg.characters import whole_number
-from envcfg.lint.facts import gpus_asked, step_shape
-from envcfg.lint.flow import Option, agent_of, is_agent, options, program_name
-from envcfg.lint.model import Assignment, Command, text_of
-from envcfg.lint.rule import Fault, Job, detects, known_words
-from envcfg.lint.text import holes, shown
+from envcfg.backends.launchers import ONCE
+from envcfg.common.characters import whole_number
+from envcfg.common.findings import Severity
+from envcfg.job.plan.program_start import KINDS
+from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.program_starts import load_programs
+from envcfg.lint.resource_facts import (
+    GPU_MASKS,
+    gpus_asked,
+    gpus_listed,
+    is_helper,
+    step_shape,
+    steps,
+)
+from envcfg.lint.script_model import Array, Assignment, Command, Model, text_of
+from envcfg.lint.system_recognition import directives
+from envcfg.lint.traced_text import holes, literal, shown
+from envcfg.lint.value_flow import (
+    Option,
+    agent_of,
+    inner_name,
+    is_agent,
+    options,
+    program_name,
+    program_row,
+)
 
 _PROCESSES = frozenset("nproc-per-node num-processes num-gpus num-accelerators".split())
-_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
+_BINDERS = frozenset({"gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-per-task"})
+_RANK = re.compile(r"SLURM_(?:LOCALID|PROCID|NODEID)|OMPI_COMM_WORLD_(?:LOCAL_)?RANK")
+# Options and the verb of a launcher, then Python with the script, which comes too late.
+_INTERPRETER = re.compile(
+    r"(?:launch )?(?:-[^\s=]+=\S* |(?!-m )-[^\s=]+ (?:(?!\S*python|\S+\.py )[^-\s]\S* )?)*"
+    r"((?:\S+/)?python[\d.]*) (?:-[uOB]+ )*\S+\.py(?= |$)"
+)
+_WRAPPER = re.compile(r"(?i)\.sh$|wrap|select|bind|affinity")
+# Options that pass a variable on by its name, that remove it, or that remove all.
+_PASSES = frozenset({"env", "container-env"})
+_REMOVES = frozenset({"unset", "unset-env", "env-remove"})
+_CLEAN = frozenset({"cleanenv", "e", "containall", "C", "clearenv", "E"})
 
 
 @detects("EC633")
 def launcher_mismatch(job: Job) -> Iterator[Fault]:
-    """Tasks of Slurm times processes of a launcher, or fewer than were asked for."""
-    asked = {d.name: d for d in job.model.directives if not d.late}
-    counts = gpus_asked({name: d.value or "" for name, d in asked.items()})
+    """Processes that each task of Slurm starts again, or fewer than requested."""
+    directives_given = directives(job)
+    counts = gpus_asked({name: d.value or "" for name, d in directives_given.items()})
     if len(set(counts.values())) > 1:
-        said = " and ".join(f"--{name}={asked[name].value}" for name in counts)
-        at = max(asked[name].at for name in counts)
-        yield Fault(at, {"said": said}, "different")
+        text = " and ".join(
+            f"--{name}={directives_given[name].value}" for name in counts
+        )
+        offset = max(directives_given[name].offset for name in counts)
+        yield Fault(offset, {"said": text}, "different")
+    yield from _interpreters(job)
     if job.model.scope != "batch":
         return
     yield from _many_agents(job)
+    yield from _many_programs(job)
     yield from _agent_without_srun(job)
     yield from _apart(job)
+    yield from _programs_apart(job)
     yield from _program_without_srun(job)
 
 
+def _interpreters(job: Job) -> Iterator[Fault]:
+    """Yield ``torchrun python train.py``: the launcher takes python for the script."""
+    for command in job.model.commands:
+        words = " ".join(word.shown for word in command.arguments)
+        if agent_of(command) is None or not (match := _INTERPRETER.match(words)):
+            continue
+        if all(option.name != "no-python" for option in options(command)):
+            offset = next(w.offset for w in command.arguments if w.shown == match[1])
+            names = {"name": program_name(command), "word": match[1]}
+            yield Fault(offset, names, "interpreter")
+
+
 def _many_agents(job: Job) -> Iterator[Fault]:
-    """Yield where several tasks of a node each start a launcher of their own."""
+    """Yield launchers that several tasks of a node start at once."""
     model = job.model
     for command in model.commands:
         agent = agent_of(command)
         if agent is None or command.scope not in ("task", "container"):
             continue
         step = model.step_of(command)
-        counts = [each for each in options(command) if each.name in _PROCESSES]
+        counts = [option for option in options(command) if option.name in _PROCESSES]
         if step is None or step.is_open or (command.is_open and not counts):
             continue
         shape = step_shape(step, job.shape)
         tasks = shape.per_node
         if tasks is None and shape.nodes == 1:
             tasks = shape.tasks
-        # Without a number torchrun starts one process, the others one for each GPU.
+        # torchrun starts one process by default, other launchers one for each GPU.
         starts_many = agent.each_gpu
-        if counts:  # and as many as there are GPUs, where it is not a number
+        if counts:  # a value that is not a number means one process for each GPU
             starts_many = whole_number(counts[0].value.literal) not in (0, 1)
         if tasks is None or tasks < 2 or not starts_many:
             continue
+        # A test on the local rank starts the launcher once for each node.
         if any("LOCALID" in c or "PROCID" in c for c in command.context.conditions):
             continue
-        yield Fault(command.at, {"tasks": tasks, "name": program_name(command)})
+        yield Fault(command.offset, {"tasks": tasks, "name": program_name(command)})
+
+
+def _many_programs(job: Job) -> Iterator[Fault]:
+    """Yield programs of the table that several tasks start, though one start is enough."""
+    model = job.model
+    for command in model.commands:
+        step = model.step_of(command)
+        row = program_row(command)
+        if row is None or step is None or step.is_open or command.is_open:
+            continue
+        # Each task may have a part of its own, such as a port or a file.
+        is_own = any(_RANK.search(text) for text in command.context.conditions)
+        by_task = (h.scope != "batch" for w in command.words for h in holes(w.text))
+        if is_own or any(by_task):
+            continue
+        if row["kind"] == "node" and not _starts_ranks(row, command, step, job):
+            continue
+        shape = step_shape(step, job.shape)
+        tasks = (shape.per_node or 1) * (shape.nodes or 1)
+        name = program_name(command)
+        if KINDS[row["kind"]] == ONCE and (shape.tasks or tasks) > 1:
+            count = shape.tasks or tasks
+            yield Fault(command.offset, {"tasks": count, "name": name}, "once")
+        elif row["kind"] == "node" and (shape.per_node or 1) > 1:
+            count = shape.per_node or 1
+            yield Fault(command.offset, {"tasks": count, "name": name})
+
+
+def _starts_ranks(
+    row: Mapping[str, Any], command: Command, step: Command, job: Job
+) -> bool:
+    """Return whether a program of the table is certainly no rank itself."""
+    names = job.model.set_names()
+    if "RANK" in names:
+        return False
+    # A program with variables is one process if it gets none of them and sees one GPU.
+    if "variables" in row and names.isdisjoint(row["variables"]):
+        return _BINDERS.isdisjoint({*directives(job), *step.options})
+    # A launcher with options before its script is one process without them.
+    options_of_row = " ".join((*row.get("options", ()), row.get("ranks", ""))).split()
+    return row.get("place") != "begin" or _is_given(options_of_row, command, job)
+
+
+def _is_given(names: Sequence[str], command: Command, job: Job) -> bool:
+    """Return whether a command has one of the options, or the script sets the variable."""
+    own = {name.replace("_", "-") for name in names}
+    words = {word.shown.partition("=")[0].replace("_", "-") for word in command.words}
+    return not (own.isdisjoint(words) and job.model.set_names().isdisjoint(names))
 
 
 def _agent_without_srun(job: Job) -> Iterator[Fault]:
-    """Yield where several nodes are asked for, and torchrun runs on the first only."""
+    """Yield launchers that start on the first node only, although the job has several."""
     model, nodes = job.model, job.shape.nodes or 1
-    started = {each.name for each in model.commands if not each.is_step}
-    if nodes < 2 or started & known_words("EC633", "starters"):
+    programs = {command.name for command in model.commands if not command.is_srun}
+    # Another starter, such as mpirun, may reach the other nodes.
+    if nodes < 2 or programs & known_words("EC633", "starters"):
         return
     for command in model.commands:
-        agent = agent_of(command)
-        if command.scope != "batch" or agent is None or agent.own_hosts:
+        agent, row = agent_of(command), program_row(command)
+        # Ray may be the cluster of a program that runs once, and a server in the
+        # background that of other steps.
+        is_server = row is not None and "port" in row and command.context.background
+        is_node = row is not None and row["kind"] == "node" and not is_server
+        is_node = is_node and programs.isdisjoint(known_words("EC633", "clusters"))
+        is_agent_here = agent is not None and not agent.own_hosts
+        if command.scope not in ("batch", "container") or not (
+            is_node or is_agent_here
+        ):
             continue
-        if any(c.name not in ("time", "exec", "env") for c in model.ancestors(command)):
+        is_step = command.scope != "batch" and _starts_everywhere(command, model)
+        if is_step or model.step_of(command) is not None:
             continue
-        if command.context.function or command.context.conditions:
+        # A branch may belong to jobs of one node.
+        if command.context.function == "trap" or command.context.is_chosen:
             continue
         words = {"name": program_name(command), "nodes": nodes}
-        yield Fault(command.at, words, "first-node")
+        yield Fault(command.offset, words, "first-node")
+
+
+def _starts_everywhere(command: Command, model: Model) -> bool:
+    """Return whether envcfg starts a command on all nodes."""
+    # A launch line without a starter stays on the first node.
+    above = [ancestor for ancestor in model.ancestors(command) if ancestor.by_envcfg]
+    return command.by_envcfg and not any(a.scope == "batch" for a in above)
 
 
 def _apart(job: Job) -> Iterator[Fault]:
-    """Yield where a launcher runs on several nodes, and none knows of the others."""
-    seen: set[int] = set()
+    """Yield launchers on several nodes that do not know the other nodes."""
+    visited: set[int] = set()
     for command in job.model.commands:
         step = job.model.step_of(command)
         agent = agent_of(command)
         if agent is None or not agent.counts_all or step is None:
             continue
         nodes = step_shape(step, job.shape).nodes
-        asked = {each.name: each for each in options(command)}
-        may_be_told = command.is_open and "num-machines" not in asked
-        is_open = step.is_open or may_be_told or "config-file" in asked
-        if is_open or not nodes or nodes < 2 or command.at in seen:
+        options_given = {option.name: option for option in options(command)}
+        may_be_told = command.is_open and "num-machines" not in options_given
+        is_open = step.is_open or may_be_told or "config-file" in options_given
+        if is_open or not nodes or nodes < 2 or command.offset in visited:
             continue
-        if command.context.conditions or "nodelist" in step.options:
+        # A step on a named node is one of several that the script starts itself.
+        if command.context.is_chosen or "nodelist" in step.options:
             continue
-        seen.add(command.at)
-        yield from _machines(command, asked, nodes, job)
+        visited.add(command.offset)
+        yield from _machines(command, options_given, nodes, job)
+
+
+def _programs_apart(job: Job) -> Iterator[Fault]:
+    """Yield programs of the table that get no address on several nodes."""
+    for command in job.model.commands:
+        step, row = job.model.step_of(command), program_row(command)
+        # Servers on several nodes may be apart by design.
+        if step is None or row is None or row["kind"] != "node" or "port" in row:
+            continue
+        values = {**row.get("options", {}), **row.get("variables", {})}
+        if not values or step.is_open or command.is_open or "nodelist" in step.options:
+            continue
+        shape = step_shape(step, job.shape)
+        # Several tasks of a node are another fault. A file of settings may name the nodes.
+        is_told = any(
+            word.literal is None or re.match("--.*config", word.shown)
+            for word in command.words
+        )
+        is_several = (shape.nodes or 1) > 1 and (shape.per_node or 1) == 1
+        if is_told or not is_several or command.context.is_chosen:
+            continue
+        needed = [
+            name
+            for name, value in values.items()
+            if value == "{node_rank}" or value.startswith("{address}")
+        ]
+        if not _is_given(needed, command, job):
+            words = {"name": program_name(command), "nodes": shape.nodes}
+            words["needed"] = " and ".join(needed)
+            yield Fault(command.offset, words, "programs-apart")
 
 
 def _machines(
     command: Command, asked: Mapping[str, Option], nodes: int, job: Job
 ) -> Iterator[Fault]:
-    """Yield where a launcher is told of one machine, or of the processes of one."""
+    """Yield launchers with options for one machine, or for the processes of one."""
     machines = asked.get("num-machines")
     count = machines.value.literal if machines else "1"
     if count == "1" and not any("ACCELERATE" in n for n in job.model.set_names()):
-        at = machines.value.at if machines else command.at
+        offset = machines.value.offset if machines else command.offset
         words = {"name": program_name(command), "nodes": nodes}
-        yield Fault(at, words, "apart")
+        yield Fault(offset, words, "apart")
         return
     total, each_node = asked.get("num-processes"), job.shape.gpus_per_node
-    said = total.value.literal if total else None
-    if total and each_node and said == str(each_node) and count == str(nodes):
+    literal = total.value.literal if total else None
+    if total and each_node and literal == str(each_node) and count == str(nodes):
         words = {"count": each_node, "nodes": nodes, "all": each_node * nodes}
-        yield Fault(total.value.at, words, "all-nodes")
+        yield Fault(total.value.offset, words, "all-nodes")
 
 
 def _program_without_srun(job: Job) -> Iterator[Fault]:
-    """Yield where tasks are asked for, and the program starts without srun."""
+    """Yield a program that starts once, although the job has several nodes or tasks.
+
+    The job must use GPUs, and nothing in the script may start other processes: no starter,
+    no agent, no file of hosts. Then the first Python program outside of branches and traps
+    is the one that runs on the first node only.
+    """
     model, shape = job.model, job.shape
-    tasks = shape.tasks or (shape.per_node or 1) * (shape.nodes or 1)
+    nodes = shape.nodes or 1
+    tasks = shape.tasks or (shape.per_node or 1) * nodes
     starters = {c.name for c in model.commands} & known_words("EC633", "starters")
-    asked = [each.name for each in model.directives]
-    gpus = shape.gpus_per_node is not None or any("gpu" in each for each in asked)
+    names = [directive.name for directive in model.directives]
+    gpus = shape.gpus_per_node is not None or any("gpu" in name for name in names)
+    # Without a rendezvous the program of one node may be a single process by design.
     meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names()
-    if tasks < 2 or model.opaque or starters or not (gpus and meets):
+    if max(tasks, nodes) < 2 or starters or not gpus or not (meets or nodes > 1):
+        return
+    # A program that gets a file of hosts starts its processes itself.
+    has_hosts = model.flat is not None and "hostfile" in model.flat.chars.lower()
+    if has_hosts or any(is_agent(command) for command in model.commands):
         return
     for command in model.commands:
-        if command.scope != "batch" or not command.name.startswith("python"):
+        is_main = command.scope in ("batch", "container") and not command.substitution
+        if not is_main or not command.name.startswith("python"):
             continue
-        if command.substitution or command.context.conditions or is_agent(command):
+        if _starts_everywhere(command, model):
             continue
-        if not command.context.function:
-            yield Fault(command.at, {"tasks": tasks, "name": command.name}, "no-srun")
-            return
+        if command.context.is_chosen or command.context.function == "trap":
+            continue
+        words = {"tasks": tasks, "name": command.name, "nodes": nodes}
+        # A sourced file may start the program in another way.
+        severity: Severity | None = "warning" if model.opaque else None
+        form = "no-srun" if nodes < 2 else "first-node"
+        yield Fault(command.offset, words, form, severity)
+        return
 
 
 @detects("EC632")
 def gpu_mask(job: Job) -> Iterator[Fault]:
     """Two layers of masks: the second counts within the first."""
-    named = [each for each in job.model.assignments if each.name in _MASKS]
-    masks = [each for each in named if each.value is not None]
+    assignments = [
+        assignment
+        for assignment in job.model.assignments
+        if assignment.name in GPU_MASKS
+    ]
+    masks = [assignment for assignment in assignments if assignment.value is not None]
+    # Each fault has its own form, and one mask may have several of them.
     yield from _too_many_gpus(masks, job)
     yield from _bound_already(masks, job)
-    if any(each.how == "unset" for each in named):
+    if any(assignment.how == "unset" for assignment in assignments):
         return
     by_name = {a.name: a for a in masks}
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
-    inner = [by_name[n] for n in _MASKS[1:] if n in by_name]
+    inner = [by_name[n] for n in GPU_MASKS[1:] if n in by_name]
     for each in inner:
+        # A copy of the outer mask counts in the wrong numbers inside it.
         if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(each.value))):
-            yield Fault(each.at, {"name": each.name}, "copied")
+            yield Fault(each.offset, {"name": each.name}, "copied")
             return
-    found = next((each for each in inner if outer and _cuts_twice(outer, each)), None)
-    if found is not None:
-        yield Fault(found.at, {"name": found.name})
+    mask_found = next(
+        (
+            assignment
+            for assignment in inner
+            if outer and _cuts_twice(outer, assignment)
+        ),
+        None,
+    )
+    if mask_found is not None:
+        yield Fault(mask_found.offset, {"name": mask_found.name})
 
 
 def _cuts_twice(outer: Assignment, inner: Assignment) -> bool:
-    """Return whether *inner* counts GPUs that *outer* has certainly taken away."""
-    if inner.context.conditions or outer.context.conditions or not inner.exported:
+    """Return whether *inner* counts GPUs that *outer* has certainly hidden."""
+    if inner.context.is_chosen or outer.context.is_chosen or not inner.exported:
         return False
     both = [shown(text_of(outer.value)), shown(text_of(inner.value))]
     if all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both):
         return True
+    # The same list from 0 selects the same GPUs in both layers.
     is_full = both[0] == both[1] and both[0].startswith("0")
     return all(re.fullmatch(r"\d(?:,\d)*", v) for v in both) and not is_full
 
 
 def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
-    """Yield where a list names more GPUs than the job has on a node."""
+    """Yield lists with more GPUs than the job has on a node."""
     gpus = job.shape.gpus_per_node
-    for each in masks:
-        said = shown(text_of(each.value))
-        if gpus and re.fullmatch(r"\d+(?:,\d+)*", said) and said.count(",") >= gpus:
-            words = {"name": each.name, "count": said.count(",") + 1, "gpus": gpus}
-            yield Fault(each.at, words, "too-many")
+    for mask in masks:
+        count = gpus_listed(shown(text_of(mask.value)))
+        if gpus and count and count > gpus:
+            words = {"name": mask.name, "count": count, "gpus": gpus}
+            yield Fault(mask.offset, words, "too-many")
 
 
 def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
-    """Yield where a task that has one GPU by Slurm takes the n-th of those it sees."""
-    asked = {d.name: d.value or "" for d in job.model.directives if not d.late}
-    is_bound = asked.get("gpus-per-task") == "1" and (job.shape.per_node or 1) > 1
-    if not is_bound or "none" in asked.get("gpu-bind", ""):
+    """Yield tasks with one GPU from Slurm that select the n-th visible GPU."""
+    directives_given = {n: d.value or "" for n, d in directives(job).items()}
+    is_bound = (
+        directives_given.get("gpus-per-task") == "1" and (job.shape.per_node or 1) > 1
+    )
+    if not is_bound or "none" in directives_given.get("gpu-bind", ""):
         return
     if any("gpu-bind" in c.options for c in job.model.commands if c.is_step):
         return
-    for each in masks:
-        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(text_of(each.value)))
-        if by_rank and each.scope in ("task", "container"):
-            yield Fault(each.at, {"name": each.name}, "bound")
+    for mask in masks:
+        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(text_of(mask.value)))
+        if by_rank and mask.scope in ("task", "container"):
+            yield Fault(mask.offset, {"name": mask.name}, "bound")
+
+
+@detects("EC649")
+def inherited_mask(job: Job) -> Iterator[Fault]:
+    """One mask for all tasks of a node, which hides GPUs that they need."""
+    gpus, model = job.shape.gpus_per_node, job.model
+    reported: set[int] = set()
+    if _BINDERS & directives(job).keys():
+        return
+    for step in steps(model):
+        if not _BINDERS.isdisjoint(step.options) or step.by_envcfg:
+            continue
+        shape = job.shape if step.is_open else step_shape(step, job.shape)
+        tasks = shape.per_node or 1
+        for name in GPU_MASKS:
+            mask = _mask_of(step, name, model)
+            count = _gpus_named(mask, model) if mask is not None else None
+            # If the number of GPUs is unknown, a list may name all of them.
+            if mask is None or count is None or count >= min(gpus or 2, tasks):
+                continue
+            if mask.offset in reported or is_helper(step, model):
+                continue
+            reported.add(mask.offset)
+            severity = _mask_severity(mask, step, job) if gpus else "note"
+            words = {"name": name, "value": shown(text_of(mask.value)), "tasks": tasks}
+            yield Fault(mask.offset, words, severity=severity)
+
+
+@lru_cache(maxsize=8)
+def _masks(model: Model, name: str) -> list[Assignment]:
+    """Return the assignments of a mask, in order; each step asks for them."""
+    return [mask for mask in model.assignments if inner_name(mask.name) == name]
+
+
+def _mask_of(step: Command, name: str, model: Model) -> Assignment | None:
+    """Return the mask that the tasks of a step see; None if it is not known.
+
+    Assignments are in the order of the script, so that the last one counts. A value for
+    the inside of the container replaces the others.
+    """
+    masks = _masks(model, name)
+    if not masks:
+        return None
+    starters = [step, *model.ancestors(step)]
+    below = model.children(step).copy()
+    for command in below:  # it grows; what another step starts belongs to that step
+        if not command.is_step:
+            below += model.children(command)
+    numbers = {command.number for command in below}
+    exported = {mask.name for mask in masks if mask.bare}
+    visible = []
+    for mask in masks:
+        passes = mask.exported or mask.command is not None or mask.name in exported
+        if mask.bare or not (passes or mask.value is None):
+            continue
+        if mask.command is not None:
+            is_seen = mask.command in numbers.union(c.number for c in starters)
+        elif mask.scope in ("task", "container"):
+            is_seen = mask.number in numbers
+        else:
+            is_seen = mask.number <= step.number
+        if is_seen:
+            visible.append(mask)
+    if any(mask.context.is_chosen for mask in visible):
+        return None
+    inside = [
+        mask for mask in visible if mask.scope == "container" or mask.name != name
+    ]
+    if not inside and any(_removes(command, name) for command in starters + below):
+        return None
+    return next(reversed(inside or visible), None)
+
+
+def _removes(command: Command, name: str) -> bool:
+    """Return whether a command starts its program without the variable *name*."""
+    program = load_programs().get(command.name)
+    values = [
+        word.shown for option, word in command.options_in_order if option in _PASSES
+    ]
+    if f"-{name}" in values or any(
+        option in _REMOVES and fnmatchcase(name, word.shown)
+        for option, word in command.options_in_order
+    ):
+        return True
+    if command.is_srun and "export" in command.options:
+        names = command.options["export"].shown.partition("=")[0].split(",")
+        return "$" not in "".join(names) and not {"ALL", name} & {*names}
+    if program is None or program.scope != "container" or not command.options_in_order:
+        return False
+    is_clean = not command.inherits or not _CLEAN.isdisjoint(command.options)
+    passes = any(fnmatchcase(name, value) for value in values)
+    return is_clean and not passes and "env-host" not in command.options
+
+
+def _mask_severity(mask: Assignment, step: Command, job: Job) -> Severity:
+    """Return how certain it is that the tasks of a step see a mask.
+
+    Slurm itself sets all but HIP_VISIBLE_DEVICES for each step that has GPUs, before a
+    task or the start of a container sets them. A wrapper that is not read may do so too.
+    """
+    programs = job.model.children(step)
+    if step.is_open or any(_WRAPPER.search(c.words[0].shown) for c in programs):
+        return "note"
+    # The number of GPUs in an unknown element of an array is a guess.
+    elements = [hole for hole in holes(text_of(mask.value)) if hole.op == "["]
+    if not all(_element_counts(hole.name, job.model) for hole in elements):
+        return "warning"
+    name = inner_name(mask.name)
+    is_of_step = mask.command == step.number and step.name in ("srun", "flux")
+    is_last = mask.scope in ("task", "container") and not is_of_step
+    is_sure = is_last or name == "HIP_VISIBLE_DEVICES" or name != mask.name
+    return "error" if is_sure else "warning"
+
+
+def _gpus_named(mask: Assignment, model: Model) -> int | None:
+    """Return how many GPUs a mask names for all tasks; None if that is not known."""
+    text = text_of(mask.value)
+    value = literal(text)
+    if value is not None:
+        return gpus_listed(value)
+    hole = text[0].hole if len(text) == 1 else None
+    if hole is None or hole.scope != "batch":
+        return None
+    if hole.op == "[":
+        counts = _element_counts(hole.name, model)
+        # An element with unknown content is most likely one GPU.
+        return counts.pop() if len(counts) == 1 else None if counts else 1
+    # The rank of the batch shell is 0. Without a default, another rule reports it.
+    is_rank = hole.op[:1] in (":", "-") and _RANK.fullmatch(hole.name)
+    return 1 if is_rank else None
+
+
+def _element_counts(array: str, model: Model) -> set[int | None]:
+    """Return how many GPUs the elements of an array name; empty: they are not known."""
+    values = [a.value for a in model.assignments if a.name == array]
+    items = [
+        item for value in values if isinstance(value, Array) for item in value.items
+    ]
+    return {gpus_listed(shown(item)) for item in items}

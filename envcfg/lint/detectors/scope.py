@@ -1,17 +1,25 @@
-"""Scope and quoting: what is expanded by the wrong shell, on one node for all, or never."""
+"""Scope and quoting: expansions by the wrong shell, on one node for all, or never."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from envcfg.findings import Severity
-from envcfg.lint.facts import most_nodes
-from envcfg.lint.flow import TESTS, Uses, asks_whether_set, is_agent, options, uses
-from envcfg.lint.model import Command, Expansion, texts
-from envcfg.lint.program import SHELLS
-from envcfg.lint.rule import Edit, Fault, Job, detects, known_words
-from envcfg.lint.text import Hole, Word, holes
+from envcfg.backends.schedulers import PREFIXES
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.program_starts import SHELLS
+from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
+from envcfg.lint.script_model import Command, Expansion, texts
+from envcfg.lint.traced_text import Hole, Word, holes
+from envcfg.lint.value_flow import (
+    TESTS,
+    Uses,
+    asks_whether_set,
+    is_agent,
+    options,
+    uses,
+)
 
 _RANKS = re.compile(
     r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
@@ -24,11 +32,11 @@ _ROLES = re.compile(
 _SAYS = frozenset({"echo", "printf", "logger", "cat"})
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
-_HOST = re.compile(r"^(?:/bin/|/usr/bin/)?hostname\b")
+_HOST = re.compile(r"^(?:/bin/|/usr/bin/)?(?:hostname|uname\s+-n)\b")
 _MEETS = re.compile(
     r"ADDR|HOST|MASTER|HEAD|ENDPOINT|RDZV|COORD|SERVER|URL|IP$|NODE0|LEADER", re.I
 )
-# Options by which a process says on which node it is, or writes to a file of that name.
+# Options with the name of a process's node, or with a log file of that name.
 _OF_NODES = re.compile(r"role|node-?name|local-addr|log-(?:dir|file|path)|run-name")
 
 
@@ -38,89 +46,148 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
     if job.model.scope != "batch":
         return
     where, certain = uses(job.model), _certain(job)
-    for each in job.model.expansions:
-        if each.hole.scope != "batch" or not _RANKS.fullmatch(each.name):
+    for expansion in job.model.expansions:
+        if expansion.hole.scope != "batch" or not _RANKS.fullmatch(expansion.name):
             continue
-        if each.is_known or each.hole.op[:2] in (":-", "-", ":?", ":+", "+"):
+        # With a default or a test the script handles the missing rank.
+        if expansion.is_known or expansion.hole.op[:2] in (":-", "-", ":?", ":+", "+"):
             continue
-        if any(each.name in c for c in each.context.conditions):
+        if any(expansion.name in c for c in expansion.context.conditions):
             continue
-        if each.context.function == "trap":
+        if expansion.context.function == "trap":
             continue
-        if each.name == "SLURM_NODEID" and job.shape.nodes == 1:
-            continue  # 0, as it is for each task
-        found = _worth(each, where, job, certain)
-        if found is not None:
-            yield found
+        if expansion.name == "SLURM_NODEID" and job.shape.nodes == 1:
+            continue  # 0 is right for each task on one node
+        fault = _worth(expansion, where, job, certain)
+        if fault is not None:
+            yield fault
 
 
 def _worth(
-    each: Expansion, where: Uses, job: Job, certain: Severity | None
+    expansion: Expansion, where: Uses, job: Job, certain: Severity | None
 ) -> Fault | None:
-    """Return the fault that a rank of the batch shell is, by the worst that is made of it.
+    """Return the fault of a rank in the batch shell, by its worst use; None if it is right.
 
     Args:
-        certain: what a wrong rank is worth in this job; None: it is right.
+        expansion: the rank's variable.
+        where: uses of all expansions.
+        job: the job.
+        certain: severity of a wrong rank in this job; None: it is right.
     """
-    severity = _worst_use(each, where, job)
+    severity = _worst_use(expansion, where, job)
     if severity == "error":
         severity = certain
     if severity is None:
         return None
-    words = {"name": each.name}
-    if severity == "error" and _is_lucky(each, where):
-        return Fault(each.at, words, "lucky")
-    return Fault(each.at, words, severity=severity)
+    words = {"name": expansion.name}
+    if severity == "error" and _is_lucky(expansion, where):
+        return Fault(expansion.offset, words, "lucky")
+    form = _file_form(expansion, job) if severity != "error" else ""
+    if form == "output" or (form and severity == "note"):
+        return Fault(expansion.offset, words, form)
+    return Fault(expansion.offset, words, severity=severity)
 
 
-def _worst_use(each: Expansion, where: Uses, job: Job) -> Severity | None:
-    """Return how bad the worst use of a rank is; None: it is only asked whether it is set.
+def _file_form(expansion: Expansion, job: Job) -> str:
+    """Return the form of the fault if a rank is in the name of a file that tasks write.
 
-    An option or a variable that says who a rank is makes it wrong without a doubt. So does
-    a test, as one rank is chosen there. In any other variable, or in a path, all ranks
-    share what each was to have, which is likely wrong. What is printed, or is a word of a
-    step, may be meant so. Where no use is known, a test around it decides.
+    A program of a task that writes it overwrites what the others write. What srun itself
+    writes, or the batch shell for it, is one file with the output of all tasks.
     """
-    found: list[Severity] = []
-    given = where.options.get(each.at, ())
-    told = {option.name for option in given if option.command.name not in _SAYS}
-    if told & known_words("EC101", "roles"):
-        found.append("error")
-    found += [
+    forms = set()
+    for command in job.model.commands:
+        step = command if command.is_step else job.model.step_of(command)
+        if step is None or step_shape(step, job.shape).tasks == 1:
+            continue
+        if any(hole.offset == expansion.offset for hole in _file_holes(command)):
+            forms.add("step-output" if command is step else "output")
+        if command is not step and any(
+            h.offset == expansion.offset for h in holes(step.output)
+        ):
+            forms.discard("output")
+    return min(forms, default="")
+
+
+def _file_holes(command: Command) -> Iterator[Hole]:
+    """Yield the holes in the names of files that a command's options or arguments write."""
+    yield from holes(command.output)
+    if command.is_step:
+        for name in ("output", "error"):
+            if name in command.options:
+                yield from holes(command.options[name].text)
+        return
+    before, outputs = "", known_words("EC101", "outputs")
+    for name, value in command.options_in_order:
+        if name in outputs:
+            yield from holes(value.text)
+    for word in command.arguments:
+        option, equals, _ = word.shown.lstrip("-").partition("=")
+        is_option = word.shown.startswith("-")
+        # A value may follow "-o" in the same word. Other letters have no common meaning.
+        is_glued = word.shown[:2] == "-o" and not equals
+        if before in outputs or is_glued or (equals and _name(option) in outputs):
+            yield from holes(word.text)
+        before = _name(option) if is_option else ""
+
+
+def _name(option: str) -> str:
+    return option.replace("_", "-")
+
+
+def _worst_use(expansion: Expansion, where: Uses, job: Job) -> Severity | None:
+    """Return the severity of the worst use of a rank; None: a test only asks if it is set.
+
+    An option or variable that identifies a rank makes it certainly wrong. So does a test,
+    because it selects one rank. In another variable or a path all ranks share a value that
+    was meant for each, which is probably wrong. A printed value or a word of a step may be
+    intended. Without a known use a surrounding test decides.
+    """
+    severities: list[Severity] = []
+    options_at = where.options.get(expansion.offset, ())
+    option_names = {
+        # Messages with a rank are only text.
+        option.name
+        for option in options_at
+        if option.command.name not in _SAYS
+    }
+    if option_names & known_words("EC101", "roles"):
+        severities.append("error")
+    severities += [
         "error" if _ROLES.fullmatch(assignment.name) else "warning"
-        for assignment in where.values.get(each.at, ())
+        for assignment in where.values.get(expansion.offset, ())
     ]
-    for command, word in where.words.get(each.at, ()):
+    for command, word in where.words.get(expansion.offset, ()):
         if command.name in TESTS:
             if asks_whether_set(command):
                 return None
-            found.append("error")
+            severities.append("error")
         elif command.name in _SAYS or command.is_step or command.name in SHELLS:
-            found.append("note")
+            severities.append("note")
         else:
-            found.append("warning" if "/" in word.shown else "note")
-    if not found and each.use != "document":
-        numbered = job.model.commands[each.number : each.number + 1]
+            severities.append("warning" if "/" in word.shown else "note")
+    if not severities and expansion.use != "document":
+        numbered = job.model.commands[expansion.number : expansion.number + 1]
         return "error" if any(c.name in TESTS for c in numbered) else "note"
-    return max(found, key=_ORDER.index, default="note")
+    return max(severities, key=_ORDER.index, default="note")
 
 
-def _is_lucky(each: Expansion, where: Uses) -> bool:
-    """Return whether it is the number of a node, which c10d does not read."""
+def _is_lucky(expansion: Expansion, where: Uses) -> bool:
+    """Return whether the rank is a node number, which c10d ignores."""
     return any(
-        other.name == "rdzv-backend" and other.value.literal == "c10d"
-        for option in where.options.get(each.at, ())
+        second.name == "rdzv-backend" and second.value.literal == "c10d"
+        for option in where.options.get(expansion.offset, ())
         if option.name in known_words("EC101", "roles")
-        for other in options(option.command)
+        for second in options(option.command)
     )
 
 
 def _certain(job: Job) -> Severity | None:
-    """Return what a wrong rank is worth: in a job of one task it is right."""
+    """Return the severity of a wrong rank: in a job of one task it is right."""
     shape = job.shape
+    # A single task has rank 0, and the batch shell's value is that one.
     alone = shape.nodes == 1 and (shape.per_node or 1) == 1
-    told = {name for c in job.model.commands if c.is_step for name in c.options}
-    if alone and not {"ntasks", "ntasks-per-node"} & told:
+    option_names = {name for c in job.model.commands if c.is_step for name in c.options}
+    if alone and not {"ntasks", "ntasks-per-node"} & option_names:
         return None
     many = most_nodes(job.model, shape) > 1 or (shape.per_node or shape.tasks or 1) > 1
     return "error" if many else "warning"
@@ -130,53 +197,53 @@ def _certain(job: Job) -> Severity | None:
 def literal_dollar(job: Job) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand.
 
-    In the words of a launcher, or of Python within a string, it is any name that the script
-    or Slurm sets, or that is a rank's. In what a task assigns it is one of Slurm's alone:
-    the start of a container reads its own variables once more.
+    In words of a launcher, or of Python inside a string, any name counts that the script,
+    Slurm or a rank sets. In assignments of a task only Slurm's names count, because the
+    start of a container expands its own variables again.
     """
-    known = job.model.set_names()
+    names = job.model.set_names()
     for command in job.model.commands:
         if command.scope not in ("task", "container"):
             continue
-        if any(each.literal == "-c" for each in command.words):
-            continue  # a program of its own, in a language of its own
+        if any(word.literal == "-c" for word in command.words):
+            continue  # its argument is a program in another language
         is_python = command.name.startswith("python") and command.unit
-        # What nobody knows may be a shell, as a function of a sourced file often is; and
-        # some helpers, such as awk, read a $ themselves.
+        # An unknown command may be a shell, such as a function of a sourced file. Some
+        # helpers, such as awk, interpret a "$" themselves.
         if not (is_agent(command) or is_python):
             continue
         for word in command.words:
-            for name, at in _dollars(word):
-                is_set = name.startswith("SLURM_") or name in known
+            for name, offset in _dollars(word):
+                is_set = name.startswith(PREFIXES) or name in names
                 if not (is_set or _ROLES.fullmatch(name)):
                     continue
-                if job.before(at).endswith("\\"):
+                if job.before(offset).endswith("\\"):
                     words = {"name": name, "program": command.name}
-                    yield Fault(at - 1, words, edit=Edit(at - 1, at, ""))
-    for each in job.model.assignments:
-        in_task = each.scope in ("task", "container") and each.unit
-        is_seen = each.command is not None or each.exported
-        if not (in_task and is_seen) or each.how == "env":
+                    yield Fault(offset - 1, words, edit=Edit(offset - 1, offset, ""))
+    for assignment in job.model.assignments:
+        in_task = assignment.scope in ("task", "container") and assignment.unit
+        is_seen = assignment.command is not None or assignment.exported
+        if not (in_task and is_seen) or assignment.how == "env":
             continue
-        if each.name.startswith(("SINGULARITYENV_", "APPTAINERENV_")):
+        if assignment.name.startswith(("SINGULARITYENV_", "APPTAINERENV_")):
             continue
-        for text in texts(each.value):
-            for name, at in _dollars(Word(text, each.value_at)):
-                if name.startswith("SLURM_") and job.before(at).endswith("\\"):
-                    yield Fault(at - 1, {"name": name, "program": each.name})
+        for text in texts(assignment.value):
+            for name, offset in _dollars(Word(text, assignment.value_at)):
+                if name.startswith(PREFIXES) and job.before(offset).endswith("\\"):
+                    yield Fault(offset - 1, {"name": name, "program": assignment.name})
 
 
 def _dollars(word: Word) -> Iterator[tuple[str, int]]:
     for number, piece in enumerate(word.text):
-        if piece.hole or piece.at < 0:
+        if piece.hole or piece.offset < 0:
             continue
-        for found in _LITERAL_DOLLAR.finditer(piece.chars):
-            yield found[1], piece.at + found.start()
-        # A dollar that ends its piece goes on in the next.
+        for match in _LITERAL_DOLLAR.finditer(piece.chars):
+            yield match[1], piece.offset + match.start()
+        # A dollar at the end of its piece continues in the next piece.
         if piece.chars == "$" and number + 1 < len(word.text):
             name = re.match(r"\{?([A-Z][A-Z0-9_]{2,})\b", word.text[number + 1].chars)
             if name:
-                yield name[1], piece.at
+                yield name[1], piece.offset
 
 
 @detects("EC104")
@@ -189,33 +256,39 @@ def called_variable(job: Job) -> Iterator[Fault]:
         if not command.substitution or len(command.words) != 1:
             continue
         name = command.words[0].literal or ""
+        # Lower-case commands in "$( )" are ordinary programs.
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in job.model.functions:
             continue
-        if name in names or name.startswith("SLURM_") or find_variable(name):
-            at, edit = command.at, None
-            if job.before(at).endswith("("):
-                edit = Edit(at - 1, at + len(name) + 1, f"{{{name}}}")
-            yield Fault(at - 2 if edit else at, {"name": name}, edit=edit)
+        is_set = name in known_words("EC141", "always") or _RANKS.fullmatch(name)
+        if is_set or name in names or name.startswith(PREFIXES) or find_variable(name):
+            offset, edit = command.offset, None
+            if job.before(offset).endswith("("):
+                edit = Edit(offset - 1, offset + len(name) + 1, f"{{{name}}}")
+            yield Fault(offset - 2 if edit else offset, {"name": name}, edit=edit)
 
 
 @detects("EC103")
 def node_in_batch(job: Job) -> Iterator[Fault]:
-    """The name of the first node, given to all of them as their own."""
+    """The name of the first node, given to all nodes as their own."""
     if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
         return
     assigned = uses(job.model).values
     for hole in _in_tasks(job):
-        meets = any(_MEETS.search(each.name) for each in assigned.get(hole.at, ()))
-        named = hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
-        if hole.scope == "batch" and named and not meets:
-            yield Fault(hole.at, {"name": hole.name or f"$({hole.text})"})
+        # The first node's name is right in a variable for the rendezvous.
+        meets = any(
+            _MEETS.search(assignment.name)
+            for assignment in assigned.get(hole.offset, ())
+        )
+        match = hole.name == "SLURMD_NODENAME" or _HOST.match(hole.text)
+        if hole.scope == "batch" and match and not meets:
+            yield Fault(hole.offset, {"name": hole.name or f"$({hole.text})"})
 
 
 def _in_tasks(job: Job) -> Iterator[Hole]:
-    """Yield what tasks of all nodes take for the name of their own."""
-    for each in job.model.assignments:
-        if each.scope in ("task", "container"):
-            for text in texts(each.value):
+    """Yield node names that are the same for tasks on all nodes."""
+    for assignment in job.model.assignments:
+        if assignment.scope in ("task", "container"):
+            for text in texts(assignment.value):
                 yield from holes(text)
     for command in job.model.commands:
         if command.scope in ("task", "container") and not _is_one_node(command, job):
@@ -226,6 +299,6 @@ def _in_tasks(job: Job) -> Iterator[Hole]:
 
 
 def _is_one_node(command: Command, job: Job) -> bool:
-    """Return whether the step that starts *command* is told on how many nodes, or which."""
+    """Return whether the step that starts *command* may run on one node."""
     step = job.model.step_of(command)
-    return step is not None and not {"nodes", "nodelist"}.isdisjoint(step.options)
+    return step is not None and (step_nodes(step, job.shape) or 1) == 1

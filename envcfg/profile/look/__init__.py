@@ -1,1 +1,1 @@
-"""A resolved profile, looked at: values, differences, uses."""
+"""A resolved profile in detail: values, differences, uses."""

@@ -1,19 +1,19 @@
-"""What differs between two resolved profiles."""
+"""The differences of two resolved profiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.findings import Place
+from envcfg.common.findings import Place
 from envcfg.profile.conditions import IN_JOB, Condition
-from envcfg.profile.look.view import SECTIONS, State, Value, View
+from envcfg.profile.look.value_list import SECTIONS, State, Value, View
 
 _GONE = {State.NOT, State.PASSED}
 
 
 class Side(NamedTuple):
-    """A value on one side, with what must hold for it."""
+    """A value on one side, with its condition."""
 
     text: str | None
     when: Condition
@@ -22,7 +22,7 @@ class Side(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """An entry that differs; empty on the side that does not have it."""
+    """An entry that differs; empty on a side that lacks it."""
 
     section: str
     name: str
@@ -38,31 +38,31 @@ class Difference(NamedTuple):
 
 
 def differences(old: View, new: View) -> list[Difference]:
-    """Return what differs, by section; values that the facts rule out do not count."""
-    left, right = _entries(old.values), _entries(new.values)
+    """Return the differences by section; values excluded by the facts do not count."""
+    sides, right = _entries(old.values), _entries(new.values)
     order = {section: index for index, section in enumerate(SECTIONS)}
-    keys = sorted(dict.fromkeys([*left, *right]), key=lambda key: order[key[0]])
+    keys = sorted(dict.fromkeys([*sides, *right]), key=lambda key: order[key[0]])
     return [
-        Difference(*key, left.get(key, ()), right.get(key, ()))
+        Difference(*key, sides.get(key, ()), right.get(key, ()))
         for key in keys
-        if _said(left.get(key, ())) != _said(right.get(key, ()))
+        if _comparable(sides.get(key, ())) != _comparable(right.get(key, ()))
     ]
 
 
 def _entries(values: Sequence[Value]) -> dict[tuple[str, str], tuple[Side, ...]]:
-    found: dict[tuple[str, str], tuple[Side, ...]] = {}
-    for each in values:
-        if each.state in _GONE:
+    sides: dict[tuple[str, str], tuple[Side, ...]] = {}
+    for value in values:
+        if value.state in _GONE:
             continue
-        # What is decided is no condition any more.
-        when = () if each.state is State.HOLDS else each.when
-        if each.state is State.IN_JOB:
+        # A decided condition is not a condition any more.
+        when = () if value.state is State.HOLDS else value.when
+        if value.state is State.IN_JOB:
             when = tuple(test for test in when if test.fact in IN_JOB)
-        side = Side(each.text, when, each.otherwise, each.place)
-        key = (each.section, each.name)
-        found[key] = (*found.get(key, ()), side)
-    return found
+        side = Side(value.text, when, value.otherwise, value.place)
+        key = (value.section, value.name)
+        sides[key] = (*sides.get(key, ()), side)
+    return sides
 
 
-def _said(sides: Sequence[Side]) -> list[tuple[object, ...]]:
+def _comparable(sides: Sequence[Side]) -> list[tuple[object, ...]]:
     return [(side.text, frozenset(side.when), side.otherwise) for side in sides]

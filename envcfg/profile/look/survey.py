@@ -1,4 +1,4 @@
-"""All profiles, looked at: each at a glance, and what they set a variable to."""
+"""An overview of all profiles, and their values of a variable."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os.path
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envcfg.errors import ProfileError
-from envcfg.findings import Finding
+from envcfg.common.errors import ProfileError
+from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.facts import Reason
-from envcfg.profile.model import Profile
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 
 
 class Summary(NamedTuple):
-    """One profile at a glance; what it does not say itself is None.
+    """A summary of one profile; fields that it does not set are None.
 
     Attributes:
-        state: of its life: active, ends or retired.
-        family: it is not a system, but what systems have in common.
-        layers: those that have a file of this name, lowest first.
+        state: its lifecycle: active, ends or retired.
+        family: whether it describes the common part of several systems.
+        layers: the layers with a file of this name, lowest first.
     """
 
     name: str
@@ -35,10 +35,10 @@ class Summary(NamedTuple):
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
-    """Return every profile that can be used, and what is wrong with the others."""
+    """Return every usable profile, and the problems of the others."""
     layers = {folder: name for name, folder in catalog.layer_folders().items()}
     layers[catalog.folders[0]] = "built-in"
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     problems: list[Finding] = []
     for name in catalog.names():
         try:
@@ -47,7 +47,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
         except ProfileError as err:
             problems += err.findings
             continue
-        found.append(
+        summaries.append(
             Summary(
                 name=name,
                 summary=own.summary,
@@ -56,24 +56,25 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
                 verified_date=checked and checked.reason.date,
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
-                layers=tuple(layers[os.path.dirname(each)] for each in files),
+                layers=tuple(layers[os.path.dirname(file)] for file in files),
             )
         )
-    parents = {each.extends for each in found}
-    found = [
-        each._replace(family=each.family and each.name in parents) for each in found
+    parents = {summary.extends for summary in summaries}
+    summaries = [
+        summary._replace(family=summary.family and summary.name in parents)
+        for summary in summaries
     ]
-    return found, list(dict.fromkeys(problems))
+    return summaries, list(dict.fromkeys(problems))
 
 
 class Use(NamedTuple):
-    """One value that a file gives a variable.
+    """One value that a file sets for a variable.
 
     Attributes:
-        value: None takes the variable away.
+        value: None unsets the variable.
         otherwise: it applies if no case does.
-        bundle: what it is set together with.
-        profiles: all that have it, by themselves or from a family.
+        bundle: the bundle that sets it, if any.
+        profiles: all profiles with the value, by themselves or from a family.
     """
 
     value: str | None
@@ -85,28 +86,28 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """All uses of a variable; *taken_back*: profiles that drop what their family sets."""
+    """All uses of a variable; *taken_back*: profiles that unset their family's value."""
 
     uses: tuple[Use, ...]
     taken_back: tuple[str, ...]
 
 
 def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> Uses:
-    """Return what the profiles *names* set *variable* to.
+    """Return the values of *variable* in the profiles *names*.
 
     Raises:
-        UsageError: if there is no such profile.
-        ProfileError: if one cannot be used.
+        UsageError: a profile does not exist.
+        ProfileError: a profile cannot be used.
     """
-    found: dict[Use, list[str]] = {}
+    names_by_use: dict[Use, list[str]] = {}
     taken_back = []
     for name in names:
         profile = catalog.load(name)
         if profile.env.get(variable, ...) is None:
             taken_back.append(name)
         for use in _in(profile, variable):
-            found.setdefault(use, []).append(name)
-    uses = (use._replace(profiles=tuple(users)) for use, users in found.items())
+            names_by_use.setdefault(use, []).append(name)
+    uses = (use._replace(profiles=tuple(users)) for use, users in names_by_use.items())
     return Uses(tuple(uses), tuple(taken_back))
 
 

@@ -1,17 +1,20 @@
-"""What a profile says of its scheduler: requests, partitions, modules, cost, bundles."""
+"""The scheduler section of a profile: requests, partitions, modules, cost, bundles."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
-from envcfg import schedulers
-from envcfg.profile import scheduler
+from envcfg.backends import schedulers
+from envcfg.backends.starters import STARTERS
+from envcfg.profile import scheduler_settings
 from envcfg.profile.entries import Bundle
-from envcfg.profile.read import blocks, entries
-from envcfg.profile.read.nodes import Field
+from envcfg.profile.read import block_readers, entry_readers
+from envcfg.profile.read.yaml_nodes import Field
 from envcfg.profile.words import Word, is_plain, references
-from envcfg.starters import STARTERS
+
+_Queue = TypeVar("_Queue", scheduler_settings.Partition, scheduler_settings.Qos)
 
 _FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
 _OPTION = r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?"
@@ -22,33 +25,35 @@ _MODULE = r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*"
 _TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
 _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
-_flag = blocks.matching(_FLAG, "option without its value, as in --gres")
+_flag = block_readers.matching(_FLAG, "option without its value, as in --gres")
 
 
-def _read_rule(option: str, field: Field) -> scheduler.RequestRule | None:
+def _read_rule(option: str, field: Field) -> scheduler_settings.RequestRule | None:
     if not re.fullmatch(_FLAG, option):
         field.problem(f"{option!r} is not an option", "write it as --account")
     readers = {
-        "rule": blocks.one_of("must", "must not", "avoid", "repeat"),
+        "rule": block_readers.one_of("must", "must not", "avoid", "repeat"),
         **dict.fromkeys(("value", "default"), _plain),
-        "others": blocks.all_of(_plain),
+        "others": block_readers.all_of(_plain),
     }
-    return blocks.read_block(field, scheduler.RequestRule, readers, option=option)
+    return block_readers.read_block(
+        field, scheduler_settings.RequestRule, readers, option=option
+    )
 
 
 def _read_gpus(field: Field) -> str | None:
-    unasked = scheduler.UNASKED
+    unasked = scheduler_settings.UNASKED
     return unasked if field.is_text(unasked) else _flag(field)
 
 
 def read_asked(field: Field) -> dict[str, str]:
     """Read options of a request with their values."""
-    found = {}
-    for option, each in field.mapping().items():
+    rules_read = {}
+    for option, child in field.mapping().items():
         if not re.fullmatch(_FLAG, option):
-            each.problem(f"{option!r} is not an option", "write it as --constraint")
-        found[option] = _plain(each) or ""
-    return found
+            child.problem(f"{option!r} is not an option", "write it as --constraint")
+        rules_read[option] = _plain(child) or ""
+    return rules_read
 
 
 def _plain(field: Field) -> str | None:
@@ -62,119 +67,148 @@ def _plain(field: Field) -> str | None:
     return text
 
 
-def _read_partition(name: str, field: Field) -> scheduler.Partition | None:
+def _read_partition(name: str, field: Field) -> scheduler_settings.Partition | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is not a name of a partition", "as in gpu-small")
-    return blocks.read_block(field, scheduler.Partition, _LIMITS, name=name)
+    partition = block_readers.read_block(
+        field, scheduler_settings.Partition, _LIMITS, name=name
+    )
+    return _check_largest(field, partition)
 
 
-def _read_qos(name: str, field: Field) -> scheduler.Qos | None:
+def _read_qos(name: str, field: Field) -> scheduler_settings.Qos | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is not a name of a QOS", "as in gpu_debug")
-    readers = {**_LIMITS, "partitions": blocks.all_of(_partition_name)}
-    return blocks.read_block(field, scheduler.Qos, readers, name=name)
+    readers = {**_LIMITS, "partitions": block_readers.all_of(_partition_name)}
+    qos = block_readers.read_block(field, scheduler_settings.Qos, readers, name=name)
+    return _check_largest(field, qos)
 
 
-def _read_sizes(field: Field) -> tuple[scheduler.Size, ...]:
-    """Read times by size; each size is larger than the one before."""
-    found: list[scheduler.Size] = []
+def _check_largest(field: Field, queue: _Queue | None) -> _Queue | None:
+    """Report sizes that give larger jobs neither a refusal nor a limit of time."""
+    if queue is None or not queue.sizes or queue.time:
+        return queue
+    largest = queue.sizes[-1].nodes
+    if queue.nodes != largest:
+        nodes = "no nodes" if queue.nodes is None else f"nodes: {queue.nodes}"
+        field.problem(
+            f"{nodes}, but sizes end at {largest}: larger jobs have no limit of time",
+            f"nodes: {largest}, or time: the longest of larger jobs",
+        )
+    return queue
+
+
+def _read_sizes(field: Field) -> tuple[scheduler_settings.Size, ...]:
+    """Read times by size; each size is larger than the previous one."""
+    sizes: list[scheduler_settings.Size] = []
     items = field.items()
     if not items and not field.is_null:
         field.problem("the list is empty")
-    for each in items:
-        keys = each.mapping({"nodes", "time"})
+    for child in items:
+        keys = child.mapping({"nodes", "time"})
         if missing := [key for key in ("nodes", "time") if key not in keys]:
-            each.problem(f"no {', no '.join(missing)}", "{nodes: 91, time: '2:00:00'}")
-        nodes = entries.read_if_given(keys, "nodes", Field.integer)
-        time = entries.read_if_given(keys, "time", _time)
+            child.problem(f"no {', no '.join(missing)}", "{nodes: 91, time: '2:00:00'}")
+        nodes = entry_readers.read_if_given(keys, "nodes", Field.integer)
+        time = entry_readers.read_if_given(keys, "time", _time)
         if nodes is None or time is None:
             continue
-        if found and nodes <= found[-1].nodes:
-            each.problem(
-                f"{nodes} nodes are not more than the {found[-1].nodes} before",
+        # A job gets the time of the first size that is large enough, so the order
+        # matters.
+        if sizes and nodes <= sizes[-1].nodes:
+            child.problem(
+                f"{nodes} nodes are not more than the {sizes[-1].nodes} before",
                 "the smallest size first",
             )
-        found.append(scheduler.Size(nodes=nodes, time=time))
-    return tuple(found)
+        sizes.append(scheduler_settings.Size(nodes=nodes, time=time))
+    return tuple(sizes)
 
 
 def _read_bundle(name: str, field: Field) -> Bundle | None:
     """Read variables and options that only work together."""
-    found = blocks.read_block(field, Bundle, _BUNDLE, name=name)
-    if found and not (found.env and found.is_for([*_BUNDLE.keys() - {"env"}])):
+    bundle = block_readers.read_block(field, Bundle, _BUNDLE, name=name)
+    if bundle and not (bundle.env and bundle.is_for([*_BUNDLE.keys() - {"env"}])):
         field.problem(
             "a bundle couples variables with options of srun, mpiexec or flux run",
             "give both, or make it plain entries of env or launch.srun",
         )
-    return found
+    return bundle
 
 
 def _read_values(field: Field) -> dict[str, Word]:
     values = {}
-    for name, each in field.mapping().items():
-        if problem := entries.name_problem(name):
-            each.problem(*problem)
-        values[name] = entries.read_word(each)
+    for name, child in field.mapping().items():
+        if problem := entry_readers.name_problem(name):
+            child.problem(*problem)
+        values[name] = entry_readers.read_word(child)
         if references(values[name]):
-            each.problem(
+            child.problem(
                 "a bundle's values are plain: they are compared as they are written"
             )
     return values
 
 
 def is_module(name: str) -> bool:
-    """Tell whether a module can be called so."""
+    """Return whether the text is a possible name of a module."""
     return re.fullmatch(_MODULE, name) is not None
 
 
-def _read_module(name: str, field: Field) -> scheduler.Module | None:
-    keys = field.mapping({"action", "when", *entries.REASON})
+def _read_module(name: str, field: Field) -> scheduler_settings.Module | None:
+    keys = field.mapping({"action", "when", *entry_readers.REASON})
     if not is_module(name):
         field.problem(f"{name!r} is not a module", "as in apptainer/1.4, or a path")
     action = (
-        entries.read_if_given(keys, "action", blocks.one_of("load", "unload", "use"))
+        entry_readers.read_if_given(
+            keys, "action", block_readers.one_of("load", "unload", "use")
+        )
         or "load"
     )
-    when = entries.read_condition(keys)
-    return blocks.read_block(
-        field, scheduler.Module, {}, keys=keys, name=name, action=action, when=when
+    when = entry_readers.read_condition(keys)
+    return block_readers.read_block(
+        field,
+        scheduler_settings.Module,
+        {},
+        keys=keys,
+        name=name,
+        action=action,
+        when=when,
     )
 
 
-_time = blocks.matching(_TIME, "time limit, as in 2-00:00:00")
-_partition_name = blocks.matching(
+_time = block_readers.matching(_TIME, "time limit, as in 2-00:00:00")
+_partition_name = block_readers.matching(
     _PARTITION_NAME, "name of a partition, as in gpu-small"
 )
-_LIMITS: Mapping[str, blocks.Reader] = {"time": _time, "sizes": _read_sizes}
-_BUNDLE: Mapping[str, blocks.Reader] = {
+_LIMITS: Mapping[str, block_readers.Reader] = {"time": _time, "sizes": _read_sizes}
+_BUNDLE: Mapping[str, block_readers.Reader] = {
     "env": _read_values,
-    "network": blocks.all_of(
-        blocks.matching(_NETWORK, "value of srun --network"), may_be_empty=True
+    "network": block_readers.all_of(
+        block_readers.matching(_NETWORK, "value of srun --network"), may_be_empty=True
     ),
     **dict.fromkeys(
-        (each.bundled[0] for each in STARTERS.values() if each.bundled),
-        blocks.all_of(
-            blocks.matching(_OPTION, "option, as in --account"), may_be_empty=True
+        (starter.bundled[0] for starter in STARTERS.values() if starter.bundled),
+        block_readers.all_of(
+            block_readers.matching(_OPTION, "option, as in --account"),
+            may_be_empty=True,
         ),
     ),
 }
-# What reads the keys of ``request`` that are not one of its blocks.
-ASKING: Mapping[str, blocks.Reader] = {
-    "scheduler": blocks.one_of(*schedulers.NAMES, schedulers.NONE),
-    "gpus": lambda field: (
-        scheduler.UNASKED if field.is_text(scheduler.UNASKED) else _flag(field)
-    ),
-    "gpu_type": blocks.matching(_KIND, "kind of GPU, as in a100"),
+# Readers for the keys of ``request`` that are not blocks.
+ASKING: Mapping[str, block_readers.Reader] = {
+    "scheduler": block_readers.one_of(*schedulers.NAMES, schedulers.NONE),
+    "gpus": _read_gpus,
+    "gpu_type": block_readers.matching(_KIND, "kind of GPU, as in a100"),
 }
-read_rules = blocks.by_name(_read_rule)
-read_partitions = blocks.by_name(_read_partition)
-read_qos = blocks.by_name(_read_qos)
-read_closed = blocks.all_of(blocks.one_of("partitions", "qos"), may_be_empty=True)
-read_bundles = blocks.by_name(_read_bundle)
-read_modules = blocks.by_name(_read_module)
+read_rules = block_readers.by_name(_read_rule)
+read_partitions = block_readers.by_name(_read_partition)
+read_qos = block_readers.by_name(_read_qos)
+read_closed = block_readers.all_of(
+    block_readers.one_of("partitions", "qos"), may_be_empty=True
+)
+read_bundles = block_readers.by_name(_read_bundle)
+read_modules = block_readers.by_name(_read_module)
 _PRICES = "per_gpu per_node per_core per_gib per_nvme_gib".split()
-read_billing = blocks.block(
-    scheduler.Billing,
-    charge=blocks.one_of("gpus", "sum", "largest share"),
-    **dict.fromkeys(_PRICES, blocks.matching(_AMOUNT, "amount, as in 0.5")),
+read_billing = block_readers.block(
+    scheduler_settings.Billing,
+    charge=block_readers.one_of("gpus", "sum", "largest share"),
+    **dict.fromkeys(_PRICES, block_readers.matching(_AMOUNT, "amount, as in 0.5")),
 )

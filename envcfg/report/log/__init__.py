@@ -1,1 +1,1 @@
-"""What ``check-log`` writes."""
+"""The output of ``check-log``."""

@@ -1,1 +1,1 @@
-"""What ``profiles`` writes."""
+"""The output of ``profiles``."""

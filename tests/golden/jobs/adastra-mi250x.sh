@@ -1,10 +1,14 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile adastra-mi250x (sha256 HASH)
-# made by: envcfg sbatch --profile adastra-mi250x --account cad12345 --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile adastra-mi250x --account cad12345 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
 # Who says so, and since when: envcfg profiles show adastra-mi250x
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL --threads-per-core=1 \
+#     --network=disable_rdzv_get "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" \
+#     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -39,9 +43,123 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
-# --- guard 1 (sha256 HASH) ----------------------------------------------
-# Only bash will do, from 4.4 on.
+# --- What srun must be told again ---------------------------------------------------
 
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-8}"
+
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
+
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
+# source is given [profiles/slingshot.yaml:50]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Modules for the step.
+envcfg_modules() {
+  :
+}
+
+# Modules for the number of nodes.
+envcfg_tested_modules() {
+  # RCCL of the site finds the network by it; an image needs its own plugin
+  # [profiles/adastra-mi250x.yaml:73]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_module load aws-ofi-rccl
+  fi
+}
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  # a single-node job has no address on Slingshot; to force the network there costs time, or ends
+  # the job [profiles/slingshot.yaml:64]
+  if [ "$ENVCFG_NODES" -eq 1 ]; then
+    envcfg_set -u NCCL_NET
+  fi
+  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
+  # takes the management network [profiles/slingshot.yaml:86]
+  envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot.yaml:93]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
+  # Slingshot is not a rail network; rings may leave and enter by different NICs
+  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_CROSS_NIC 1
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
+  # a kernel module [profiles/slingshot.yaml:108]
+  envcfg_set FI_MR_CACHE_MONITOR userfaultfd
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  envcfg_set FI_CXI_DEFAULT_TX_SIZE 2048    # large jobs that rely on unexpected rendezvous messages [profiles/slingshot.yaml:125]
+  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:130]
+  envcfg_set FI_CXI_RX_MATCH_MODE hybrid
+  # RCCL's peer-to-peer needs fine-grained memory over PCIe [profiles/slingshot-rocm.yaml:44]
+  envcfg_set HSA_FORCE_FINE_GRAIN_PCIE 1
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+  # the second thread of a core is a CPU to Slurm too, and tasks would share cores
+  # [profiles/adastra-mi250x.yaml:47]
+  envcfg_option --threads-per-core=1
+  # receivers fetch every message, which is fast and steady, but the driver lets them only where the
+  # scheduler turns its own way off for the job [profiles/slingshot.yaml:156]
+  if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
+    FI_CXI_RDZV_PROTO alt_read \
+    FI_CXI_RDZV_EAGER_SIZE 0 \
+    FI_CXI_RDZV_THRESHOLD 0 \
+    FI_CXI_RDZV_GET_MIN 0; then
+    envcfg_force FI_CXI_RDZV_PROTO alt_read
+    envcfg_force FI_CXI_RDZV_EAGER_SIZE 0
+    envcfg_force FI_CXI_RDZV_THRESHOLD 0
+    envcfg_force FI_CXI_RDZV_GET_MIN 0
+    envcfg_network disable_rdzv_get
+  fi
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn '--expect-network=AWS Libfabric' --expect-network=Libfabric --expect-network=OFI --expect-provider=cxi --require-gdr "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
+  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
     printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
@@ -49,17 +167,31 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- What srun must be told again ---------------------------------------------------
-
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
-export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-8}"
-
-# --- The step -----------------------------------------------------------------------
-
-if ! command -v envcfg >/dev/null; then
-  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
-  printf '  hint: put it there, or make this script with --inline\n' >&2
-  exit 127
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
 fi
-# shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile adastra-mi250x --container none --verify -- python3 dump.py out 'a b' || echo exit $?)
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile adastra-mi250x --account cad12345 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'

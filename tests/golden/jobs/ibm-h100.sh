@@ -1,10 +1,13 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile ibm-h100 (sha256 HASH)
-# made by: envcfg sbatch --profile ibm-h100 --nodes 2 --time 15 --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile ibm-h100 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
 # Who says so, and since when: envcfg profiles show ibm-h100
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -29,9 +32,63 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
-# --- guard 1 (sha256 HASH) ----------------------------------------------
-# Only bash will do, from 4.4 on.
+# --- What srun must be told again ---------------------------------------------------
 
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-20}"
+
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
+
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# node-local on nearly all clusters, and the runtimes show it to the container by themselves
+# [profiles/infiniband-cuda.yaml:70]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  # the adapters of a cluster network of eight subnets [profiles/ibm-h100.yaml:40]
+  envcfg_set NCCL_IB_HCA mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7
+  envcfg_set NCCL_IB_QPS_PER_CONNECTION 16 # more flows, which the network spreads over its ways [profiles/ibm-h100.yaml:45]
+  envcfg_set NCCL_IB_ADAPTIVE_ROUTING 1    # the network can; on RoCE it is off by default [profiles/ibm-h100.yaml:50]
+  envcfg_set NCCL_IB_TIMEOUT 22            # more patience than NCCL's own 20 with packets that were lost [profiles/ibm-h100.yaml:55]
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn --expect-network=IB --expect-network=IBext "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/infiniband-cuda.yaml:109]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/infiniband-cuda.yaml:115]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/infiniband-cuda.yaml:121]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
 case ${BASH_VERSION:-none}:${SHELLOPTS-} in
   none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
     printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
@@ -39,18 +96,31 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- What srun must be told again ---------------------------------------------------
-
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
-export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-20}"
-
-# --- The step -----------------------------------------------------------------------
-
-if ! command -v envcfg >/dev/null; then
-  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
-  printf '  hint: put it there, or make this script with --inline\n' >&2
-  exit 127
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
 fi
-# shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile ibm-h100 --container none --verify -- python3 dump.py out 'a b' || echo exit $?)
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile ibm-h100 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'

@@ -1,10 +1,15 @@
 #!/bin/bash
 # envcfg:job HASH
-# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034 # as meant
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile lumi-g (sha256 HASH)
-# made by: envcfg sbatch --profile lumi-g --account project_465000001 --partition standard-g --nodes 1 --time 15 --partition small-g --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile lumi-g --account project_465000001 --partition standard-g --nodes 1 --time 15 --partition small-g -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
 # Who says so, and since when: envcfg profiles show lumi-g
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL \
+#     --cpu-bind=mask_cpu:0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000 \
+#     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -44,16 +49,6 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
-# --- guard 1 (sha256 HASH) ----------------------------------------------
-# Only bash will do, from 4.4 on.
-
-case ${BASH_VERSION:-none}:${SHELLOPTS-} in
-  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
-    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
-    case $- in *i*) return 4 ;; *) exit 4 ;; esac
-    ;;
-esac
-
 # --- What srun must be told again ---------------------------------------------------
 
 # srun goes by the number of tasks that it finds in the environment
@@ -62,12 +57,115 @@ export SLURM_NTASKS_PER_NODE="${SLURM_NTASKS_PER_NODE:-8}"
 # srun of Slurm 22.05 to 23.02 does not take it over from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-7}"
 
-# --- The step -----------------------------------------------------------------------
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-if ! command -v envcfg >/dev/null; then
-  printf 'envcfg: error: envcfg is not on PATH in the job\n' >&2
-  printf '  hint: put it there, or make this script with --inline\n' >&2
-  exit 127
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+ENVCFG_CLUSTERS='lumi'      # where this job may run
+# the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core of the
+# node [profiles/lumi-g.yaml:77]
+ENVCFG_CPU_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
+ENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe # cores of all of them
+# node-local, but in memory and counted against the job, so it must be cleaned
+# [profiles/lumi-g.yaml:108]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Modules for the step.
+envcfg_modules() {
+  # holds the bindings for images that run on the host's libfabric [profiles/lumi-g.yaml:207]
+  envcfg_module use /appl/local/containers/ai-modules
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+}
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
+  # takes the management network [profiles/slingshot.yaml:86]
+  envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot.yaml:93]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn '--expect-network=AWS Libfabric' --expect-network=Libfabric --expect-network=OFI --expect-provider=cxi --require-gdr "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
+  # [profiles/slingshot-rocm.yaml:49]
+  envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
+  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
+  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
+  # AITER compiles kernels under a lock that Lustre does not keep well [profiles/lumi-g.yaml:359]
+  envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
+    MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
 fi
-# shellcheck disable=SC1090 # envcfg writes it
-source <(envcfg wrap --no-default all --profile lumi-g --container none --verify -- python3 dump.py out 'a b' || echo exit $?)
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile lumi-g --account project_465000001 --partition standard-g --nodes 1 --time 15 --partition small-g -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'

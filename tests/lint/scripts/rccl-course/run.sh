@@ -1,5 +1,5 @@
 #!/bin/bash
-export MIOOPEN_USER_DB_PATH="/tmp/$(whoami)-miopen-cache-$(SLURM_NODEID)" #: EC104
+export MIOOPEN_USER_DB_PATH="/tmp/$(whoami)-miopen-cache-$(SLURM_NODEID)" #: EC104 EC207
 export MIOOPEN_CUSTOM_CACHE_DIR=${MIOOPEN_USER_DB_PATH} #: EC207
 export MASTER_ADDR=$(python /workdir/get-master.py "$(SLURM_NODELIST)") #: EC104
 export MASTER_PORT=29500

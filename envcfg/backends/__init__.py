@@ -1,0 +1,1 @@
+"""Records of container runtimes, starters, schedulers and launchers."""

@@ -1,0 +1,116 @@
+"""The record of a container runtime."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from envcfg.common.bind import Bind
+
+# Suffixes: images as squashfs files, and archives of images.
+SQUASHED = (".sqfs", ".sqsh", ".squashfs")
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
+
+
+class Trouble(NamedTuple):
+    """The problem of an image for a runtime, and the way to make a suitable image."""
+
+    problem: str
+    fix: str
+
+
+def _nothing(text: str) -> None:  # noqa: ARG001 # as records want it
+    return None
+
+
+def always(image: str) -> bool:  # noqa: ARG001
+    """Return True."""
+    return True
+
+
+def never(image: str) -> bool:  # noqa: ARG001
+    """Return False."""
+    return False
+
+
+class Runtime(NamedTuple):
+    """The properties of a container runtime.
+
+    Attributes:
+        name: its name, and that of its module, with underscores for dashes.
+        sign: the evidence that it is installed: its program on PATH, or the option by
+            which srun enters the container.
+        example: an image in an accepted form.
+        same_kind: another runtime of the same kind, if any. Runtimes of one kind accept
+            the same images and arguments, and share a module, so that the job can try
+            one after another; conditions use the name of the kind.
+        same_module: the runtime with the module that enters its containers, in
+            ``job/script/modules/runtimes``; otherwise its own.
+        filed: prefixes of words that belong in a file, not in the launch line.
+        directives: by scheduler, the option of a job that mounts the image once per node.
+        is_reference: whether an image must be fetched instead of opened as a path.
+        spell: converts the usual spelling of an image to the runtime's.
+        is_pulled: whether the job would fetch the image at its start.
+        format_bind: the text of a bind for this runtime; ValueError: impossible.
+        misspelt: the right spelling of a text that only looks like a reference; or
+            None.
+        refuse_argument: the problem of an argument; or None.
+        refuse: the problem of an image, judged by its name; or None.
+        doubt: a possible problem of an image of this form, for a warning; or None.
+        pulled: the effect of fetching an image, for a warning.
+        pull: the command to run before the job instead.
+        unpacked: names in an image folder, of which at least one must exist.
+        described: suffixes of files that describe an image but are not images.
+        opens_file: whether each task opens the image by its path, so that a copy works.
+    """
+
+    name: str
+    sign: str
+    example: str
+    is_reference: Callable[[str], bool]
+    format_bind: Callable[[Bind], str]
+    spell: Callable[[str], str] = str
+    is_pulled: Callable[[str], bool] = never
+    same_kind: str = ""
+    same_module: str = ""
+    filed: tuple[str, ...] = ()
+    directives: Mapping[str, str] = {}
+    misspelt: Callable[[str], str | None] = _nothing
+    refuse: Callable[[str], Trouble | None] = _nothing
+    refuse_argument: Callable[[str], Trouble | None] = _nothing
+    doubt: Callable[[str], Trouble | None] = _nothing
+    pulled: str = "every rank of the job would pull and unpack this image"
+    pull: str = ""
+    unpacked: tuple[str, ...] = ("bin", "usr")
+    described: tuple[str, ...] = ()
+    opens_file: bool = False
+
+    @property
+    # Conditions need one name for interchangeable runtimes.
+    def kind(self) -> str:
+        """The name of the runtime in conditions."""
+        return self.same_kind or self.name
+
+    @property
+    def template(self) -> str:
+        """The module of ``job/script/modules/runtimes`` that enters a container."""
+        return self.same_module or self.kind
+
+    @property
+    def option(self) -> str:
+        """The option of srun that enters the container; empty if a program does."""
+        # An option of srun begins with a dash, which no program does.
+        return self.sign if self.sign.startswith("-") else ""
+
+    @property
+    def program(self) -> str:
+        """Its name on PATH; empty if an option of srun enters the container."""
+        return "" if self.option else self.sign
+
+    @property
+    def starters(self) -> tuple[str, ...]:
+        """Starters that can start tasks in its containers; empty: all."""
+        # Only srun has plug-ins for containers.
+        return ("srun",) if self.option else ()
+
+    def goes_with(self, starter: str) -> bool:
+        """Return whether *starter* can start tasks in its containers."""
+        return not self.starters or starter in self.starters

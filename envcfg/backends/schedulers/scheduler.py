@@ -1,0 +1,155 @@
+"""Schedulers: their requests for nodes, and the signs of their jobs.
+
+Requests use the options of Slurm. Each scheduler defines its own spelling of them, or
+lacks them.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+
+class JobNames(NamedTuple):
+    """Values that a directive may need: the job's name, and its time limit in seconds."""
+
+    name: str
+    seconds: int | None
+
+
+# An option by Slurm's name with its value. None: it has no value, or, for
+# ``--output``, the scheduler names the file itself.
+Asked = tuple[str, str | None]
+
+
+class Directive(NamedTuple):
+    """A line of a job script, without the mark; *of*: the indexes of the options in it."""
+
+    text: str
+    of: tuple[int, ...]
+
+
+class Refusal(NamedTuple):
+    """The reason why a scheduler rejects an option, and the replacement."""
+
+    why: str
+    fix: str
+
+
+def only_long(option: str, value: str | None) -> Refusal | None:
+    """Reject a one-letter option, given as ``--request-arg``."""
+    # A one-letter option takes the next word, so its value could not be separated.
+    if option.startswith("--"):
+        return None
+    word = option if value is None else f"{option}={value}"
+    return Refusal(
+        f"--request-arg={word}: {{}}'s options have long names here",
+        "write it as --reservation=NAME",
+    )
+
+
+def words(command: Sequence[str]) -> str:
+    """Return a command for messages, without its options."""
+    return " ".join(word for word in command if word[0] != "-" and "=" not in word)
+
+
+class Scheduler(NamedTuple):
+    """The properties of a scheduler.
+
+    Attributes:
+        name: its name in profiles, and its folder in ``job/script/templates``;
+            ``begin.sh`` there begins its jobs, and ``requeue.sh`` restarts them.
+        title: its name in texts.
+        mark: the text that begins a directive in a job script.
+        prefix: the prefix of the variables that it sets in its jobs.
+        job_variable: one of them that is set only there.
+        sizes: variables with a size of the job, by the name of the size in lint.
+        submit: the command that accepts a job script on its stdin; *cancel* ends jobs.
+        name_words: the options that name a job; ``{}`` is the name.
+        option_prefix: the prefix of variables with options for *submit*, if it reads
+            any.
+        mark_pattern: a pattern of all spellings of *mark*, if there are several; lines
+            with *old_mark* are read as well, but do not make a text a job script.
+        foreign: a pattern of directives of other schedulers with the same *mark*.
+        name_lines: a pattern of other schedulers' directives that also name a job.
+        lists: the command that lists a user's jobs.
+        spell: the lines of a job script for its options; a line may represent several.
+        cluster_variable: the variable with the cluster's name.
+        cluster_command: reports the name outside a job; *cluster_pattern* finds it in
+            the output. *cluster_of_job* finds it in the value of *job_variable*.
+        queues: the command that reports the limits of its queues; *qos*: those of each
+            QOS; *nodes*: the resources of its nodes; *own*: the accounts and QOS of a
+            user, whose name replaces ``{}``.
+        default_queue: a pattern that finds the default queue in the output of
+            *cluster_command*; empty: *queues* reports it.
+        output: the default name of the job's output, and that of array jobs; None: the
+            scheduler's own name.
+        gpus: the option for GPUs if a profile names none; None: there is no option.
+        gpus_by: the option for GPUs on a cluster without a profile.
+        segment: the option for parts of the job within one NVLink domain, if any.
+        resources: its own options with values from the profile.
+        lacks: options of ``envcfg job`` without a documented counterpart.
+        refuse: the reason to reject an option with its value, if any; ``{}`` is its
+            title.
+        rule_names: the names of options in the rules of profiles, if different.
+        asks_amounts: whether jobs request tasks, cores and memory; otherwise whole
+            nodes.
+        told_by: by option, the variable with its value in a job, and the variable that
+            passes it to the starter.
+        answer: the pattern of the output of *submit*, with the ``id`` of the job, and
+            its ``number`` in file names if that is shorter.
+        own_output: the scheduler's own names of the output, also for arrays, as in
+            *output*.
+        fills: its placeholders in file names, by those of Slurm.
+        path_options: a pattern of its options with paths in which it replaces no
+            variables except its own.
+        test: options with which *submit* reports the start time without submitting;
+            none: impossible.
+        starts: a pattern of the time in that answer.
+    """
+
+    name: str
+    title: str
+    mark: str
+    prefix: str
+    job_variable: str
+    submit: str
+    cancel: str
+    spell: Callable[[Sequence[Asked], JobNames], Iterator[Directive]]
+    cluster_command: tuple[str, ...]
+    cluster_pattern: str
+    lists: str
+    name_words: tuple[str, ...]
+    foreign: str = "(?!)"
+    mark_pattern: str = ""
+    old_mark: str = ""
+    option_prefix: str = ""
+    name_lines: bytes = b""
+    sizes: Mapping[str, str] = {}
+    cluster_of_job: str | None = None
+    cluster_variable: str | None = None
+    queues: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    default_queue: str = ""
+    qos: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")
+    gpus: str | None = "--gpus-per-node"
+    gpus_by: str | None = None
+    segment: str | None = None
+    resources: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    refuse: Callable[[str, str | None], Refusal | None] = only_long
+    rule_names: Mapping[str, str] = {}
+    asks_amounts: bool = True
+    told_by: Mapping[str, tuple[str, str]] = {}
+    answer: str = r"^(?P<id>\S+)$"
+    own_output: tuple[str, str] = ("%x.o%j", "%x.o%A.%a")
+    fills: Mapping[str, str] = {}
+    path_options: str = ""
+    test: tuple[str, ...] = ()
+    starts: str = ""
+
+    @property
+    def sign(self) -> str:
+        """The pattern of the marks that identify a job script."""
+        return self.mark_pattern or re.escape(self.mark)

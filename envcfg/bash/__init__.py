@@ -1,1 +1,0 @@
-"""The generated bash: templates, and what fills them."""

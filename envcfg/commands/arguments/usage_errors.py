@@ -1,0 +1,161 @@
+"""Errors of wrong command lines; loaded only after an error."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Protocol
+
+from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.errors import UsageError, nearest, suggest
+
+_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")  # argparse reads it as a value
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # word processors use them for -
+_VALUE = re.compile(r"argument (?P<option>\S+): expected (?:one|at least one) argument")
+_NO_VALUE = re.compile(
+    r"argument (?P<option>\S+): ignored explicit argument (?P<value>.+)"
+)
+_LONG = 4  # letters after one dash: from here on, it may be a long option
+_MISSING = "the following arguments are required: "
+
+
+class Parser(Protocol):
+    """The part of a parser that this module needs; see
+    ``envcfg.commands.arguments.parser``."""
+
+    prog: str
+    usage: str | None
+    words: Sequence[str]
+
+    @property
+    def known_options(self) -> Mapping[str, argparse.Action]: ...  # noqa: D102
+
+    @property
+    def has_commands(self) -> bool: ...  # noqa: D102
+
+
+def explain(parser: Parser, message: str) -> UsageError:
+    """Return the error for argparse's *message*; an unknown option comes first."""
+    if stray := next(_strays(parser), None):
+        return _unknown_option(parser, *stray)
+    if message.startswith("unrecognized arguments: "):
+        words = message.partition(": ")[2]
+        hint = f"write the command after --, as in -- {words}"
+        if "-- COMMAND" not in (parser.usage or ""):
+            hint = _usage(parser)
+        return UsageError(f"unexpected arguments: {words}", hint=hint)
+    if message.startswith(_MISSING):
+        missing = message.removeprefix(_MISSING)
+        verb = "are" if ", " in missing else "is"
+        return UsageError(f"{missing} {verb} missing", hint=_usage(parser))
+    if match := _VALUE.fullmatch(message):
+        option = match["option"].partition("/")[0]
+        action = parser.known_options.get(option)
+        example = f"as in {option} {action.metavar or 'VALUE'}; " if action else ""
+        return UsageError(f"{option} lacks its value", hint=f"{example}{_see(parser)}")
+    if match := _NO_VALUE.fullmatch(message):
+        msg = f"{match['option']} takes no value, but {match['value']} is given"
+        return UsageError(msg, hint=_see(parser))
+    return UsageError(message.removeprefix("argument "), hint=_see(parser))
+
+
+def explain_choice(parser: Parser, action: argparse.Action, value: str) -> UsageError:
+    """Return the error for a *value* that *action* does not accept."""
+    if stray := next(_strays(parser), None):
+        return _unknown_option(parser, *stray)
+    choices = [str(choice) for choice in action.choices or ()]
+    if action.option_strings:
+        msg = f"{action.option_strings[-1]}: unknown value {value!r}"
+        return UsageError(msg, hint=suggest(value, choices))
+    msg = f"unknown {str(action.metavar).lower()} {value!r}"
+    hint = _synonym(parser, value) or f"{suggest(value, choices)}; {_see(parser)}"
+    return UsageError(msg, hint=hint)
+
+
+def _strays(parser: Parser) -> Iterator[tuple[str, str | None]]:
+    """Yield the options that *parser* does not know, without those of a command.
+
+    Each comes with the previous option if that waits for a value.
+    """
+    actions = parser.known_options
+    before: str | None = None
+    for word in parser.words:
+        name = word.partition("=")[0]
+        if word in actions or name in actions:
+            action = actions.get(word) or actions[name]
+            waits = action.nargs is None and word == name
+            before = name if waits else None
+            continue
+        if _is_option(word, before) and not (word[1] != "-" and word[:2] in actions):
+            yield name if name.strip("-") else word, before
+        elif before is None and parser.has_commands:
+            return
+        before = None
+
+
+def _is_option(word: str, before: str | None) -> bool:
+    if len(word) < 2 or " " in word or _NEGATIVE.fullmatch(word):
+        return False
+    return word[0] == "-" or (before is None and word[0] in _DASHES)
+
+
+def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageError:
+    msg, everything = f"unknown option {option}", f"{parser.prog} --help shows all"
+    if option[0] in _DASHES:
+        right = "--" + option.lstrip("-" + _DASHES)
+        return UsageError(msg, hint=f"its dash is not a hyphen: write {right}")
+    synonym = _synonym(parser, option if option[1] == "-" else option[:2])
+    if near := _nearest(parser, option):
+        hint = f"did you mean {near}? {everything}"
+    elif synonym:
+        hint = f"write {synonym}" if synonym.startswith("-") else synonym
+    elif before:
+        hint = f"if this is the value of {before}, join them: {before}={option}"
+    elif parser.has_commands:
+        hint = f"options come after what they belong to; {everything}"
+    else:
+        hint = everything
+    return UsageError(msg, hint=hint)
+
+
+def _nearest(parser: Parser, option: str) -> str | None:
+    """Return the similar long option; dashes do not count as similarity."""
+    name = option.lstrip("-")
+    is_short = option[1] != "-" and len(name) < _LONG
+    if is_short or _synonym(parser, option):
+        return None
+    actions = parser.known_options
+    near = nearest(name, [flag[2:] for flag in actions if flag.startswith("--")])
+    return f"--{near}" if near else None
+
+
+def _synonym(parser: Parser, word: str) -> str | None:
+    return option_aliases().get(parser.prog, {}).get(word)
+
+
+@cache
+def option_aliases() -> Mapping[str, Mapping[str, str]]:
+    """Return options of other programs, by command, with their names in envcfg."""
+    data = load_knowledge_file("option_aliases.yaml")
+    aliases = {}
+    for line, own in data["commands"].items():
+        groups = [data["groups"][name] for name in own.pop("groups", "").split()]
+        aliases[line] = {
+            word: right.replace("OPTION", word)
+            for words, right in (
+                pair for group in (*groups, own) for pair in group.items()
+            )
+            for word in words.split()
+        }
+    return aliases
+
+
+def _usage(parser: Parser) -> str:
+    forms = (parser.usage or parser.prog).splitlines()  # a hint is one line
+    return f"{'; or '.join(form.strip() for form in forms)}; {_see(parser)}"
+
+
+def _see(parser: Parser) -> str:
+    return f"see {parser.prog} --help"

@@ -1,0 +1,1 @@
+"""Code that every room may use; it imports no room."""

@@ -1,0 +1,104 @@
+"""Replace characters that a report or terminal cannot show; compute the width of texts.
+
+Logs, file names and profiles may contain any byte. They are read with
+``surrogateescape``, so their texts may be invalid in UTF-8 files, XML and strict JSON.
+They may also contain escapes that change the display of a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+
+_MOST_DIGITS = 9  # digits of a number; no count in a job has more
+# Columns of a text: the default without a terminal, the fewest, and the most.
+_WIDTH, _NARROWEST, _WIDEST = 88, 40, 120
+_SURROGATES = "[\ud800-\udfff]"
+# Marks that change the direction of text are included: a log line could use them to
+# look like another line.
+_UNPRINTABLE = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+    "\ud800-\udfff\ufffe\uffff]"
+)
+
+
+@lru_cache(maxsize=1)
+def text_width() -> int:
+    """Return the width of texts in columns: the terminal's width, within readable
+    limits.
+
+    ``shutil`` offers the same, but its import costs more than the rest of a help page.
+    """
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
+    except (ValueError, OSError):  # no number, or no terminal
+        return _WIDTH
+    return max(_NARROWEST, min(width, _WIDEST)) if width > 0 else _WIDTH
+
+
+def whole_number(text: str | None) -> int | None:
+    """Return the decimal number in *text*; None for other texts, or too many digits.
+
+    ``isdigit`` accepts characters that ``int`` rejects, and any number of digits, while
+    ``int`` rejects thousands.
+
+    >>> whole_number("12"), whole_number("\u00b2"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    if not text or not text.isascii() or not text.isdigit():
+        return None
+    return int(text) if len(text) <= _MOST_DIGITS else None
+
+
+def without_surrogates(text: str) -> str:
+    r"""Return *text* with bytes that are not UTF-8 written as ``\xNN``.
+
+    >>> without_surrogates("nid\udcff") == r"nid\xff"
+    True
+    """
+    return text if text.isascii() else re.sub(_SURROGATES, _visible, text)
+
+
+def printable(text: str) -> str:
+    r"""Return *text* with an escape for every character that a page or XML cannot
+    contain.
+
+    >>> printable("\x1b[31mred") == r"\x1b[31mred"
+    True
+    """
+    return text if text.isprintable() else re.sub(_UNPRINTABLE, _visible, text)
+
+
+def joined_lines(text: str) -> str:
+    r"""Return the lines of a program's message as one line.
+
+    >>> joined_lines("error: no node\n  error: no job\n")
+    'error: no node; error: no job'
+    """
+    lines = (line.strip() for line in text.splitlines())
+    return "; ".join(filter(None, lines))
+
+
+def one_line(text: str) -> str:
+    r"""Return *text* with an escape for every character that a terminal would not show.
+
+    >>> one_line("a\nb\x9b2K\u202e\xe9") == r"a\nb\x9b2K\u202e" + "\xe9"
+    True
+    """
+    # Most texts are printable, and this test is fast.
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable()
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8
+        code -= 0xDC00
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

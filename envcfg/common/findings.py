@@ -1,0 +1,126 @@
+"""The result type of every check: problem, place, reason and remedy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from envcfg.common.characters import one_line
+
+EXIT_FINDINGS = 1
+EXIT_INCONCLUSIVE = 3
+Severity = Literal["error", "warning", "note"]
+
+
+class Place(NamedTuple):
+    """The place of a text: file, line and column, both counted from 1."""
+
+    path: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        """Return ``path:line:column``, the form for editors."""
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+NOWHERE = Place("", 0)  # sorts before all other places
+
+
+class Evidence(NamedTuple):
+    """The first line with the evidence.
+
+    Attributes:
+        file: name of the file, as given; ``-`` is standard input.
+        line: number of the line, from 1.
+        text: the line, cut to a readable length.
+    """
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """Return ``file:line``, the form for editors."""
+        return f"{self.file}:{self.line}"
+
+
+class Finding(NamedTuple):
+    """A message to the user about a problem or a decision.
+
+    Attributes:
+        rule: short stable id, never reused (``fact-unknown``).
+        severity: ``error`` stops, ``warning`` may fail, ``note`` is information.
+        subject: its subject (a setting, a file, ranks).
+        message: one sentence, lower case, no full stop.
+        fix: the remedy, if any.
+        source: the source, if it is not envcfg itself.
+        why: the meaning, if the message does not contain it.
+        evidence: the first line that proves it.
+        count: the number of occurrences.
+        cause: False if it follows from another finding, which must be repaired first.
+        place: the place to repair, in a checked file.
+    """
+
+    rule: str
+    severity: Severity
+    subject: str
+    message: str
+    fix: str | None = None
+    source: str | None = None
+    why: str | None = None
+    evidence: Evidence | None = None
+    count: int = 1  # type: ignore[assignment]  # hides tuple.count, which nobody needs
+    cause: bool = True
+    place: Place | None = None
+
+    @property
+    def where(self) -> Place | None:
+        """The place for an editor: the place of the fix, or of the evidence."""
+        if self.place or not self.evidence:
+            return self.place
+        return Place(self.evidence.file, self.evidence.line)
+
+    def lines(self) -> list[str]:
+        """Return the finding as the lines that appear on stderr."""
+        text = f"{self.subject}: {self.message}" if self.subject else self.message
+        where = f"{self.place}: " if self.place else ""
+        lines = [f"envcfg: {self.severity}: {where}{text}"]
+        if self.fix:
+            lines.append(f"  hint: {self.fix}")
+        return list(map(one_line, lines))
+
+
+class Result(NamedTuple):
+    """The findings of a check, by checked file or node.
+
+    Attributes:
+        findings: the findings of each subject, in order; an empty list if it is good.
+        kind: the kind of subject; the name of a ``file`` is its given path.
+        repairs: the number of faults that ``lint --fix`` repairs.
+    """
+
+    findings: Mapping[str, Sequence[Finding]]
+    kind: str = "file"
+    repairs: int = 0
+
+    @property
+    def all(self) -> list[Finding]:
+        """Every finding, in order."""
+        return [finding for findings in self.findings.values() for finding in findings]
+
+    def place(self, name: str, finding: Finding) -> "Place | None":
+        """Return the place of a finding on *name*; None if it has no place in a file."""
+        return finding.where or (Place(name, 1) if self.kind == "file" else None)
+
+
+def exit_code(
+    findings: Iterable[Finding], *, strict: bool = False, inconclusive: bool = False
+) -> int:
+    """Return the exit code of a check; docs/findings.md describes it for users.
+
+    1 if one of *findings* is an error, or with *strict* a warning; otherwise 3 if the
+    check is *inconclusive*, because evidence is missing; otherwise 0.
+    """
+    fails = {"error", "warning"} if strict else {"error"}
+    if any(finding.severity in fails for finding in findings):
+        return EXIT_FINDINGS
+    return EXIT_INCONCLUSIVE if inconclusive else 0

@@ -1,0 +1,74 @@
+"""The allowed nesting of data and folders, equal for all versions of all libraries.
+
+Python, its JSON and TOML readers and libyaml have their own limits, which differ
+between versions; some raise a RecursionError. Real data have only a few levels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from envcfg.common.errors import OutputError
+
+MAX_DEPTH = 100
+
+
+def read_json(text: str | bytes, *, is_whole: bool = True) -> Any:  # noqa: ANN401  # any value
+    """Return the value of a JSON text.
+
+    Args:
+        is_whole: whether the value must be the whole text; otherwise the rest is
+            ignored.
+
+    Raises:
+        ValueError: it is not JSON, or nested more than :data:`MAX_DEPTH` deep.
+    """
+    import json
+
+    try:
+        if is_whole:
+            value = json.loads(text)
+        else:
+            value = json.JSONDecoder().raw_decode(str(text))[0]
+    except RecursionError:
+        refuse_depth()
+    check_depth(value)
+    return value
+
+
+def check_depth(value: object) -> None:
+    """Raise ``ValueError`` if lists and mappings in *value* are nested too deep."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for parent in level
+            if isinstance(parent, (list, dict))
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, (list, dict))
+        ]
+        if not level:
+            return
+    refuse_depth()
+
+
+def refuse_depth() -> NoReturn:
+    """Raise the ``ValueError`` for a value that is nested too deep."""
+    msg = f"nested more than {MAX_DEPTH} deep"
+    raise ValueError(msg) from None
+
+
+def walk_folder(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield the results of ``os.walk`` without hidden folders, sorted by name.
+
+    Raises:
+        OutputError: folders are nested more than :data:`MAX_DEPTH` deep.
+    """
+    for path, folders, names in os.walk(top):
+        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
+        if folders and path[len(top) :].count(os.sep) >= MAX_DEPTH:
+            msg = f"{top}: its folders are nested more than {MAX_DEPTH} deep"
+            raise OutputError(msg, hint="name a folder further down")
+        yield path, folders, names

@@ -1,1 +1,0 @@
-"""From a job script that somebody has to one that starts its steps by envcfg."""

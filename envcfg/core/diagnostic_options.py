@@ -1,0 +1,58 @@
+"""The options of each step that make a job report more, or copy files first."""
+
+from functools import partial
+
+from envcfg.core.option import Option, Table, switch
+from envcfg.core.option_values import (
+    read_ranks,
+    read_silence,
+    read_stage,
+    read_word,
+    write_ranks,
+)
+from envcfg.job.plan.diagnostics import PROFILERS
+from envcfg.profile.words import format_word, parse_word
+
+SPEEDS = ("fast",)  # values of --require
+KEPT = "${HOME}/.cache/envcfg/kept"  # the folder of --keep-caches alone
+_ranks = partial(
+    Option, metavar="N[,N...]", read=read_ranks, write=write_ranks, default=()
+)
+_folder = partial(
+    Option, metavar="DIR", kind="maybe", read=read_word, write=format_word
+)
+DIAGNOSTICS: Table = {
+    "what the job says about itself": (
+        switch("--report-affinity"),
+        _ranks("--report-environment", kind="maybe", alone=(0,)),
+        switch("--smoke-test"),
+        switch("--preflight"),
+        Option("--require", choices=SPEEDS),
+        _folder("--nccl-debug", alone=()),
+        switch("--nccl-debug-remove"),
+        Option(
+            "--verify",
+            metavar="warn|stop",
+            kind="maybe",
+            alone="warn",
+            choices=("warn", "stop"),
+        ),
+        Option(
+            "--on-silence",
+            metavar="TIME[=stop]",
+            read=read_silence,
+            write=lambda pair: f"{pair[0]}s={pair[1]}",
+        ),
+        _folder("--flight-recorder", alone=parse_word("${PWD}")),
+        _ranks("--profile-rank"),
+        Option("--profiler", choices=PROFILERS),
+        Option("--profiler-arg", metavar="ARG", kind="many", needs_trust=True),
+        Option("--setup", metavar="FILE|CMD", default="", needs_trust=True),
+    ),
+    "what is copied to each node first": (
+        Option(
+            "--stage", metavar="WHAT", kind="many", read=read_stage, needs_trust=True
+        ),
+        _folder("--keep-caches", alone=parse_word(KEPT), needs_trust=True),
+    ),
+}

@@ -1,0 +1,282 @@
+"""The environment of envcfg on this machine, for a bug report: nothing is changed.
+
+Home folders are shortened to ``~``, and no account is named, so that the answer can be
+published.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from envcfg import __version__
+from envcfg.backends.runtimes import NAMES, runtime
+from envcfg.backends.scheduler_client import query_all
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.cache import kept_folder
+from envcfg.common.errors import EnvcfgError
+from envcfg.core.selection import (
+    current_folder,
+    detect_system,
+    open_catalog,
+    records_folder,
+    untrusted,
+)
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import default_files, listed, program_files
+from envcfg.site.machine import job_kind, on_path
+
+State = Literal["ok", "absent", "problem"]
+# The packages that envcfg imports, and its use of them. Those of older Pythons only
+# are in the list of this Python alone.
+PACKAGES = {
+    "pyyaml": "profiles and rules",
+    "rich": "colours",
+    "jinja2": "HTML reports",
+    "pyelftools": "libraries in images",
+    "spython": "running containers",
+    "tree-sitter": "lint and wrap --from",
+    "tree-sitter-bash": "lint and wrap --from",
+    "shtab": "completion",
+    **({} if sys.version_info >= (3, 14) else {"backports.zstd": "zstd in images"}),
+    **({} if sys.version_info >= (3, 11) else {"tomli": "envcfg.toml"}),
+}
+
+
+class Row(NamedTuple):
+    """One fact of the environment.
+
+    Attributes:
+        part: the heading that it belongs to.
+        value: one line; empty: nothing is there.
+        state: ``absent`` is normal on some machines; a ``problem`` has a hint.
+        hint: the command or file that repairs a problem.
+    """
+
+    part: str
+    name: str
+    value: str
+    state: State = "ok"
+    hint: str = ""
+
+
+def examine() -> list[Row]:
+    """Return the facts of the environment, in the order of their display.
+
+    A part that cannot be read is a row with the reason, never an exception.
+    """
+    rows, catalog = [*_own_rows()], None
+    try:
+        catalog = open_catalog(enforce=False)
+    except EnvcfgError as err:  # the current folder is gone
+        rows.append(_error("system", err))
+    else:
+        rows += _guarded("system", _system_rows(catalog))
+    rows += _guarded("scheduler", _scheduler_rows())
+    rows += _guarded("runtimes", _runtime_rows())
+    # The detection has examined the profiles of others, which the files' rows name.
+    if catalog:
+        rows += _guarded("files", _file_rows(catalog))
+    rows += _guarded("folders", _folder_rows())
+    return rows
+
+
+def _guarded(part: str, rows: Iterator[Row]) -> Iterator[Row]:
+    try:
+        yield from rows
+    except EnvcfgError as err:
+        yield _error(part, err)
+    except OSError as err:  # a file that vanished, or that the user may not read
+        yield Row(part, "error", f"{err.strerror}: {err.filename}", "problem")
+
+
+def _error(part: str, err: EnvcfgError) -> Row:
+    first, *rest = err.lines()
+    message = first.removeprefix("envcfg: error: ")
+    hint = " ".join(rest).strip().removeprefix("hint: ")
+    return Row(part, "error", message, "problem", hint)
+
+
+def short(path: str) -> str:
+    """Return *path* with ``~`` for the user's home folder."""
+    home = os.environ.get("HOME", "").rstrip("/")
+    is_below = home.startswith("/") and (path == home or path.startswith(f"{home}/"))
+    return f"~{path[len(home) :]}" if is_below else path
+
+
+def _own_rows() -> Iterator[Row]:
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    yield Row("envcfg", "version", __version__)
+    yield Row("envcfg", "installed in", short(folder))
+    yield Row(
+        "envcfg", "python", f"{platform.python_version()} {short(sys.executable)}"
+    )
+    yield Row("envcfg", "kernel", f"{platform.system()} {platform.release()}")
+    for package, use in PACKAGES.items():
+        found = _version_of(package)
+        # A zipapp contains packages without the metadata that has the version.
+        if found or folder.endswith(".pyz/envcfg"):
+            yield Row("envcfg", package, found or "in the zipapp")
+        else:
+            hint = f"python3 -m pip install {package}"
+            value = f"missing, needed for {use}"
+            yield Row("envcfg", package, value, "problem", hint)
+
+
+def _version_of(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _system_rows(catalog: Catalog) -> Iterator[Row]:
+    detection, machine = detect_system(catalog)
+    yield Row("system", "host", machine.host)
+    yield Row("system", "cluster", machine.cluster or "", _state(machine.cluster))
+    if choice := os.environ.get("ENVCFG_PROFILE"):
+        yield Row("system", "ENVCFG_PROFILE", choice)
+    for answer in detection.matches:
+        yield Row("system", "profile", f"{answer.name}: {answer.why}")
+    if not detection.matches:
+        hint = "envcfg profiles show here makes one from the scheduler's answers"
+        value = "none fits this machine"
+        yield Row("system", "profile", value, "absent", hint)
+    for path in detection.broken:
+        hint = f"envcfg profiles validate {short(path)}"
+        yield Row("system", "profile", f"{short(path)} is broken", "problem", hint)
+    yield from _limit_rows(catalog, [answer.name for answer in detection.matches])
+
+
+def _limit_rows(catalog: Catalog, names: Sequence[str]) -> Iterator[Row]:
+    """Yield the state of the limits of the one matching profile."""
+    if len(names) != 1:
+        return
+    from envcfg.site.current_limits import as_of_today
+
+    profile = as_of_today(catalog.load(names[0]))
+    queues = [queue for queue in profile.partitions.values() if queue]
+    old = [queue.name for queue in queues if queue.is_old]
+    dates = sorted(queue.reason.date for queue in queues)
+    value = f"{len(queues)} partitions, oldest source {dates[0]}" if dates else ""
+    if old:
+        hint = f"envcfg profiles show {names[0]} names the sources"
+        yield Row(
+            "system", "limits", f"{value}; old: {', '.join(old)}", "problem", hint
+        )
+    else:
+        yield Row("system", "limits", value, _state(value))
+
+
+def _scheduler_rows() -> Iterator[Row]:
+    programs = {
+        scheduler.title: scheduler.submit.split()[0]
+        for scheduler in SCHEDULERS.values()
+    }
+    yield from _version_rows("scheduler", programs)
+    yield Row("scheduler", "this is a job of", job_kind() or "", _state(job_kind()))
+
+
+def _runtime_rows() -> Iterator[Row]:
+    programs = dict.fromkeys(runtime(name).program for name in NAMES)
+    yield from _version_rows("runtimes", {name: name for name in programs if name})
+
+
+def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
+    """Yield the path and version of each program on PATH; each is asked once.
+
+    Args:
+        programs: by the name that is displayed.
+    """
+    paths = {name: path for name in programs if (path := on_path(programs[name]))}
+    answers = query_all([[path, "--version"] for path in paths.values()])
+    for (name, path), answer in zip(paths.items(), answers, strict=True):
+        lines = (answer.out or answer.err).strip().splitlines()
+        text = lines[0] if lines else answer.fault or "prints no version"
+        is_well = answer.exit_code == 0
+        hint = "" if is_well else f"does it run here? {path} --version"
+        state: State = "ok" if is_well else "problem"
+        yield Row(part, name, f"{short(path)}: {text}", state, hint)
+    if not paths:
+        yield Row(part, "program", "", "absent")
+
+
+def _file_rows(catalog: Catalog) -> Iterator[Row]:
+    """Yield the files that change results, and whether they are trusted."""
+    for layer, folder in catalog.layer_folders().items():
+        number = sum(name.endswith(".yaml") for name in listed(folder))
+        value = f"{short(folder)}: {number} profiles" if number else ""
+        yield Row("files", f"profiles, {layer}", value, _state(value))
+    user, (*strangers, project) = default_files(os.environ, current_folder())
+    paths = [*program_files(os.environ), user, project]
+    for path in filter(os.path.exists, filter(None, paths)):
+        yield Row("files", "settings", short(path))
+    for path in strangers:
+        value = f"{short(path)} is ignored: it belongs to another user"
+        yield Row("files", "settings", value, "problem", "remove it, or ask its owner")
+    yield from _trust_rows(catalog, user, project)
+
+
+def _trust_rows(catalog: Catalog, user: str, project: str) -> Iterator[Row]:
+    from envcfg.core.defaults import read_files, settle
+    from envcfg.profile.trust_records import folder_problem, recorded_roots
+
+    defaults = settle(read_files(user, project, os.environ), os.environ)
+    for path in sorted({d.file for d in defaults if not d.is_trusted}):
+        hint = f"envcfg profiles trust {short(os.path.dirname(path))}"
+        yield Row("files", "trust", f"{short(path)} is not trusted", "problem", hint)
+    for finding in untrusted(catalog):
+        value = f"{short(finding.subject)}: {finding.message}"
+        yield Row("files", "trust", value, "problem", finding.fix or "")
+    records = records_folder(os.environ)
+    if problem := folder_problem(records):
+        hint = f"chmod go-w {short(records)}, or remove it"
+        value = problem.replace(records, short(records))
+        yield Row("files", "trust", value, "problem", hint)
+    for root in sorted(set(recorded_roots(records).values())):
+        yield Row("files", "trusted", short(root))
+
+
+def _folder_rows() -> Iterator[Row]:
+    """Yield the folder of the cache: its size, or the reason that it is not used."""
+    folder = kept_folder(os.environ)
+    if folder is None:
+        value = "none: neither HOME nor XDG_CACHE_HOME is a path"
+        hint = "export HOME; without it, answers are computed again"
+        yield Row("folders", "cache", value, "problem", hint)
+        return
+    try:
+        status = os.stat(folder)
+    except FileNotFoundError:
+        yield Row("folders", "cache", f"{short(folder)}: not made yet", "absent")
+        return
+    except OSError as err:
+        yield Row("folders", "cache", f"{short(folder)}: {err.strerror}", "problem")
+        return
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
+    if is_own and os.access(folder, os.W_OK):
+        yield Row("folders", "cache", f"{short(folder)}: {_size(folder)}")
+        return
+    value = f"{short(folder)} is not yours alone, or cannot be written"
+    yield Row("folders", "cache", value, "problem", f"chmod 700 {short(folder)}")
+
+
+def _size(folder: str) -> str:
+    paths = (
+        os.path.join(where, name)
+        for where, _, names in os.walk(folder)
+        for name in names
+    )
+    # A file that another command has just removed has no size.
+    total = sum(os.lstat(path).st_size for path in paths if os.path.lexists(path))
+    return f"{total / (1 << 20):.1f} MiB"
+
+
+def _state(value: object) -> State:
+    return "ok" if value else "absent"

@@ -1,0 +1,186 @@
+"""Facts of the image of a step, read once and cached.
+
+The entry is identified by the image's file: path, size, time of change and inode. It is
+read again if the reading code has changed, because an update may keep the version.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg import image
+from envcfg.common import cache
+from envcfg.common.characters import one_line
+from envcfg.common.datafile import stamp
+from envcfg.common.findings import Finding
+from envcfg.job.plan.plan import ImageFacts
+
+if TYPE_CHECKING:
+    from envcfg.image.image_record import Inspection
+
+_CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
+PATIENCE = 10.0  # seconds for a first look, because a script waits for it
+MEGABYTES = 1000.0  # memory for it; login nodes limit each user
+
+
+class Identity(NamedTuple):
+    """The identity of a file."""
+
+    path: str
+    size: int
+    time: int  # the last change, in nanoseconds
+    inode: int
+
+
+class CachedImage(NamedTuple):
+    """The cached facts of an image.
+
+    Attributes:
+        facts: the value of each fact, and its place in the image.
+        bases: the images from which it was built, the nearest first.
+        why: the reason if nothing was read.
+        imports: the launcher that an installed command uses, and the file.
+    """
+
+    facts: Mapping[str, tuple[str, str]] = {}
+    bases: tuple[str, ...] = ()
+    why: str = ""
+    imports: Mapping[str, tuple[str, str]] = {}
+
+
+def identify(path: str) -> Identity | None:
+    """Return the identity of the file *path*; None if it is not a regular file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    real = os.path.realpath(path)
+    return Identity(real, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def recall(folder: str, identity: Identity) -> CachedImage | None:
+    """Return the cached facts of the image *identity* in *folder*, or None."""
+    entry = cache.recall(f"{folder}/images", *_known_by(identity))
+    try:
+        facts, imports = (
+            {str(name): (str(value), str(place)) for name, (value, place) in pairs}
+            for pairs in (entry["facts"].items(), entry["imports"].items())
+        )
+        bases = tuple(map(str, entry["bases"]))
+        return CachedImage(facts, bases, str(entry["why"]), imports)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None  # a damaged entry is read again
+
+
+def keep(folder: str, identity: Identity, read: CachedImage) -> None:
+    """Store the facts of the image *identity* in *folder*."""
+    cache.keep(f"{folder}/images", *_known_by(identity), read._asdict())
+
+
+def _known_by(identity: Identity) -> tuple[str, list[str | int]]:
+    """Return name and key of the cache entry; files are replaced, not modified."""
+    from envcfg.common.provenance import sha256_of
+
+    name = sha256_of(os.fsencode(identity.path))[:32]
+    return name, [*identity, stamp(os.path.dirname(image.__file__))[-1]]
+
+
+def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
+    """Return the facts of *image*, and the findings from reading it.
+
+    An image that is not a file or folder here has no facts.
+    """
+    if not os.path.exists(image):
+        return ImageFacts(), []
+    identity, folder = identify(image), cache.kept_folder(os.environ)
+    cached_image = recall(folder, identity) if identity and folder else None
+    is_empty = identity is not None and identity.size == 0
+    memory = cached_image or (
+        CachedImage(why="an empty file") if is_empty else _look(image)
+    )
+    # Failures are not cached: rights, a file system or this Python may change.
+    if identity and folder and not cached_image and not memory.why:
+        keep(folder, identity, memory)
+    findings = []
+    if memory.why:
+        reason = f"its facts are not known: {memory.why}"
+        fix = "state them by --fact; envcfg inspect takes the time that it needs, "
+        fix += "and says more; --no-inspect does not try"
+        findings.append(Finding("image-not-read", "note", image, reason, fix))
+    elif identity and not cached_image:
+        facts = ", ".join(
+            f"{name} {value}" for name, (value, _) in memory.facts.items()
+        )
+        reason = f"was read for the first time: {facts or 'none of the facts is in it'}"
+        fix = "envcfg inspect shows all that is in it"
+        findings.append(Finding("image-read", "note", image, reason, fix))
+    stamp = (
+        f"{identity.size} {identity.time // 10**9}" if identity and memory.facts else ""
+    )
+    # The stamp has whole seconds, because stat in the job prints no fractions.
+    return ImageFacts(memory.facts, memory.bases, stamp, memory.imports), findings
+
+
+def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
+    """Return the facts for conditions: the value of each, and its place.
+
+    A fact that depends on the activated environment is left out. So is the version of a
+    PyTorch for CPUs, because conditions on it concern GPUs.
+    """
+    from envcfg.image.image_facts import unclear_facts
+    from envcfg.profile.conditions import usable_versions
+
+    unclear = unclear_facts(inspection)
+    image_facts = {
+        n: image_fact
+        for n, image_fact in inspection.taken().items()
+        if n not in unclear
+    }
+    if (torch := image_facts.get("torch")) and _CPU_BUILD in torch.evidence:
+        del image_facts["torch"]
+    usable = usable_versions(
+        {name: image_fact.value for name, image_fact in image_facts.items()}
+    )
+    facts = {name: (usable[name], image_facts[name].evidence) for name in usable}
+    if architecture := image_facts.get("architecture"):
+        facts["architecture"] = (architecture.value, architecture.evidence)
+    return facts
+
+
+def _look(image: str) -> CachedImage:
+    """Read the image, within the time that a script can wait."""
+    from contextlib import suppress
+
+    from envcfg.common.budget import Budget, SpentError
+    from envcfg.common.errors import ImageError
+    from envcfg.image.command_imports import command_imports
+    from envcfg.image.image_facts import inspect_tree
+    from envcfg.image.metadata import bases_of
+    from envcfg.image.open_image import open_image
+    from envcfg.image.tree import DeadlineTree, TimeIsUpError
+
+    budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
+    try:
+        with budget, open_image(image) as (tree, metadata):
+            patient = DeadlineTree(tree, PATIENCE)
+            inspection = inspect_tree(patient, metadata, image)
+            read = inspection.metadata
+            bases = bases_of(patient, read.labels)
+            imports: dict[str, tuple[str, str]] = {}
+            with suppress(TimeIsUpError):  # the facts count without them
+                imports = command_imports(patient, read.environment)
+            return CachedImage(step_facts(inspection), bases, imports=imports)
+    except TimeIsUpError:
+        why = f"it takes longer than {PATIENCE:.0f} s"
+    except (ImageError, SpentError) as err:
+        why = err.message.removeprefix(f"{image}: ")
+    except OSError as err:
+        why = err.strerror or str(err)
+    except Exception as err:  # noqa: BLE001  # a job must not fail because of a fact
+        why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
+    return CachedImage(why=one_line(why))

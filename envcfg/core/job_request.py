@@ -1,0 +1,141 @@
+"""A job: its request to the scheduler, its cost, and the script of its step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.core.request_options import asked_for
+from envcfg.core.step import Step, complete, resolve_step
+from envcfg.job.plan.plan import Plan
+from envcfg.job.plan.script_files import Files, Place
+from envcfg.job.request.billing import Cost
+from envcfg.job.request.charge import charge
+from envcfg.job.request.job_script import Script, render_job
+from envcfg.job.request.request import Request, make_request
+from envcfg.job.request.shape import UserRequest, shape_of
+from envcfg.profile.profile_model import Profile
+from envcfg.site.current_limits import as_of_today
+
+
+class Job(NamedTuple):
+    """A job script and its parts.
+
+    Attributes:
+        cost: None if the profile does not know the prices of its system.
+        findings: notes and warnings on plan, request and cost.
+        files: the text of the script, and of the file that it needs, if any.
+    """
+
+    plan: Plan
+    request: Request
+    cost: Cost | None
+    findings: list[Finding]
+    files: Files
+
+    @property
+    def script(self) -> str:
+        """The text of the script."""
+        return self.files.script
+
+
+def make_job(
+    step: Step,
+    values: Mapping[str, Any],
+    command: Sequence[str],
+    *,
+    place: Place | None,
+    made_by: Sequence[str],
+    is_direct: bool = False,
+) -> Job:
+    """Return the job that runs *step*.
+
+    Args:
+        values: the values of the options ``REQUEST``, by name.
+        place: the place of the machinery's file; None: the script is a single text.
+        made_by: the command line that repeats it, for the header.
+        is_direct: the first node runs *command*, which starts steps itself.
+
+    Raises:
+        UsageError: options contradict each other; ``RequestError``: the system would
+            refuse.
+    """
+    step = step._replace(options=step.options._replace(nodes=values["nodes"]))
+    # The plan comes first, because the request depends on its launcher and scratch.
+    plan, step = _resolved(step, is_watched=not (is_direct or values["no_verify"]))
+    profile = as_of_today(step.profile)
+    asked, cores = asked_for(values, command), values["cpus_per_task"]
+    if cores is not None:
+        asked = _with_cores(asked, cores, profile, plan)
+    request = make_request(profile, plan, asked)
+    # The request knows the ranks of a node, which the starter may be unable to
+    # learn.
+    if request.ranks is not None:
+        step = step._replace(options=step.options._replace(ranks=request.ranks))
+        plan = plan._replace(ranks=request.ranks)
+    plan = complete(plan, step, request.shape.nodes)
+    cost, words = charge(profile, request)
+    script = Script(
+        plan=plan,
+        request=request,
+        command=tuple(command),
+        is_direct=is_direct,
+        place=place,
+        # Only a job that restarts handles the signal in its script.
+        signal=asked.signal.name if asked.signal and asked.requeue else None,
+        restarts=asked.restarts,
+        made_by=tuple(made_by),
+    )
+    findings = [*plan.notes, *request.findings, *words]
+    return Job(plan, request, cost, findings, render_job(script))
+
+
+def _resolved(step: Step, *, is_watched: bool) -> tuple[Plan, Step]:
+    """Return the plan of *step*, and the step: watched, unless this is impossible.
+
+    Raises:
+        UsageError: options contradict each other, or the profile.
+    """
+    diagnostics = step.options.diagnostics
+    if diagnostics.verify and not is_watched:
+        msg = "--verify and --no-verify exclude each other"
+        hint = "leave out one of them, or what envcfg.toml says: --no-default verify"
+        raise UsageError(msg, hint=hint)
+    # An explicit choice is never changed.
+    if diagnostics.verify or not is_watched:
+        return resolve_step(step), step
+    watched = step._replace(
+        option_values={**step.option_values, "verify": "warn"},
+        options=step.options._replace(diagnostics=diagnostics._replace(verify="warn")),
+    )
+    try:
+        # Watching is a default, so its failure is a note and not an error.
+        return resolve_step(watched), watched
+    except UsageError as err:
+        plan = resolve_step(step)
+        why = f"the job does not check its own network: {err.message}"
+    finding = Finding("verify-off", "note", "--verify", why)
+    return plan, step._replace(findings=(*step.findings, finding))
+
+
+def _with_cores(
+    request: UserRequest, cores: int, profile: Profile, plan: Plan
+) -> UserRequest:
+    """Return *request* with ``--cpus-per-task`` converted to cores per GPU.
+
+    Raises:
+        UsageError: both options are given, or the cores do not divide evenly.
+    """
+    if request.cpus_per_gpu is not None:
+        msg = "--cpus-per-task and --cpus-per-gpu both say how many cores there are"
+        raise UsageError(msg, hint="leave one out")
+    shape, _ = shape_of(profile, plan, request)
+    if cores * shape.tasks % shape.gpus:
+        msg = (
+            f"{cores} cores for each of {shape.tasks} tasks are no whole number for "
+            f"each of {shape.gpus} GPUs"
+        )
+        raise UsageError(msg, hint="--cpus-per-gpu N says how many for each GPU")
+    return request._replace(cpus_per_gpu=cores * shape.tasks // shape.gpus)

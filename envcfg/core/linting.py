@@ -1,0 +1,284 @@
+"""Faults in job scripts, rank wrappers and environments, and their fixes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import TYPE_CHECKING
+
+from envcfg.common.budget import Budget
+from envcfg.common.characters import one_line
+from envcfg.common.errors import EnvcfgError, OutputError, UsageError, suggest
+from envcfg.common.findings import Finding, Result
+from envcfg.common.safe_output import Output, check_outputs
+from envcfg.core.selection import open_catalog
+from envcfg.job.plan.plan_facts import check_facts
+from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
+from envcfg.lint.lint_rule import chosen, load_rules
+from envcfg.lint.rule_runner import Remark, judge
+from envcfg.lint.script_source import LARGEST, Source, Sources, has_stray_nul
+from envcfg.lint.system_recognition import recognise
+
+if TYPE_CHECKING:
+    from envcfg.lint.lint_rule import ReadLine
+    from envcfg.lint.script_model import Model
+    from envcfg.profile.profile_model import Profile
+
+    Tell = Callable[[str], object]
+
+
+_UNKNOWN = (
+    "no system is recognised, so nothing was compared with its limits and GPUs; name it "
+    "by --profile NAME (envcfg profiles list)"
+)
+
+
+class Linter:
+    """The rules that apply, and the system of each script."""
+
+    def __init__(
+        self,
+        *,
+        profile: str | None = None,
+        otherwise: str | None = None,
+        select: Sequence[str] = (),
+        ignore: Sequence[str] = (),
+        per_file_ignore: Sequence[tuple[str, str]] = (),
+        facts: Mapping[str, str] | None = None,
+        tell: Tell = lambda _: None,
+        read_line: ReadLine | None = None,
+    ) -> None:
+        """Choose rules and system.
+
+        Args:
+            profile: the system; None: recognised from two signs in each script.
+            otherwise: the system of a script without signs.
+            select: prefixes of the rules that apply, separated by commas; empty: all.
+            ignore: prefixes of the rules that do not apply.
+            per_file_ignore: a pattern of a file's name or path, and prefixes of the rules
+                that do not apply to such files.
+            facts: known facts of the system, such as its Slurm.
+            tell: receives a note with the signs of a recognised system, or that there
+                are none.
+            read_line: envcfg's own parser, for lines of envcfg in scripts.
+
+        Raises:
+            UsageError: a rule does not exist; also ``ProfileError``.
+        """
+        self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
+        self._ignored = [
+            (glob, frozenset(chosen(load_rules(), _rules([names]), ())))
+            for glob, names in per_file_ignore
+        ]
+        self._profile_of = _profiles(profile, otherwise, tell)
+        self._read_line = read_line
+        self._facts = facts or {}
+        check_facts(self._facts)
+
+    def judge(self, texts: Texts, *, marks_repairs: bool = False) -> Result:
+        """Return the faults of *texts*, by path; a file that is not a script is a fault.
+
+        Args:
+            texts: the bytes of each file, by path.
+            marks_repairs: mark and count the faults that ``--fix`` repairs.
+        """
+        sources = Sources()
+        inputs = [sources.add(path, data) for path, data in texts.items()]
+        with _budget(texts):
+            remarks = judge(
+                inputs,
+                sources,
+                rules=self._rules,
+                profile_of=self._profile_of(sources),
+                read_line=self._read_line,
+                facts=self._facts,
+            )
+        kept = {
+            path: [
+                remark
+                for remark in remarks_of_file
+                if remark.finding.rule not in self._ignored_in(path)
+            ]
+            for path, remarks_of_file in remarks.items()
+        }
+        repaired = self._repaired(texts, kept) if marks_repairs else set()
+        findings = {
+            path: [_marked(r.finding) if r in repaired else r.finding for r in group]
+            for path, group in kept.items()
+        }
+        for source in inputs:
+            if source.kind == "other":
+                findings[source.path] = [_unread(source)]
+        return Result(findings, repairs=len(repaired))
+
+    def _repaired(
+        self, texts: Texts, remarks: Mapping[str, Sequence[Remark]]
+    ) -> set[Remark]:
+        """Return the remarks with faults that ``--fix`` repairs."""
+        edited = {
+            path: [remark for remark in group if remark.is_safe]
+            for path, group in remarks.items()
+        }
+        is_cut = any(len(data) > LARGEST for data in texts.values())
+        if is_cut or not any(edited.values()):
+            return set()
+        repairs = self.mend(texts).rules
+        try:
+            check_outputs([repair_output(path) for path in repairs])
+        except EnvcfgError:
+            return set()  # --fix writes all files, or none
+        return {
+            remark
+            for path, counts in repairs.items()
+            for rule, count in counts.items()
+            for same in ([r for r in edited[path] if r.finding.rule == rule],)
+            # If only some faults of a rule are repaired, it is unknown which.
+            if count >= len(same)
+            for remark in same
+        }
+
+    def mend(self, texts: Texts) -> FixResult:
+        """Return *texts* with all certain faults fixed.
+
+        If a file has two names, it is repaired once.
+
+        Raises:
+            OutputError: a file is too large to be read completely.
+        """
+        originals: dict[object, str] = {}
+        for path, data in texts.items():
+            # The reader cuts a larger file, and a repair would lose its end.
+            if len(data) > LARGEST:
+                msg = f"{path}: is too large to be repaired"
+                raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
+            originals.setdefault(_identity(path), path)
+        groups: dict[frozenset[str], list[str]] = {}
+        for path in originals.values():
+            groups.setdefault(self._ignored_in(path), []).append(path)
+        mended = FixResult({}, {})
+        with _budget(texts):
+            for ignored, paths in groups.items():
+                done = mend(
+                    {path: texts[path] for path in paths},
+                    rules=[rule for rule in self._rules if rule not in ignored],
+                    profile_of=self._profile_of,
+                    facts=self._facts,
+                )
+                mended = FixResult(
+                    {**mended.texts, **done.texts}, {**mended.rules, **done.rules}
+                )
+        return mended
+
+    def _ignored_in(self, path: str) -> frozenset[str]:
+        """Return the rules that are ignored in this file."""
+        whole = os.path.abspath(path)
+        return frozenset(
+            rule
+            for glob, rules in self._ignored
+            if fnmatchcase(os.path.basename(whole), glob)
+            or ("/" in glob and fnmatchcase(whole, os.path.abspath(glob)))
+            for rule in rules
+        )
+
+
+def repair_output(path: str) -> Output:
+    """Return the output to which ``--fix`` writes a repaired file."""
+    return Output(path, "--fix", "envcfg lint --fix job.sh", force=True, is_edit=True)
+
+
+def _marked(finding: Finding) -> Finding:
+    return finding._replace(fix=f"{finding.fix} (lint --fix does this)")
+
+
+def _unread(source: Source) -> Finding:
+    """Return the finding that gives the reason why a file was not checked."""
+    if has_stray_nul(source.chars):
+        message = (
+            "it holds a NUL byte, so it was not checked: no shell reads it as meant"
+        )
+        read = "" if source.path == "-" else f" <{shlex.quote(source.path)}"
+        fix = f"tr -d '\\0'{read} >new.sh, and check that file"
+        return Finding("nul-in-script", "error", source.path, message, fix)
+    # A folder may contain any files, so an unchecked file is only a note.
+    message = "not checked: it is neither a bash script nor the output of env"
+    fix = "give the scripts of bash that the job runs"
+    return Finding("not-a-script", "note", source.path, message, fix)
+
+
+def _budget(texts: Mapping[str, bytes]) -> Budget:
+    """Return the limits for reading *texts*: ten times the largest script's need."""
+    subject = next(iter(texts)) if len(texts) == 1 else f"{len(texts)} scripts"
+    return Budget(subject, seconds=30 + len(texts), megabytes=500)
+
+
+def _rules(selectors: Sequence[str]) -> list[str]:
+    names = [
+        part.strip() for text in selectors for part in text.split(",") if part.strip()
+    ]
+    rules = load_rules()
+    known = [*rules, *(rule.name for rule in rules.values())]
+    for name in names:
+        if not any(candidate.startswith(name) for candidate in known):
+            msg = f"there is no rule {name!r}"
+            raise UsageError(msg, hint=suggest(name, known))
+    return names
+
+
+def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
+    """Return the function that gives a script its profile: the named or the recognised one.
+
+    Args:
+        name: the given profile.
+        otherwise: the one for scripts without signs.
+        tell: receives a note with the signs of a recognised system, or that there are
+            none.
+    """
+    # A profile that cannot be used must not stop the check of a script.
+    catalog = open_catalog(enforce=False)
+
+    # A folder may hold hundreds of scripts of one system.
+    @cache
+    def load(name: str) -> Profile:
+        from envcfg.site.current_limits import (
+            as_of_today,  # only a known system has limits
+        )
+
+        return as_of_today(catalog.load(name))
+
+    # With a named profile, no script is searched for signs.
+    if name is not None:
+        profile = load(name)
+        return lambda _: lambda _: profile
+    last = load(otherwise) if otherwise else None
+    reported: set[str | None] = set()
+
+    def find(sources: Sources, model: Model) -> Profile | None:
+        recognised = recognise(
+            [source for source in sources.all if source.base in model.read]
+        )
+        if recognised is None or recognised.profile not in catalog.names():
+            # One note is enough, even for a folder of scripts.
+            if last is None and model.scope == "batch" and None not in reported:
+                reported.add(None)
+                tell(f"{one_line(model.path)}: {_UNKNOWN}")
+            return last
+        model.is_recognised = True
+        if model.path not in reported:
+            reported.add(model.path)
+            signs = ", ".join(recognised.signs)
+            message = f"{one_line(model.path)} is for {recognised.profile}, by {signs}"
+            tell(f"{message}; --profile says otherwise")
+        return load(recognised.profile)
+
+    return lambda sources: lambda model: find(sources, model)
+
+
+# Two paths may be links to one file, which must not be written twice.
+def _identity(path: str) -> object:
+    if path == "-":
+        return path
+    status = os.stat(path)
+    return status.st_dev, status.st_ino

@@ -1,0 +1,59 @@
+"""Check the logs of jobs against the expected results."""
+
+from collections.abc import Sequence
+
+from envcfg.common.findings import Finding
+from envcfg.log.expectations import Expectations, expectations_of
+from envcfg.log.files import Reading, check_files
+from envcfg.log.follow import follow
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job
+from envcfg.log.reader import Reader
+from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.verdict import LogReport
+
+
+def expected_by(profile: str) -> tuple[Expectations, list[Finding]]:
+    """Return the requirements on a system's logs, and notes on the files of its profile.
+
+    Raises:
+        ProfileError: the profile does not exist, or has errors.
+    """
+    from envcfg.core.selection import open_catalog, overlays
+
+    catalog = open_catalog()
+    return expectations_of(catalog.load(profile)), overlays(catalog)
+
+
+def check_logs(
+    files: Sequence[str], expect: Expectations, reading: Reading | None = None
+) -> LogReport:
+    """Return the verdict on *files*; see ``check_files``.
+
+    Raises:
+        OutputError: a file cannot be read.
+    """
+    return check_files(files, Rulebook(load_rules()), expect, reading)
+
+
+def follow_logs(
+    files: Sequence[str], expect: Expectations, timeout: float | None
+) -> tuple[LogReport, LogReport]:
+    """Return the verdict on growing *files*, and the verdict of their certain lines
+    alone.
+
+    Args:
+        files: paths and patterns.
+        expect: the requirements on the logs.
+        timeout: the seconds until an answer is given in any case; None: no limit.
+
+    Raises:
+        OutputError: a file cannot be read.
+    """
+    rulebook = Rulebook(load_rules())
+    reader = Reader(Job(rulebook), Job(rulebook, certain=True))
+
+    def answer(job: Job) -> LogReport:
+        return judge(job, expect, reader.locate, InputSize(reader.files, reader.size))
+
+    return follow(files, reader, answer, timeout)

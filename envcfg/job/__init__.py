@@ -1,0 +1,1 @@
+"""One job: its plan, its request to the scheduler, and its bash."""

@@ -1,0 +1,208 @@
+"""The meaning of a command that begins with a known program; pure.
+
+``torchrun --nproc-per-node=4 train.py`` names the launcher, the ranks and the program.
+Options that the job decides are removed, with a note. A program that cannot be replaced
+is started once per node or job (``program_start``). All are data:
+``knowledge/programs.yaml``.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from envcfg.backends.starters import STARTERS
+from envcfg.common.datafile import knowledge_path, load_kept
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.job.plan.plan import Options
+from envcfg.profile.folders import program_files
+
+PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
+
+
+def recognise(
+    options: Options, gpus: int | None = None
+) -> tuple[Options, list[Finding]]:
+    """Return the options with the launcher taken out of the command, and a note on it.
+
+    Args:
+        gpus: the number of GPUs per node, if it is known.
+
+    Raises:
+        UsageError: if the command begins with a launcher and cannot be understood, or goes
+            against ``--launcher``.
+    """
+    command = options.command
+    name = command[0].rpartition("/")[2] if command else ""
+    # A starter inside the step would start a second step in each task.
+    if name in STARTERS:
+        msg = (
+            f"the command begins with {name}, and envcfg writes the {name} line itself"
+        )
+        own = STARTERS[name].own
+        hint = f"; --{own}-arg for its options" if own else ""
+        raise UsageError(msg, hint=f"give the program alone{hint}")
+    match_found = program_of_command(command)
+    if match_found is None:
+        return options, [*_unknown_notes(options)]
+    # Import late: most commands name no launcher, and the module loads more tables.
+    from envcfg.job.plan.launcher_words import (
+        JobSize,
+        program_of,
+        ranks_of,
+        recognised_note,
+        split_words,
+    )
+
+    record, words = match_found
+    python, module = _interpreter(name, command)
+    if "launcher" not in record:
+        from envcfg.job.plan.program_start import start
+
+        known_as = record["begins"][0].split()[0] if name == "env" else name
+        return start(options, record, module[0] if module else known_as, words, gpus)
+    launcher = record["launcher"]
+    # The user contradicts the command, and either may be the mistake. Neither wins
+    # silently.
+    if options.launcher not in {None, launcher}:
+        msg = f"the command begins with {name}, which --launcher {options.launcher} is not"
+        hint = f"leave out --launcher, or {name} from the command"
+        raise UsageError(msg, hint=hint)
+    job = JobSize(options.known_nodes, options.ranks or gpus)
+    split = split_words(module[0] if module else name, record, words, job)
+    program, index = program_of(name, python, split)
+    # Old scripts parse --local_rank, and torch.distributed.launch added it unless
+    # told otherwise.
+    takes_rank = "local_rank" in record and not split.hides_local_rank
+    return options._replace(
+        launcher=launcher,
+        # The user's --ranks wins over the command, as any envcfg option does.
+        ranks=options.ranks or ranks_of(name, split.ranks),
+        agent_options=split.kept_options,
+        command=program,
+        has_mode=split.has_mode,
+        local_rank_at=index if takes_rank else None,
+        local_rank_option=record.get("local_rank_option", options.local_rank_option),
+    ), [recognised_note(command[0], launcher, split)]
+
+
+def _unknown_notes(options: Options) -> Iterator[Finding]:
+    """Yield a warning if a command of the image uses a launcher: its kind is unknown."""
+    imports = options.image_facts.imports
+    if options.launcher or options.ranks or not imports:
+        return
+    # Import late: most images have no such command.
+    from envcfg.job.plan.program_start import environment_length
+
+    words = options.command[environment_length(options.command) :]
+    name = words[0].rpartition("/")[2] if words else ""
+    if name not in imports:
+        return
+    library, path = imports[name]
+    message = f"uses {library} in the image ({path}), and is started once per rank"
+    fix = (
+        "if it starts the ranks of its node itself: --launcher whole-node; if it runs "
+    )
+    fix += "once per job: --launcher once, or ray; if it is a rank: --launcher srun"
+    yield Finding("launcher-unknown", "warning", name, message, fix)
+
+
+def program_of_command(
+    command: Sequence[str],
+) -> tuple[Mapping[str, Any], Sequence[str]] | None:
+    """Return the row of the program that begins *command*, and the rest of the words.
+
+    ``env NAME=VALUE...`` may come before a program that stays in the command.
+    """
+    if match_found := launcher_of(command):
+        return match_found
+    if not command or command[0].rpartition("/")[2] != "env":
+        return None
+    from envcfg.job.plan.program_start import environment_length
+
+    match_found = launcher_of(command[environment_length(command) :])
+    # The variables of a program that is replaced would be lost.
+    return match_found if match_found and "launcher" not in match_found[0] else None
+
+
+def launcher_of(
+    command: Sequence[str],
+) -> tuple[Mapping[str, Any], Sequence[str]] | None:
+    """Return the record of the launcher that begins *command*, and the rest of the
+    words."""
+    name = command[0].rpartition("/")[2] if command else ""
+    module = _interpreter(name, command)[1]
+    # With python -m, the module is the launcher; without it, the basename of the
+    # program.
+    words_given = module or (name, *command[1:])
+    for entry in _records():
+        for beginning in entry["begins"]:
+            words = beginning.split()
+            # Only modules hold a dot, which keeps a program named like a package
+            # apart.
+            is_module = "." in beginning
+            rest = words_given[len(words) :]
+            begins = [*words_given[: len(words)]] == words and is_module == bool(module)
+            if begins and ("when" not in entry or _has_words(rest, entry["when"])):
+                return entry, rest
+    return None
+
+
+def _has_words(words: Sequence[str], text: str) -> bool:
+    """Return whether the patterns in *text* match consecutive words, or one with ``=``."""
+    patterns = text.split()
+    parts = [part for word in words for part in word.split("=", 1)]
+    # Parsers of options take underscores for dashes.
+    parts = [
+        part.replace("_", "-") if part.startswith("--") else part for part in parts
+    ]
+    return any(
+        all(map(fnmatchcase, parts[index : index + len(patterns)], patterns))
+        for index in range(len(parts) - len(patterns) + 1)
+    )
+
+
+def first_words() -> set[str]:
+    """Return the first word of every command that starts a known launcher."""
+    return {begin.split()[0] for entry in _records() for begin in entry["begins"]}
+
+
+def _records() -> Sequence[Mapping[str, Any]]:
+    """Return all rows, in the order in which they are compared with a command."""
+    rows = [*_built_in().values()]
+    if any(map(os.path.exists, program_files(os.environ))):
+        # Import late: most users have no rows of their own.
+        from envcfg.job.plan.user_programs import user_rows
+
+        rows = [*user_rows(os.environ), *rows]
+    return rows
+
+
+@cache
+def _built_in() -> Mapping[str, Any]:
+    path = knowledge_path("programs.yaml")
+    table: Mapping[str, Any] = load_kept("programs", [path])[0]
+    return table
+
+
+def _interpreter(
+    name: str, command: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return Python with its own options, and the words after -m; empty if it is not
+    Python."""
+    if not name.startswith("python"):
+        return (), ()
+    index = 1
+    while (
+        index < len(command)
+        and command[index].startswith("-")
+        and command[index] != "-m"
+    ):
+        # Options such as -W take the next word, which must not be taken for the
+        # program.
+        index += 2 if command[index] in PYTHON_VALUES else 1
+    if index + 1 >= len(command) or command[index] != "-m":
+        return (), ()
+    return tuple(command[:index]), tuple(command[index + 1 :])

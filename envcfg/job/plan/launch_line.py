@@ -1,0 +1,348 @@
+"""A launch line as scripts have it: a starter, a container runtime, the program; pure.
+
+``srun -n 8 singularity exec -B /data pytorch.sif python train.py`` fixes the number of
+tasks, their container and their command. Nothing is guessed. An unknown option is an
+error, because it may take the next word as its value. The options are data in
+``backends/programs``, which are read only for such a line.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from envcfg.backends import programs
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.errors import UsageError
+
+
+class Line(NamedTuple):
+    """A launch line in envcfg's terms.
+
+    Attributes:
+        launcher: the program that starts the tasks; ``local``, with one rank, if none
+            is named.
+        options: the options of that program.
+        container: the image; None if the line enters no container.
+        runtime: the runtime that enters it; None without an image.
+        binds: texts in the syntax of ``--bind``.
+        arguments: other options of the runtime.
+        settings: variables that the runtime sets in the container.
+        exports: variables that *options* and *arguments* set.
+        command: the program and its arguments.
+    """
+
+    launcher: str
+    options: tuple[str, ...] = ()
+    container: str | None = None
+    runtime: str | None = None
+    binds: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    settings: Mapping[str, str] = {}
+    exports: Mapping[str, str] = {}
+    command: tuple[str, ...] = ()
+
+
+class CertainError(UsageError):
+    """Words that envcfg does not know or cannot use, whatever follows them."""
+
+
+class _LineOption(NamedTuple):
+    """An option: its long name, its value if it has one, and its words in the line."""
+
+    name: str
+    value: str | None
+    words: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def begins_line(word: str) -> bool:
+    """Return whether a word starts tasks or enters a container."""
+    return programs.is_program(_name(word))
+
+
+def starts_tasks(word: str) -> bool:
+    """Return whether a word is the program of a starter."""
+    return "launcher" in programs.read_line(_name(word))
+
+
+def line_directive(word: str) -> str:
+    """Return the beginning of directive lines in a script in which *word* starts the
+    tasks."""
+    scheduler = programs.read_line(_name(word)).get("scheduler")
+    return SCHEDULERS[scheduler].mark if scheduler else ""
+
+
+def deciding_options(word: str) -> list[str]:
+    """Return the options of a starter that a plan depends on, spelled as in a line."""
+    record = programs.read_line(_name(word))
+    names = {
+        *record.get("refused", ()), *record.get("images", ()), *record.get("exports", ()),
+    }  # fmt: skip
+    letters = [f"-{a}" for a, name in record["short"].items() if name in names]
+    dash = "-" if record.get("single_dash") else "--"
+    return [*letters, *(f"{dash}{name}" for name in sorted(names))]
+
+
+def read_line(words: Sequence[str]) -> Line:
+    """Parse a launch line.
+
+    Raises:
+        UsageError: an option is unknown or unusable, or the program is missing.
+    """
+    # Without a starter, the runtime alone runs one process, as on a login node.
+    line = Line(launcher="local")
+    first = programs.read_line(_name(words[0]))
+    if "launcher" in first:
+        line, words = _parse_words(
+            line._replace(launcher=first["launcher"]), words, first
+        )
+    if words and (record := programs.read_line(_name(words[0]))):
+        # A second starter would start the step once per task, so it is never right.
+        if "launcher" in record:
+            _refuse(words[0], "is inside a step", "start the step once")
+        if line.container is not None:
+            _refuse(
+                words[0], "enters a container within a container", "name one of them"
+            )
+        if not whole_words(words):
+            line, words = _parse_words(line, words, record)
+    if not words:
+        _fail("the launch line", "has no program", "write it after the options")
+    return line._replace(command=tuple(words))
+
+
+def _parse_words(
+    line: Line, words: Sequence[str], record: Mapping[str, Any]
+) -> tuple[Line, Sequence[str]]:
+    """Parse the words of a starter or runtime, up to the command it runs.
+
+    Pyxis and the Container Engine have their image among the options of the starter.
+    """
+    program, rest = _name(words[0]), words[1:]
+    line = line._replace(runtime=record.get("runtime", line.runtime))
+    if "verbs" in record:
+        rest = _behind_verb(words, record)
+    options_read, rest = _options(program, rest, record)
+    # A colon separates the programs of an MPMD step. Ranks with different programs
+    # have no common plan.
+    if ":" in rest and record.get("ends_at_colon"):
+        _fail(program, "starts several programs side by side", "start one program")
+    images = record.get("images", {})
+    image = next(
+        (option.name for option in options_read if option.name in images), None
+    )
+    entered = images[image] if image else record
+    image = image or record.get("image")
+    # A runtime owns all its options. The prefix "\0" matches no option, so starters
+    # without plug-ins keep theirs.
+    own = "" if "runtime" in record else entered.get("own", "\0")
+    # Default values are dropped, because repeating them would only lengthen the
+    # generated line.
+    for option in options_read:
+        if _is_default(option, record):
+            continue
+        if option.name == image:
+            line = line._replace(container=option.value, runtime=entered["runtime"])
+        elif option.name == entered.get("binds"):
+            line = line._replace(binds=(*line.binds, option.value or ""))
+        elif option.name == entered.get("sets"):
+            line = line._replace(settings={**line.settings, **_set(program, option)})
+        else:
+            # Programs with single-dash options do not understand --name=value, so
+            # their words stay unchanged.
+            words_shown = (
+                option.words if record.get("single_dash") else (_word(option),)
+            )
+            if option.name.startswith(own):
+                line = line._replace(arguments=(*line.arguments, *words_shown))
+            else:
+                line = line._replace(options=(*line.options, *words_shown))
+            line = _exporting(line, option, record)
+    # The image is a positional word here, and "--" may separate it from the
+    # program.
+    if image == "word" and rest:
+        line, rest = line._replace(container=rest[0]), rest[1:]
+        rest = rest[1:] if rest[:1] == ["--"] else rest
+    if "image" in record and not line.container:
+        # An image in a directive is not part of the line that a step is made of.
+        word = "IMAGE" if record["image"] == "word" else f"--{record['image']}=IMAGE"
+        # A program ends the options, so that no image can follow. The text of a variable
+        # in a script may still be an option.
+        fail = _refuse if rest and rest[0][:1] != "$" else _fail
+        fail(program, "has no image", f"write {program} {word} before the program")
+    return line, rest
+
+
+def _exporting(line: Line, option: _LineOption, record: Mapping[str, Any]) -> Line:
+    """Return the line with the settings of an option, which override the profile."""
+    if option.name not in record.get("exports", ()):
+        return line
+    pairs = [option.value or ""]
+    # mpirun -genv takes NAME and VALUE as two words.
+    if option.name in record.get("pairs", ()) and len(option.words) > 2:
+        pairs = ["=".join(option.words[1:])]
+    elif record.get("lists"):
+        pairs = pairs[0].split(",")
+    pairs_split = (pair.partition("=") for pair in pairs)
+    set_ = {name: text for name, equals, text in pairs_split if equals}
+    return line._replace(exports={**line.exports, **set_})
+
+
+def whole_words(words: Sequence[str]) -> Sequence[str]:
+    """Return ``singularity run`` at the begin of *words*: its image decides the program."""
+    record = programs.read_line(_name(words[0]))
+    index = _verb_index(words, record)
+    is_whole = "".join(words[index : index + 1]) in record.get("whole", ())
+    return words[: index + 1] if is_whole else ()
+
+
+def _verb_index(words: Sequence[str], record: Mapping[str, Any]) -> int:
+    """Return the number of the first word that is no option of messages."""
+    index = 1
+    # Options before the verb are accepted without their values: those in the list
+    # take none.
+    while index < len(words) and words[index].lstrip("-") in record.get("before", ()):
+        index += 1
+    return index
+
+
+def _behind_verb(words: Sequence[str], record: Mapping[str, Any]) -> Sequence[str]:
+    """Return the words after ``exec``; options before it may only affect messages."""
+    program, index = _name(words[0]), _verb_index(words, record)
+    verb = words[index] if index < len(words) else ""
+    why = record["verbs"].get(verb)
+    if why is None:
+        # The hint names the first verb without an objection, which is the usual
+        # one.
+        needed = next(name for name, why in record["verbs"].items() if not why)
+        _fail(f"{program} {verb}".strip(), "is not known", f"write {program} {needed}")
+    if why:
+        _refuse(
+            f"{program} {verb}", f"cannot be used: {why}", "name the program to start"
+        )
+    return words[index + 1 :]
+
+
+def _options(
+    program: str, words: Sequence[str], record: Mapping[str, Any]
+) -> tuple[list[_LineOption], Sequence[str]]:
+    """Return the options at the beginning of *words*, and the rest."""
+    rest, options_read = list(words), []
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        # "--" ends the options, but a single "-" is a program that reads stdin.
+        if word == "--":
+            break
+        for option in _options_of(program, word, record):
+            current = option
+            if current.value is None and current.name in record["values"].split():
+                if not rest:
+                    subject = f"{program} {current.text}"
+                    _fail(subject, "lacks its value", "write it behind")
+                # Two words belong to the option if the first holds no "=": NAME
+                # VALUE instead of NAME=VALUE.
+                is_pair = current.name in record.get("pairs", ()) and "=" not in rest[0]
+                both, rest = rest[: 1 + is_pair], rest[1 + is_pair :]
+                current = _LineOption(current.name, both[0], (*current.words, *both))
+            _check_option(program, current, record)
+            options_read.append(current)
+    return options_read, rest
+
+
+def _check_option(program: str, option: _LineOption, record: Mapping[str, Any]) -> None:
+    why = record.get("refused", {}).get(option.name)
+    # No value begins with "\0", so an option without an exception is always refused.
+    allowed = record.get("unless", {}).get(option.name, "\0")
+    if (
+        not why
+        or (option.value or "").startswith(allowed)
+        or _is_default(option, record)
+    ):
+        return
+    msg = f"{program} {option.text} cannot be used: {why}"
+    raise CertainError(msg, hint="leave it out")
+
+
+def _options_of(
+    program: str, word: str, record: Mapping[str, Any]
+) -> Iterator[_LineOption]:
+    """Yield the options of one word: a long one, or letters, the last with a value."""
+    # The split tables are strings in YAML, because long lists of words are easier
+    # to read on a few lines.
+    values, flags = record["values"].split(), record["flags"].split()
+    attached = record.get("attached", "").split()
+    name, equals, value = word.lstrip("-").partition("=")
+    is_long = record.get("single_dash") and name not in record["short"]
+    # Old spellings are mapped first, so that the tables need only current names.
+    name = record.get("old", {}).get(name, name)
+    if word.startswith("--") or (is_long and name in {*values, *flags}):
+        # Abbreviations are not expanded: a newer version of the program may add a
+        # longer name.
+        if name not in {*values, *flags, *attached}:
+            _fail_unknown(program, word)
+        yield _LineOption(name, value if equals else None, (word,))
+        return
+    index = 1
+    while index < len(word):
+        name = record["short"].get(word[index], "")
+        rest = word[index + 1 :]
+        # In this dialect, letters cannot be combined, except with a number such as
+        # -n4.
+        if record.get("single_dash") and not rest.isdigit() and rest:
+            _fail_unknown(program, word)
+        if name in values or name in attached:
+            # An attached value may also begin with an equals sign.
+            value = rest.removeprefix("=")
+            yield _LineOption(name, value if rest else None, (word,))
+            return
+        if name not in flags:
+            _fail_unknown(program, word)
+        yield _LineOption(name, None, (f"-{word[index]}",))
+        index += 1
+
+
+def _set(program: str, option: _LineOption) -> dict[str, str]:
+    """Return the settings of ``--env``, which may list several with commas."""
+    settings = {}
+    for part in (option.value or "").split(","):
+        name, equals, text = part.partition("=")
+        if not (equals and name.isidentifier()):
+            _fail(f"{program} {option.text}", "sets no variable", "write NAME=VALUE")
+        settings[name] = text
+    return settings
+
+
+def _is_default(option: _LineOption, record: Mapping[str, Any]) -> bool:
+    return (option.value or "") in record.get("default", {}).get(option.name, ())
+
+
+def _word(option: _LineOption) -> str:
+    """Return an option as one word."""
+    return (
+        f"--{option.name}"
+        if option.value is None
+        else f"--{option.name}={option.value}"
+    )
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+def _fail_unknown(program: str, word: str) -> NoReturn:
+    msg = f"{program} {word}: this option is not known, and it may take the next word"
+    raise CertainError(
+        msg, hint=f"write it as --srun-arg={word} or --runtime-arg={word}"
+    )
+
+
+def _refuse(subject: str, why: str, hint: str) -> NoReturn:
+    msg = f"{subject} {why}"
+    raise CertainError(msg, hint=hint)
+
+
+def _fail(subject: str, why: str, hint: str) -> NoReturn:
+    msg = f"{subject} {why}"
+    raise UsageError(msg, hint=hint)

@@ -1,0 +1,236 @@
+"""The start of a program of ``knowledge/programs.yaml`` that is not a rank; pure.
+
+``axolotl train c.yaml`` starts the ranks of its node. It is started once per node, and
+gets nodes, ranks and address from the job, by options or variables. The user's own
+values are left out. A value that contradicts the job is an error.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from envcfg.backends.launchers import NODE, ONCE
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.job.plan.launcher_words import JobSize, check_value, ranks_of
+from envcfg.job.plan.plan import Options, ProgramStart
+
+# Values that a program gets from the job, by their names in the table, and how a task
+# expands them.
+ROLES = {
+    "nodes": "$envcfg_nodes",
+    "node_rank": "$NODE_RANK",
+    "ranks": "$ENVCFG_LOCAL_RANKS",
+    "all_ranks": "$((envcfg_nodes * ENVCFG_LOCAL_RANKS))",
+    "first_rank": "$((NODE_RANK * ENVCFG_LOCAL_RANKS))",
+    "is_first": "$((NODE_RANK == 0))",
+    "address": "$MASTER_ADDR",
+    "port": "$MASTER_PORT",
+    "id": "$envcfg_id",
+}
+KINDS = {"node": NODE, "once": ONCE, "rank": None}
+# A text, not a pattern: most commands need none, and every command reads this module.
+_ASSIGNMENT = r"[A-Za-z_]\w*="
+
+
+def environment_length(command: Sequence[str]) -> int:
+    """Return the number of words in ``env NAME=VALUE...`` before a program."""
+    if not command or command[0].rpartition("/")[2] != "env":
+        return 0
+    index = 1
+    while index < len(command) and re.match(_ASSIGNMENT, command[index]):
+        index += 1
+    return index
+
+
+def start(
+    options: Options,
+    row: Mapping[str, Any],
+    name: str,
+    words: Sequence[str],
+    gpus: int | None,
+) -> tuple[Options, list[Finding]]:
+    """Return the options for a program that is started once per node or job.
+
+    Args:
+        row: its row in the table.
+        name: its name in messages.
+        words: the words of the command after those that name the program.
+        gpus: the number of GPUs per node, if the profile has it.
+
+    Raises:
+        UsageError: the command contradicts the job.
+    """
+    launcher = _launcher_of(row)
+    words_of_row = tuple(_words(row))
+    program = ProgramStart(
+        name=name,
+        place=len(options.command),
+        words=words_of_row,
+        source=row["source"],
+        date=str(row["date"]),
+        ranks=None,
+        is_for_several="others" in row,
+        others=tuple(row.get("others", "").split()),
+        port=_port(row, words),
+        path=row.get("health", ""),
+    )
+    # An explicit choice of the user may be right for this program. A number of ranks
+    # belongs to the program only if it gets that number.
+    if launcher is None or options.launcher not in {None, launcher}:
+        return options, []
+    if not program.counts_ranks and (options.launcher or options.ranks):
+        return options, []
+    if not words_of_row:
+        is_needed = program.port or None
+        return options._replace(launcher=launcher, program=is_needed and program), list(
+            _plain_notes(row, name)
+        )
+    job = _Job(name, row, options, gpus)
+    length = len(options.command) - len(words)
+    before = job.without_variables(options.command[:length])
+    kept = job.without_options(words)
+    separator = row.get("separator")
+    if separator and separator not in kept:
+        kept.append(separator)
+    command = (*before, *kept)
+    is_first = row.get("place") == "begin"
+    program = program._replace(
+        place=len(before) if is_first else len(command), ranks=job.ranks or gpus
+    )
+    gone = f"; left out: {', '.join(job.left_out)}" if job.left_out else ""
+    message = f"is used, because {name} "
+    if program.counts_ranks:
+        message += "starts the ranks of its node: one task per node, which gets "
+        message += f"nodes and ranks from the job{gone}"
+    else:
+        message += "takes all GPUs of its node itself: one task per node, and one "
+        message += f"server on all nodes{gone}"
+    fix = "otherwise: --launcher NAME, as in srun for a process per GPU"
+    note = Finding("launcher-recognised", "note", f"launcher {launcher}", message, fix)
+    return options._replace(
+        launcher=launcher, command=command, program=program, ranks=job.ranks
+    ), [note]
+
+
+def _port(row: Mapping[str, Any], words: Sequence[str]) -> str:
+    """Return the port of a server: that of the command, or the server's own default."""
+    if "port" not in row:
+        return ""
+    port = str(row["port"])
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        option, _, value = word.partition("=")
+        if option == "--port":
+            port = value or following
+    return port if port.isdecimal() else ""
+
+
+def _plain_notes(row: Mapping[str, Any], name: str) -> Iterator[Finding]:
+    """Yield the notes on a program that gets nothing from the job."""
+    launcher = _launcher_of(row)
+    message = (
+        f"is used, because {name} takes all GPUs of its node itself: one task per node"
+    )
+    if launcher == ONCE:
+        message = f"is used, because {name} runs once per job: on the first node"
+    elif launcher != NODE:
+        message = f"is used, because {name} needs such a cluster, and runs once in it"
+    fix = "otherwise: --launcher NAME, as in srun for a process per GPU"
+    yield Finding("launcher-recognised", "note", f"launcher {launcher}", message, fix)
+
+
+def _launcher_of(row: Mapping[str, Any]) -> str | None:
+    """Return the launcher of a program: that of the cluster that it needs, if any."""
+    return row.get("needs") or KINDS[row["kind"]]
+
+
+def _words(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the words that the program gets: options, and variables as NAME=VALUE."""
+    for option, value in row.get("options", {}).items():
+        yield f"{option}={value}" if value != "" else option
+    for variable, value in row.get("variables", {}).items():
+        yield f"{variable}={value}"
+
+
+class _Job:
+    """The job's values, compared with those of the command.
+
+    Attributes:
+        ranks: the ranks per node from the user or the command; None: the job decides.
+        left_out: options and variables that were removed from the command.
+    """
+
+    def __init__(
+        self, name: str, row: Mapping[str, Any], options: Options, gpus: int | None
+    ) -> None:
+        """Compare with the user's *options* and the *gpus* of a node."""
+        self.name, self.row, self.gpus = name, row, gpus
+        self.ranks = options.ranks
+        self.nodes = options.known_nodes
+        self.left_out: list[str] = []
+        self._templates = {
+            option.replace("_", "-"): value
+            for option, value in row.get("options", {}).items()
+        }
+        self._templates |= dict.fromkeys(row.get("ranks", "").split(), "{ranks}")
+        self._templates |= dict.fromkeys(row.get("decided", "").split(), "{address}")
+        self._templates |= dict.fromkeys(row.get("decided_flags", "").split(), "")
+
+    def without_variables(self, words: Sequence[str]) -> list[str]:
+        """Return the words that name the program, without variables of the job."""
+        count = environment_length(words)
+        variables = self.row.get("variables", {})
+        kept = []
+        for index, word in enumerate(words):
+            variable, _, value = word.partition("=")
+            template = variables.get(variable) if index < count else None
+            if template is None or template == value:
+                kept.append(word)
+            else:
+                self._compare(variable, template, value)
+        return kept
+
+    def without_options(self, words: Sequence[str]) -> list[str]:
+        """Return the words after the program, without options that the job decides."""
+        kept: list[str] = []
+        rest = list(words)
+        takes_value = False  # the word before is an unknown option without a value
+        while rest:
+            word = rest.pop(0)
+            option, equals, value = word.partition("=")
+            template = self._templates.get(option.replace("_", "-"))
+            if template is not None:
+                if template and not equals:
+                    if not rest:
+                        msg = f"{self.name} {word}: a value is missing"
+                        raise UsageError(msg, hint="leave the option out")
+                    value = rest.pop(0)
+                self._compare(option, template, value)
+                takes_value = False
+                continue
+            kept.append(word)
+            # The words after the program's own name belong to its script or recipe.
+            is_own = word.startswith("-") or takes_value
+            if self.row.get("place") == "begin" and not is_own:
+                return kept + rest
+            takes_value = word.startswith("-") and not equals
+        return kept
+
+    def _compare(self, name: str, template: str, value: str) -> None:
+        """Leave *name* out, unless its value contradicts the job.
+
+        Raises:
+            UsageError: it does.
+        """
+        if template == "{ranks}":
+            number = ranks_of(self.name, value)
+            wanted = self.ranks or self.gpus
+            if number and wanted and number != wanted:
+                msg = f"{self.name} {name} {value}: the job has {wanted} on each node"
+                hint = f"leave out {name}; or give --ranks {number} to envcfg"
+                raise UsageError(msg, hint=hint)
+            self.ranks = self.ranks or number
+        else:
+            size = JobSize(self.nodes, self.ranks or self.gpus)
+            check_value(self.name, name, value, template.strip("{}"), size)
+        self.left_out.append(name)

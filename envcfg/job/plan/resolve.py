@@ -1,0 +1,270 @@
+"""Make a plan from a profile, the facts and the user's options; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
+
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.runtimes.runtime import Runtime
+from envcfg.backends.starters import STARTERS
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.job.plan import tasks
+from envcfg.job.plan.applicable_settings import (
+    GIVEN,
+    choose_bundles,
+    choose_cases,
+    choose_modules,
+)
+from envcfg.job.plan.command_launcher import launcher_of, recognise
+from envcfg.job.plan.container import (
+    check_stage,
+    checked,
+    choose_container,
+    chosen_runtimes,
+)
+from envcfg.job.plan.diagnostics import check_log_folder, flight_settings, log_settings
+from envcfg.job.plan.downloads import download_notes
+from envcfg.job.plan.kept_caches import kept_settings
+from envcfg.job.plan.nested_launcher import look_inside
+from envcfg.job.plan.plan import Options, Place, Plan, PlannedVariable
+from envcfg.job.plan.plan_facts import gather_facts
+from envcfg.job.plan.plan_notes import (
+    first_values,
+    image_notes,
+    lifecycle_notes,
+    masking_notes,
+    runtime_notes,
+    stack_notes,
+    unknown_notes,
+)
+from envcfg.profile.entries import Argument, Bundle, Case
+from envcfg.profile.job_facts import Facts
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.references import clashing_bundles, clashing_references
+from envcfg.profile.setting_scope import INSIDE, in_order, scopes
+from envcfg.profile.words import Word, references
+
+
+def resolve(
+    profile: Profile,
+    profile_hash: str,
+    options: Options,
+    notes: Iterable[Finding] = (),
+) -> Plan:
+    """Make the plan of one job; *notes* are those on the profile's files.
+
+    Raises:
+        UsageError: if profile and options cannot go together.
+    """
+    gpus = profile.node.gpus if profile.node else None
+    options, command_notes = _take_launcher(options, gpus)
+    launcher, starter = tasks.choose_launcher(profile, options)
+    runtimes = chosen_runtimes(profile, options)
+    # A wrong pair of runtime and starter makes every later message misleading.
+    tasks.check_starter(runtimes, starter, launcher)
+    # All runtimes in the list have the same kind, so the first one decides.
+    entered = runtimes[0].kind if runtimes else "none"
+    facts, conflicts = gather_facts(profile, options, launcher, entered)
+    planned = _planned(profile, options, facts)
+    check_log_folder(options.diagnostics, INSIDE | planned.keys())
+    modules, known_modules = choose_modules(profile, options, facts)
+    container = choose_container(profile, options, runtimes, facts)
+    keys = STARTERS[starter].bundled
+    bundles, broken_up = choose_bundles(profile, options, keys, facts)
+    arguments = tasks.starter_options(profile, options, launcher, starter, facts)
+    arguments = _checked_arguments(arguments, runtimes)
+    # A clash can involve any two of all settings and bundles.
+    _check(profile, {launcher, starter}, planned, bundles)
+    settings, handed_on = _ordered(planned)
+    if options.diagnostics.stage:
+        check_stage(profile, options, runtimes)
+    # A node-local folder costs a directory and a cleanup per job.
+    needs_cache = any("ENVCFG_CACHE" in _refs(setting) for setting in settings)
+    return Plan(
+        profile=profile.name,
+        profile_hash=profile_hash,
+        run=profile.run,
+        launcher=launcher,
+        starter=starter,
+        container=container,
+        settings=settings,
+        bundles=tuple(bundles),
+        starter_options=arguments,
+        agent=tasks.agent_options(profile, options, launcher, facts),
+        contract=tasks.has_contract(launcher, starter, arguments),
+        handed_on=handed_on,
+        facts=facts.known,
+        command=options.command,
+        diagnostics=options.diagnostics,
+        program=options.program,
+        has_mode=options.has_mode,
+        local_rank_at=options.local_rank_at,
+        local_rank_option=options.local_rank_option,
+        ranks=tasks.ranks_per_node(launcher, starter, options),
+        gpus=gpus,
+        masks=profile.cpu_masks if _can_pin(options, launcher, starter) else None,
+        visibility=None if options.keeps_launch_line else profile.visibility,
+        rendezvous=profile.rendezvous,
+        modules=modules,
+        known_modules=known_modules,
+        scratch=profile.scratch if needs_cache or options.diagnostics.stage else None,
+        expect=profile.expect,
+        has_fixed_tasks=options.keeps_launch_line,
+        place=Place(profile.detect.clusters if profile.detect else (), options.allowed),
+        # The order is that of the reader: profile files first, then the command,
+        # then the settings.
+        notes=(
+            *notes,
+            *command_notes,
+            *conflicts,
+            *unknown_notes(facts.missed),
+            *stack_notes(profile, facts.known, first_values(planned)),
+            *broken_up,
+            *masking_notes(profile, planned),
+            *runtime_notes(profile, options, container),
+            *image_notes(container),
+            *download_notes(
+                profile, options.command, options.container, planned.keys()
+            ),
+            *lifecycle_notes(profile),
+        ),
+    )
+
+
+def _checked_arguments(
+    arguments: tuple[Argument, ...], runtimes: Sequence[Runtime]
+) -> tuple[Argument, ...]:
+    """Return the options of the starter, checked by the runtime that they enter."""
+    # The runtime enters through options of the starter, so its restrictions apply
+    # to these options too.
+    if runtimes and runtimes[0].option:  # it has its words among these
+        return tuple(checked(argument, runtimes[0]) for argument in arguments)
+    return arguments
+
+
+def _take_launcher(options: Options, gpus: int | None) -> tuple[Options, list[Finding]]:
+    """Return the options with the launcher that their command names, and notes on it.
+
+    Args:
+        gpus: number of GPUs of a node; None if it is not known.
+    """
+    # A launch line of the user is final: its command is not searched for another
+    # launcher.
+    if options.keeps_launch_line:
+        return options, []
+    options, inside = look_inside(options)
+    options, recognised = recognise(options, gpus)
+    return options, [*inside, *recognised]
+
+
+def _can_pin(options: Options, launcher: str, starter: str) -> bool:
+    """Return whether cores are bound: only if srun starts the ranks directly.
+
+    A launcher that owns the node would hand one mask to all its ranks.
+    """
+    return (
+        "cpu_masks" in STARTERS[starter].sections
+        and not LAUNCHERS[launcher].has_node
+        and not (options.keeps_launch_line and launcher_of(options.command))
+    )
+
+
+def _planned(
+    profile: Profile, options: Options, facts: Facts
+) -> dict[str, PlannedVariable]:
+    """Return the variables of the profile, of the diagnostics, and of the user."""
+    planned = {
+        name: PlannedVariable(name, cases, setting.force, setting.directory)
+        for name, setting in profile.env.items()
+        if setting and (cases := tuple(choose_cases(setting, facts)))
+    }
+    added = flight_settings(options.diagnostics)
+    if options.diagnostics.kept is not None:
+        added |= kept_settings(profile)
+    for name, (value, reason) in added.items():
+        # No force: a value in the job's environment wins.
+        planned[name] = PlannedVariable(name=name, cases=(Case(value, reason),))
+    words = log_settings(options.diagnostics)
+    # The user's settings come last so that --set overrides a logging default.
+    for name, word in {**words, **options.settings}.items():
+        known = profile.env.get(name)
+        planned[name] = PlannedVariable(
+            name=name,
+            cases=(Case(word, GIVEN),),
+            # A logging variable that only serves --verify does not override the
+            # job's value.
+            force=name in options.settings or options.diagnostics.nccl,
+            directory=known is not None and known.directory and word is not None,
+        )
+    return planned
+
+
+def _check(
+    profile: Profile,
+    launchers: Collection[str],
+    planned: Mapping[str, PlannedVariable],
+    bundles: Iterable[Bundle],
+) -> None:
+    # Bundles come first: a setting inside a bundle also breaks references, and the
+    # bundle is the real cause.
+    clashes = chain(
+        (clash for _, clash in clashing_bundles(bundles, planned)),
+        clashing_references(
+            _words(planned), launchers, has_scratch=profile.scratch is not None
+        ),
+    )
+    for clash in clashes:
+        place = planned[clash.subject].cases[0].reason.place
+        # The user typed the option in this command, so a file and line would only
+        # distract.
+        where = "" if place == GIVEN.place else f"{place}: "
+        # Only the first clash is raised, because later clashes often follow from
+        # it.
+        msg = f"{where}{clash.message}"
+        raise UsageError(msg, hint=clash.fix)
+
+
+def _words(planned: Mapping[str, PlannedVariable]) -> dict[str, list[Word]]:
+    """Return the values that each variable can take."""
+    return {
+        name: [case.value for case in entry.cases if case.value is not None]
+        for name, entry in planned.items()
+    }
+
+
+def _ordered(
+    planned: Mapping[str, PlannedVariable],
+) -> tuple[tuple[PlannedVariable, ...], tuple[str, ...]]:
+    """Return the settings with their scopes, each after those that it refers to.
+
+    The second value has the names of the job's variables that the rank part refers to.
+    """
+    words = _words(planned)
+    where = scopes(words)
+    settings = tuple(
+        planned[name]._replace(
+            # A value that extends the program's own value must not be skipped
+            # because the job set one.
+            force=planned[name].force or name in _refs(planned[name]),
+            scope=where[name],
+        )
+        for name in in_order(words)
+    )
+    names_needed = (
+        ref for setting in settings if setting.scope != "host" for ref in _refs(setting)
+    )
+    # A variable of the plan travels with its setting; only variables from outside
+    # must be passed on.
+    outside = [ref for ref in names_needed if ref not in planned and ref not in INSIDE]
+    return settings, tuple(dict.fromkeys(outside))
+
+
+def _refs(setting: PlannedVariable) -> list[str]:
+    return [
+        ref
+        for case in setting.cases
+        if case.value is not None
+        for ref in references(case.value)
+    ]

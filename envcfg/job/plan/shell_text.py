@@ -1,0 +1,121 @@
+"""Commands for ``-c`` of a shell: the text, its commands, and whether there is only
+one.
+
+The text is read without a grammar: an ambiguous part is not a command. Pure.
+"""
+
+from collections.abc import Iterator, Sequence
+
+SHELLS = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
+# Options of a shell that do not change a plain command, with their values.
+_PLAIN_OPTIONS = frozenset(
+    "-c -e -u -eu -ec -uc -euc -o -eo -uo -euo pipefail -- --norc --noprofile".split()
+)
+_WITH_VALUE = frozenset(("--init-file", "--rcfile"))
+# Every character with a meaning for a shell, quoted or not: a false alarm is harmless.
+_SPECIAL = frozenset("$`\\*?[]~{}!#()<>|&;\n")
+_PUNCTUATION = ";<>|&()\n"
+# A command begins after each of these words.
+_BEFORE = frozenset(
+    ("!", "{", "command", "do", "elif", "else", "exec", "if", "then", "time", "while")
+)
+_HERE = r"(?<!<)<<-?[ \t]*(['\"\\]?)(\w+)\1([^\n]*)\n(?:.*\n)??[ \t]*\2$"
+_COMMENT = r"^[ \t]*#.*$"
+
+
+def shell_text(words: Sequence[str]) -> str | None:
+    """Return the text after ``-c`` of a shell; None without one."""
+    index = _text_at(words)
+    return words[index] if index else None
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """Yield the simple commands in a shell's text, as far as they are readable."""
+    command: list[str] = []
+    is_comment = is_target = False
+    for token in (*_tokens(_without_texts(text)), "\n"):
+        if token and set(token) <= set(_PUNCTUATION):
+            if "\n" in token:
+                is_comment = False
+            is_target = token.endswith(("<", ">", ">&", "<&", ">|"))
+            if is_target:
+                continue
+            if command:
+                yield command
+            command = []
+        elif is_target:
+            is_target = False
+        elif is_comment or token.startswith("#"):
+            is_comment = True
+        elif command or not (token in _BEFORE or _is_assignment(token)):
+            command.append(token)
+
+
+def plain_command(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the command if a shell's text is one plain command."""
+    if words[0].rpartition("/")[2] not in SHELLS:
+        return None
+    index = _text_at(words)
+    if index is None or not _PLAIN_OPTIONS.issuperset(words[1:index]):
+        return None
+    if _SPECIAL & set(words[index]):
+        return None
+    command = _tokens(words[index])
+    command = command[1:] if command[:1] == ["exec"] else command
+    if not command or _is_assignment(command[0]) or command[0] in _BEFORE:
+        return None
+    return tuple(command)
+
+
+def script_file(words: Sequence[str]) -> str | None:
+    """Return the file that a shell runs; None without one."""
+    index, letters = _operand(words)
+    return words[index] if index < len(words) and not {*letters} & {"c", "s"} else None
+
+
+def _text_at(words: Sequence[str]) -> int | None:
+    """Return the index of the text: after all options, including ``-c``."""
+    index, letters = _operand(words)
+    return index if "c" in letters and index < len(words) else None
+
+
+def _operand(words: Sequence[str]) -> tuple[int, str]:
+    """Return the position of the first word after a shell's options, and their letters."""
+    index, letters = 1, ""
+    while index < len(words) and words[index].startswith(("-", "+")):
+        word = words[index]
+        index += 1
+        if word in {"-", "--"}:
+            break
+        if word.startswith("--"):
+            index += word in _WITH_VALUE
+        else:
+            letters += word[1:] if word[0] == "-" else ""
+            index += word.count("o") + word.count("O")
+    return index, letters
+
+
+def _without_texts(text: str) -> str:
+    """Return *text* without here-documents and comment lines, which may contain quotes."""
+    import re
+
+    text = re.sub(_HERE, r"\3", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(_COMMENT, "", text, flags=re.MULTILINE)
+
+
+def _tokens(text: str) -> list[str]:
+    from shlex import shlex
+
+    reader = shlex(
+        text.replace("\\\n", " "), posix=True, punctuation_chars=_PUNCTUATION
+    )
+    reader.whitespace, reader.whitespace_split, reader.commenters = " \t", True, ""
+    try:
+        return list(reader)
+    except ValueError:  # an open quote, which bash reports
+        return []
+
+
+def _is_assignment(token: str) -> bool:
+    name, equals, _ = token.partition("=")
+    return bool(equals) and name.isidentifier()

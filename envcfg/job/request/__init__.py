@@ -1,0 +1,1 @@
+"""The request of a job to its scheduler, and its script."""

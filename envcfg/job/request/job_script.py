@@ -1,0 +1,136 @@
+"""Write the text of the job script from a request and a step; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from envcfg import __version__
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.backends.schedulers.scheduler import Directive, JobNames
+from envcfg.common.provenance import marked
+from envcfg.job.plan.plan import Plan
+from envcfg.job.plan.script_files import Files, Place
+from envcfg.job.request.request import Request
+from envcfg.job.script.host_part import (
+    default_lines,
+    launch_lines,
+    render_step,
+)
+from envcfg.job.script.modules import has_template, render_module, template, title
+from envcfg.job.script.quoting import quote, quote_directive, quote_word
+from envcfg.profile.words import quote_comment
+
+_WIDTH = 88
+
+
+class Script(NamedTuple):
+    """The parts of a job script.
+
+    Attributes:
+        command: the user's command; the plan's has no launcher.
+        is_direct: the first node runs *command* itself.
+        place: the place of the machinery's file; None: the script is a single text.
+        signal: the signal that tells the job to save and restart; None: no signal.
+        restarts: the most restarts after a failed step.
+        made_by: the command line of this script.
+    """
+
+    plan: Plan
+    request: Request
+    command: tuple[str, ...]
+    is_direct: bool
+    place: Place | None
+    signal: str | None
+    restarts: int
+    made_by: tuple[str, ...]
+
+
+def render_job(script: Script) -> Files:
+    """Return the job script, with a mark that shows later edits, and its machinery."""
+    scheduler, step = script.request.scheduler, _start(script)
+    parts = [
+        "\n".join(_header(script)),
+        "\n".join(_directives(script)),
+        render_module("guard") if script.is_direct else "",
+        template(f"{scheduler}/begin") if has_template(f"{scheduler}/begin") else "",
+        "\n".join(_repeats(script.request)),
+        step.script,
+    ]
+    if script.signal and has_template(f"{scheduler}/requeue"):
+        parts.append(template(f"{scheduler}/requeue"))
+        start = f"envcfg_run {_words(script.plan.command)}"
+        start = f"envcfg_job {script.signal} {start}"
+        if script.restarts:
+            parts.append(template(f"{scheduler}/restart"))
+            start = f"envcfg_restart {script.restarts} {start}"
+        parts.append(start)
+    body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+    return step._replace(script=marked("job", body))
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(quote(word) for word in words)
+
+
+def _header(script: Script) -> Iterator[str]:
+    name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
+    submit = SCHEDULERS[script.request.scheduler].submit
+    yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant"
+    yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
+    yield f"# made by: {quote_comment(_words(script.made_by))}"
+    yield from default_lines(script.plan).splitlines()
+    yield f"# Submit it by: {submit} FILE"
+    show = f"envcfg profiles show {quote(name)}"
+    yield f"# Who says so, and since when: {show}"
+    if not script.is_direct:
+        yield launch_lines(script.plan).rstrip()
+
+
+def _directives(script: Script) -> Iterator[str]:
+    request = script.request
+    yield title("What is asked for, and why")
+    name = next(line.value for line in request.lines if line.option == "--job-name")
+    entries = [
+        (line.option, line.value and quote_directive(line.option, line.value))
+        for line in request.lines
+    ]
+    scheduler = SCHEDULERS[request.scheduler]
+    spelled = scheduler.spell(entries, JobNames(str(name), request.seconds))
+    for why, directives in groupby(
+        spelled, lambda directive: _whys(request, directive)
+    ):
+        yield from ("", *(line for reason in why for line in _comment(reason)))
+        yield from (f"{scheduler.mark} {directive.text}" for directive in directives)
+
+
+def _whys(request: Request, directive: Directive) -> tuple[str, ...]:
+    """Return the reasons for a line, without repetitions."""
+    return tuple(dict.fromkeys(request.lines[number].why for number in directive.of))
+
+
+def _repeats(request: Request) -> Iterator[str]:
+    if request.repeats:
+        yield title("What srun must be told again")
+    for why, repeats in groupby(request.repeats, lambda repeat: repeat.why):
+        yield from ("", *_comment(why))
+        for repeat in repeats:
+            yield f"export {repeat.name}={quote_word(repeat.value, repeat.name)}"
+
+
+def _start(script: Script) -> Files:
+    """Return the bash that starts the step, or that defines the function that does."""
+    if not script.is_direct:
+        plan = script.plan._replace(command=()) if script.signal else script.plan
+        return render_step(plan, script.place)
+    parts = [title("The step"), "", template("job/has_envcfg_here").rstrip("\n")]
+    return Files("\n".join([*parts, _words(script.command)]), "")
+
+
+def _comment(text: str, indent: str = "") -> Iterator[str]:
+    from textwrap import wrap
+
+    width = _WIDTH - len(indent) - 2
+    for line in wrap(quote_comment(text), width, break_long_words=False):
+        yield f"{indent}# {line}"

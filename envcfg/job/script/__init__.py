@@ -1,0 +1,1 @@
+"""The generated bash: its modules, and the lines for one job."""

@@ -1,0 +1,11 @@
+# shellcheck shell=bash # pbs/agent 3: PBS: one task per node, in which an agent starts the ranks
+# needs: per_node
+envcfg_launch() { # COMMAND...: one task per node, in which an agent starts the ranks
+  local envcfg_hosts envcfg_ranks
+  envcfg_per_node || return $?
+  envcfg_sized 1
+  envcfg_unbind
+  printf -v envcfg_hosts '%s,' "${ENVCFG_HOSTS[@]:0:ENVCFG_NODES}"
+  ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER" "ENVCFG_HOSTS=$envcfg_hosts")
+  envcfg_mpiexec 1 "$@"
+}

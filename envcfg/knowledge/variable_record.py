@@ -1,0 +1,103 @@
+"""The record of a variable and its reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from envcfg.common.datafile import load_kept, names_in, record
+
+FOLDER = os.path.join(os.path.dirname(__file__), "variables")
+READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
+HISTORY = os.path.join(os.path.dirname(__file__), "history.yaml")
+MISSPELT = "none"  # the type of a name that no program reads
+
+
+class Habits(NamedTuple):
+    """How a program reads values.
+
+    Attributes:
+        turns_on, turns_off: its words for a switch.
+        ignore_case: whether case is ignored in a switch.
+        tilde: a leading ~ is the home folder.
+        wrong: the effect of a value that it cannot read.
+        read_up_to: its newest releases whose variables were read.
+    """
+
+    turns_on: tuple[str, ...] = ()
+    turns_off: tuple[str, ...] = ()
+    ignore_case: bool = False
+    tilde: bool = False
+    wrong: str | None = None
+    read_up_to: str | None = None
+
+
+@cache
+def load_readers() -> Mapping[str, Habits]:
+    """Return the reading habits of each program, by its name."""
+    return {file["name"]: record(Habits, file) for file in load_files()[0]}
+
+
+@cache
+def load_files() -> list[Any]:
+    """Return the contents of the files: readers, releases, then variables."""
+    names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
+    paths = [READERS, HISTORY, *(os.path.join(FOLDER, name) for name in names)]
+    # All files are cached together, because a check may need any of them.
+    return load_kept("variables", paths)
+
+
+class Variable(NamedTuple):
+    """One variable with its known facts; facts without a source are empty.
+
+    Attributes:
+        type: the kind of value, a key of ``values.TYPES``; ``none``: no program reads
+            it.
+        values: the accepted words, if they are few.
+        legacy: old values that still work, with the right word for each.
+        also: other accepted values, such as -1 for automatic.
+        default: the value if it is unset, as text.
+        since, deprecated, removed: versions of its first reader.
+        history: the releases that read it, with their defaults; a text for each
+            library.
+        renamed: the new name; the old one may still be read.
+        instead: the right name, if this one is a mistake.
+        read_by: names in ``readers.yaml``.
+        source: a page, or a repository with version or commit and file.
+        date: the date of the source, or of reading it.
+    """
+
+    name: str
+    meaning: str
+    type: str
+    source: str
+    date: str
+    values: tuple[str, ...] = ()
+    legacy: Mapping[str, str] = {}
+    ignore_case: bool = False
+    min: int | None = None
+    max: int | None = None
+    separator: str = ","
+    markers: str = ""
+    also: tuple[str, ...] = ()
+    default: str | None = None
+    since: str | None = None
+    deprecated: str | None = None
+    removed: str | None = None
+    history: tuple[str, ...] = ()
+    renamed: str | None = None
+    instead: str | None = None
+    read_by: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether any program reads the name."""
+        return self.type != MISSPELT
+
+    @property
+    def habits(self) -> Habits:
+        """The reading habits of its first reader."""
+        return load_readers()[self.read_by[0]] if self.read_by else Habits()

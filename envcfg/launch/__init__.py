@@ -1,1 +1,0 @@
-"""What one job will do, and the bash that does it."""

@@ -1,0 +1,111 @@
+"""Syntax errors according to bash itself: ``bash -n`` reads a text and runs nothing of it.
+
+Bash inherits no variable, so that no BASH_ENV, SHELLOPTS or function reaches it. It may
+use little time and memory, start no process and write no file.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from envcfg.job.request.admission import HOLE
+
+_SECONDS = 3
+# The shell that sets the limits becomes the bash that reads the text.
+_READ = (
+    f"{{ ulimit -t {_SECONDS}; ulimit -v 1500000; ulimit -c 0 -f 0; ulimit -u 0; }} "
+    '2>/dev/null; exec "$BASH" -n "$@"'
+)
+_ENVIRONMENT = {"LC_ALL": "C"}
+_OLDEST = (4, 4)  # oldest accepted version: earlier ones lack parts of the syntax
+_SAID = re.compile(r"[^\n]*?: line (\d+): ([^\n]+)")
+_MOST = 200  # characters of a message
+
+
+class Refusal(NamedTuple):
+    """The message of bash on a text.
+
+    Attributes:
+        line: the number of the line that it names, from 1.
+        message: its own words.
+        is_warning: True if bash accepts the text.
+    """
+
+    line: int
+    message: str
+    is_warning: bool = False
+
+
+class NoBashError(Exception):
+    """No bash on this machine can decide."""
+
+
+def find_refusal(chars: str) -> Refusal | None:
+    """Return the syntax error that bash finds in a text of bytes; None: no error.
+
+    Unknown parts are replaced by a word, and after an error by nothing: bash must refuse
+    both.
+
+    Raises:
+        NoBashError: bash is missing, too old, or did not reach the end of the text.
+    """
+    from shutil import which
+
+    # PATH is read each time, because a later call may have another one.
+    path = which("bash")
+    if path is None:
+        raise NoBashError
+    refusal = _ask_bash(path, chars.replace(HOLE, "x"))
+    if refusal and HOLE in chars:
+        return refusal if _ask_bash(path, chars.replace(HOLE, "")) else None
+    return refusal
+
+
+@lru_cache(maxsize=512)
+def _ask_bash(path: str, chars: str) -> Refusal | None:
+    # Patterns such as !(a) need "shopt", which is not executed here.
+    options = ("-O", "extglob") if "extglob" in chars else ()
+    status, said = _run(path, (_READ, "bash", *options), chars.encode("latin-1"))
+    found = _SAID.match(said)
+    if found is None and status == 0:
+        return None
+    # An older bash may refuse correct text, so only its silence counts.
+    if found is None or not (_version(path) or ()) >= _OLDEST:
+        raise NoBashError
+    message = found[2].removeprefix("warning: ")[:_MOST]
+    return Refusal(int(found[1]), message, is_warning=message != found[2][:_MOST])
+
+
+@cache
+def _version(path: str) -> tuple[int, int] | None:
+    """Return the version of bash; None: unknown."""
+    command = 'printf %s.%s "${BASH_VERSINFO[0]}" "${BASH_VERSINFO[1]}"'
+    _, said = _run(path, (f"{command} >&2",), b"")
+    found = re.fullmatch(r"(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _run(path: str, words: tuple[str, ...], given: bytes) -> tuple[int, str]:
+    """Run bash with a command and its words; return its exit status and its stderr."""
+    import subprocess
+    from tempfile import TemporaryFile
+
+    try:
+        # Bash reads a file in blocks, and a pipe byte by byte.
+        with TemporaryFile() as file:
+            file.write(given)
+            file.seek(0)
+            done = subprocess.run(
+                [path, "-c", *words],
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=_ENVIRONMENT,
+                timeout=2 * _SECONDS,
+                check=False,
+            )
+    except (OSError, subprocess.TimeoutExpired) as err:
+        raise NoBashError from err
+    return done.returncode, done.stderr.decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""From an existing job script to one that starts its steps with envcfg."""

@@ -1,0 +1,329 @@
+"""Values on the way to the program: its arguments, and variables that enter a container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from envcfg.lint.detectors.data_flow import literal_quotes
+from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.program_starts import SHELLS
+from envcfg.lint.script_model import Array, Command, text_of
+from envcfg.lint.system_recognition import is_singularity
+from envcfg.lint.traced_text import holes, shown
+from envcfg.lint.value_flow import TESTS, command_with, options
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PREFIXES = ("SINGULARITYENV_", "APPTAINERENV_")
+# A process id, a command, an argument, or a name that no program would export.
+_DOLLAR = re.compile(r"`|\$(?:\$|\d|([a-z][a-z0-9]*)\b)")
+# Variables that programs in the container read; those of the batch script do not matter.
+_FOR_INSIDE = re.compile(
+    r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
+)
+# Commands that start no program: split arguments do not harm a message.
+_SILENT = TESTS | {
+    "echo", "printf", "logger", "cat", "for", "set", "shift", "module", "source", ".",
+    "exit", "return",
+}  # fmt: skip
+# Quotes of --name "value" and name="value" inside a string.
+_BEFORE_QUOTED = re.compile(r"(?<![\w-])--[\w-]+[ =]$")
+_NEXT_WORD = re.compile(r'[ \t]+[^"]*"')
+_BARE = re.compile(r"[A-Za-z0-9_{/.]")
+
+
+@detects("EC105")
+def reparsed_arguments(job: Job) -> Iterator[Fault]:
+    """Arguments that are split, or parsed again, on their way to the program."""
+    model = job.model
+    for expansion in model.expansions:
+        if expansion.name not in ("@", "*") or expansion.use != "word":
+            continue
+        # An operator changes the list on purpose; an unrecorded command has no words.
+        if expansion.hole.op or expansion.number >= len(model.commands):
+            continue
+        command = command_with(model, expansion)
+        if command is None or not _passes_on(command):
+            continue
+        if not expansion.hole.quoted:
+            sign = expansion.name
+            # The fix must replace exactly the written form.
+            is_braced = job.before(expansion.offset + 2).endswith("{")
+            form = f"${{{sign}}}" if is_braced else f"${sign}"
+            edit = Edit(expansion.offset, expansion.offset + len(form), '"$@"')
+            yield Fault(expansion.offset, {"form": form}, edit=edit)
+        elif command.name == "eval":
+            yield Fault(expansion.offset, {}, "eval")
+    yield from _joined(job)
+    for command in model.commands:
+        offset = _pasted(command)
+        if offset is not None:
+            yield Fault(offset, {"form": "$@"}, "pasted")
+        offset = literal_quotes(command)
+        if offset is not None:
+            yield Fault(offset, {}, "literal-quotes")
+    yield from _ended_quotes(job)
+
+
+def _joined(job: Job) -> Iterator[Fault]:
+    """Yield variables that hold ``$@`` as one text, and that a command gets in quotes."""
+    # Other names, as in CONFIG=$@, may stand for the one argument of the script.
+    several = re.compile("|".join(known_words("EC105", "lists")), re.IGNORECASE)
+    joined = {
+        assignment.name: assignment
+        for assignment in job.model.assignments
+        if several.search(assignment.name)
+        and shown(text_of(assignment.value)) == "$@"
+        and text_of(assignment.value)[0].hole
+        and not isinstance(assignment.value, Array)
+    }
+    for expansion in job.model.expansions:
+        name, hole = expansion.name, expansion.hole
+        if name not in joined or not hole.quoted or expansion.use != "word":
+            continue
+        command = command_with(job.model, expansion)
+        is_read = command is None or command.name in _SILENT | SHELLS
+        # As a part of a longer text it is meant as text.
+        words = () if command is None or is_read else command.arguments
+        if any(word.shown == "$@" and word.text[0].hole for word in words):
+            yield Fault(joined.pop(name).offset, {"name": name}, "joined")
+
+
+def _passes_on(command: Command) -> bool:
+    if command.name in _SILENT or not command.words or command.substitution:
+        return False
+    # A command from a variable is unknown, and gets the benefit of the doubt if quoted.
+    return bool(command.name) or command.words[0].is_loose
+
+
+def _pasted(command: Command) -> int | None:
+    """Return the offset of ``$@`` or ``$*`` inside the text of ``bash -c``; else None."""
+    if command.name not in SHELLS:
+        return None
+    words = [word.shown for word in command.words]
+    # "-c" may be combined with other letters, as in "-lc".
+    offset = next(
+        (n for n, w in enumerate(words) if re.fullmatch(r"-[abd-z]*c[a-z]*", w)), None
+    )
+    if offset is None or offset + 1 >= len(command.words):
+        return None
+    text = command.words[offset + 1].text
+    if len(text) < 2:
+        return None  # the argument is the whole command, and nothing is added to it
+    for hole in holes(text):
+        if hole.name in ("@", "*"):
+            return hole.offset
+    return None
+
+
+def _ended_quotes(job: Job) -> Iterator[Fault]:
+    """Yield double quotes that were meant as text of a string but end it."""
+    texts = [assignment.value for assignment in job.model.assignments]
+    for command in job.model.commands:
+        if command.name in SHELLS:
+            texts += [word.text for word in command.arguments]
+    for text in texts:
+        if not isinstance(text, tuple) or isinstance(text, Array):
+            continue
+        for before, piece in pairwise(text):
+            ends = _BEFORE_QUOTED.search(before.chars)
+            if not ends or piece.hole or not _BARE.match(piece.chars):
+                continue
+            # A quote of one character must separate the pieces; other gaps are expansions.
+            if (
+                piece.offset != before.offset + len(before.chars) + 1
+                or before.offset < 0
+            ):
+                continue
+            line = job.before(piece.offset)
+            # An escaped quote is text, and an empty string does not end a quoted part.
+            if not line.endswith('"') or line.endswith(('\\"', '""')):
+                continue
+            # Without a blank, bash joins the parts again, and only the quotes are lost.
+            rest = job.behind(piece.offset + len(piece.chars))
+            if piece is text[-1] and _NEXT_WORD.match(rest):
+                yield Fault(piece.offset - 1, {}, "ended-quotes")
+
+
+@detects("EC838")
+def container_environment(job: Job) -> Iterator[Fault]:
+    """A value that arrives cut, or not at all."""
+    lists = [
+        (option.name, option.value.shown, option.value.offset)
+        for command in job.model.commands
+        for option in options(command)
+        if (command.is_image and option.name == "env")
+        or (command.is_srun and option.name == "export")
+    ]
+    exports = [
+        directive for directive in job.model.directives if directive.name == "export"
+    ]
+    lists += [(export.name, export.value or "", export.offset) for export in exports]
+    for name, setting, offset in lists:
+        # Both options separate entries by commas, with different quoting.
+        if cut := _cut_in_env(setting) if name == "env" else _cut_in_export(setting):
+            yield Fault(offset, {"value": cut[0], "part": cut[1], "name": name})
+    yield from _evaluated(job)
+    yield from _other_prefix(job)
+    for command in job.model.commands:
+        told = command.options
+        # Without quotes the value ends at the blank, and "Libfabric" becomes the image.
+        has_both = command.is_image and {"env", "image"} <= told.keys()
+        if command.variant or not has_both:
+            continue
+        if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
+            words = {"value": "NCCL_NET=AWS Libfabric", "part": "NCCL_NET=AWS"}
+            yield Fault(told["env"].offset, words, "blank")
+    yield from _export_none(job)
+    yield from _clean(job)
+    yield from _replaced(job)
+
+
+def _cut_in_env(message: str) -> tuple[str, str] | None:
+    """Return a setting that is cut at a comma, and the part that remains."""
+    parts = message.split(",")
+    # One setting with commas is harmless if no further setting follows.
+    if len(parts) < 2 or message.count("=") < 2 or '"' in message:
+        return None
+    if not any(_SETTING.match(part) for part in parts[1:]):
+        return None
+    return _cut(parts)
+
+
+def _cut_in_export(message: str) -> tuple[str, str] | None:
+    parts = message.split(",")
+    if not any("=" in part for part in parts) or '"' in message or "'" in message:
+        return None
+    cut = _cut(parts)
+    # A name in capitals may be a variable that the user wants to pass on.
+    return None if cut is None or cut[1].rpartition(",")[2].isupper() else cut
+
+
+def _cut(parts: list[str]) -> tuple[str, str] | None:
+    before = ""
+    for part in parts:
+        if _SETTING.match(part):
+            before = part
+        elif before and part and not (part.isupper() and _NAME.fullmatch(part)):
+            return f"{before},{part}", before
+    return None
+
+
+def _export_none(job: Job) -> Iterator[Fault]:
+    model = job.model
+    none = [d for d in model.directives if d.name == "export" and d.value == "NONE"]
+    if not none or {"SLURM_EXPORT_ENV"} & model.set_names():
+        return
+    # A script that handles SLURM_EXPORT_ENV deals with --export=NONE itself.
+    if any(e.name == "SLURM_EXPORT_ENV" for e in model.expansions):
+        return
+    exported = [a for a in model.assignments if a.exported and a.scope == "batch"]
+    for step in model.commands:
+        if not step.is_srun or step.scope != "batch" or step.is_open:
+            continue
+        # One step is enough: one export of SLURM_EXPORT_ENV repairs all.
+        if "export" not in step.options and exported:
+            yield Fault(step.offset, {}, "export-none")
+            return
+
+
+def _clean(job: Job) -> Iterator[Fault]:
+    """Yield exports that a container with a clean environment drops."""
+    for command in job.model.commands:
+        if not command.is_image or command.variant or command.is_open:
+            continue
+        lists = command.options
+        if (
+            not {"cleanenv", "e", "containall", "C"} & lists.keys()
+            # An environment file may set everything that a clean start drops.
+            or "env-file" in lists
+        ):
+            continue
+        if lost := _lost(command, job):
+            # Three names are enough to recognise the problem.
+            yield Fault(command.offset, {"names": ", ".join(lost[:3])}, "cleaned")
+            return
+
+
+def _lost(command: Command, job: Job) -> list[str]:
+    names = job.model.set_names()
+    argument_text = " ".join(w.shown for w in command.words)
+    lost = []
+    for assignment in job.model.assignments:
+        if assignment.number > command.number or not assignment.exported:
+            continue
+        if assignment.scope == "container" or not _FOR_INSIDE.match(assignment.name):
+            continue
+        prefixed = {
+            f"SINGULARITYENV_{assignment.name}",
+            f"APPTAINERENV_{assignment.name}",
+        }
+        # A value on the command line also enters the container.
+        is_given = prefixed & names or f"{assignment.name}=" in argument_text
+        if not is_given and assignment.name not in lost:
+            lost.append(assignment.name)
+    return lost
+
+
+def _evaluated(job: Job) -> Iterator[Fault]:
+    """Yield text that the start of the container parses again, as a command or a name."""
+    names = job.model.set_names()
+    for assignment in job.model.assignments:
+        # A dump of an environment shows values, not shell code.
+        if not assignment.name.startswith(_PREFIXES) or assignment.how == "env":
+            continue
+        for piece in text_of(assignment.value):
+            if piece.hole or piece.offset < 0:
+                continue
+            for match in _DOLLAR.finditer(piece.chars):
+                offset = piece.offset + match.start()
+                # An escape, or a variable that the script sets, is intended.
+                if job.before(offset).endswith("\\") or match[1] in names:
+                    continue
+                yield Fault(
+                    offset, {"name": assignment.name, "said": match[0]}, "read-again"
+                )
+                break
+
+
+def _other_prefix(job: Job) -> Iterator[Fault]:
+    """Yield variables for the container with a prefix that this runtime does not read."""
+    # If one start uses Apptainer, its prefix is read there.
+    starts = [c for c in job.model.commands if c.is_image]
+    if not starts or not all(is_singularity(start, job) for start in starts):
+        return
+    names = job.model.set_names()
+    for assignment in job.model.assignments:
+        name = assignment.name.removeprefix("APPTAINERENV_")
+        if (
+            name == assignment.name
+            or not assignment.exported
+            or f"SINGULARITYENV_{name}" in names
+        ):
+            continue
+        yield Fault(
+            assignment.offset, {"name": assignment.name, "own": name}, "other-prefix"
+        )
+
+
+def _replaced(job: Job) -> Iterator[Fault]:
+    """Yield a value of LD_LIBRARY_PATH that the start of the container overwrites."""
+    first = next((c for c in job.model.commands if c.is_image), None)
+    if first is None:
+        return
+    for assignment in job.model.assignments:
+        if assignment.name != "LD_LIBRARY_PATH" or assignment.scope not in (
+            "batch",
+            "task",
+        ):
+            continue
+        if (
+            assignment.exported
+            and assignment.number <= first.number
+            # A value for one command alone does not reach the container.
+            and assignment.command is None
+        ):
+            yield Fault(assignment.offset, {}, "replaced")
+            return

@@ -1,0 +1,245 @@
+"""Values that do not reach the program: variables of the shell, of Slurm, and quotes."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import attrgetter, itemgetter
+
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.script_model import Command, Expansion, Model, text_of
+from envcfg.lint.system_recognition import directives
+from envcfg.lint.traced_text import holes, literal, shown
+from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
+
+_OWN = frozenset({"local"})  # ways to declare a variable of a function
+_number = attrgetter("number")
+_SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
+
+
+@detects("EC251")
+def not_exported(job: Job) -> Iterator[Fault]:
+    """A variable that only programs read, and that stays in the shell."""
+    from envcfg.knowledge.variables import find_variable
+
+    model = job.model
+    exported = {
+        a.name for a in model.assignments if a.exported or a.command is not None
+    }
+    used = {e.name for e in model.expansions if not _is_shown(e, job)}
+    for assignment in model.assignments:
+        name = assignment.name
+        if assignment.how != "=" or assignment.value is None or name in exported | used:
+            continue
+        # Slurm, the system and modules export these, and a new value goes with them.
+        if name in known_words("EC251", "inherited") or name.startswith("SLURM_"):
+            continue
+        variable = find_variable(name)
+        is_read = variable is not None and variable.is_read
+        if is_read or re.fullmatch(known_values("EC251", "names")["read"], name):
+            severity: Severity | None = None if model.scope == "batch" else "note"
+            yield Fault(assignment.offset, {"name": name}, severity=severity)
+
+
+def _is_shown(expansion: Expansion, job: Job) -> bool:
+    """Return whether a value is only printed or tested, and given to no program."""
+    # An unrecorded command has no words.
+    if expansion.use != "word" or expansion.number >= len(job.model.commands):
+        return False
+    command = command_with(job.model, expansion)
+    return command is not None and command.name in TESTS | {"echo", "printf"}
+
+
+@detects("EC256")
+def lost_value(job: Job) -> Iterator[Fault]:
+    """A value that a subshell or a function keeps to itself, and that is used outside."""
+    model = job.model
+    # With this option the last part of a pipeline is no subshell.
+    if any(
+        c.name == "shopt" and "lastpipe" in c.words[-1].shown for c in model.commands
+    ):
+        return
+    visited: set[str] = set()
+    uses_of, firsts = _uses_by_name(model), dict[str, int]()
+    for index, assignment in enumerate(model.assignments):
+        firsts.setdefault(assignment.name, index)
+    for subshell in model.subshells:
+        for assignment in model.assignments[subshell.begin : subshell.end]:
+            name = assignment.name
+            # Parentheses are often written to keep a value away from the rest.
+            is_meant = not subshell.is_piped and firsts[name] < subshell.begin
+            if is_meant or assignment.exported or assignment.how not in ("=", "read"):
+                continue
+            use = _first_from(uses_of.get(name, ()), subshell.after)
+            if name in visited or use is None:
+                continue
+            again = (a for a in model.assignments[subshell.end :] if a.name == name)
+            number = next((a.number for a in again), len(model.commands))
+            if use.number < number:
+                visited.add(name)
+                yield Fault(assignment.offset, {"name": name})
+    yield from _local_values(job)
+
+
+def _local_values(job: Job) -> Iterator[Fault]:
+    """Yield variables that are local to a function, and used outside it."""
+    model = job.model
+    uses_of = _uses_by_name(model)
+    wide = {a.name for a in model.assignments if a.how not in _OWN or a.bare}
+    calls = {c.context.function for c in model.commands if c.name in model.functions}
+    for assignment in model.assignments:
+        name, home = assignment.name, assignment.context.function
+        if assignment.how not in _OWN or name in wide or assignment.value is None:
+            continue
+        # What a function calls sees its variables, and so may what a trap runs.
+        inside = {home, "trap"} | (model.functions if home in calls else set())
+        later = bisect_left(model.expansions, assignment.number, key=_number)
+        use = _first_from(uses_of.get(name, ()), later)
+        if use and home and use.context.function not in inside:
+            wide.add(name)
+            yield Fault(assignment.offset, {"name": name}, "local")
+
+
+def _uses_by_name(model: Model) -> dict[str, list[tuple[int, Expansion]]]:
+    """Return the expansions by the batch shell without a default, each with its index."""
+    found: dict[str, list[tuple[int, Expansion]]] = {}
+    for index, expansion in enumerate(model.expansions):
+        if expansion.hole.scope == "batch" and not expansion.hole.op:
+            found.setdefault(expansion.name, []).append((index, expansion))
+    return found
+
+
+def _first_from(
+    uses_found: Sequence[tuple[int, Expansion]], index: int
+) -> Expansion | None:
+    """Return the first expansion at *index* or after it."""
+    place = bisect_left(uses_found, index, key=itemgetter(0))
+    return uses_found[place][1] if place < len(uses_found) else None
+
+
+@detects("EC257")
+def never_set(job: Job) -> Iterator[Fault]:
+    """A variable that is set nowhere, with a name that differs little from another."""
+    model = job.model
+    if model.scope != "batch" or model.is_dump:
+        return
+    # X=$X sets nothing.
+    set_names = {
+        a.name for a in model.assignments if shown(text_of(a.value)) != f"${a.name}"
+    }
+    names = {_plain(name): name for name in set_names if len(name) > 4}
+    for expansion in model.expansions:
+        name = expansion.name
+        right = names.get(_plain(name))
+        is_set = name in set_names or expansion.hole.op
+        if right is None or is_set or expansion.hole.scope != "batch":
+            continue
+        # A variable of the system may have another with a similar name.
+        values = [text_of(a.value) for a in model.assignments if a.name == right]
+        is_source = any(hole.name == name for value in values for hole in holes(value))
+        is_tested = any(name in test for test in expansion.context.conditions)
+        if not (is_source or is_tested or name.startswith("SLURM_")):
+            set_names.add(name)  # one finding for each name
+            yield Fault(expansion.offset, {"name": name, "variable": right})
+    yield from _names_as_values(job)
+
+
+def _names_as_values(job: Job) -> Iterator[Fault]:
+    """Yield variables that hold the name of another one, and that are used as a path."""
+    values = {
+        a.name: a
+        for a in job.model.assignments
+        if a.how == "=" and literal(text_of(a.value)) in known_words("EC257", "folders")
+    }
+    for expansion in job.model.expansions:
+        assignment = values.get(expansion.name)
+        if assignment is None or expansion.hole.op:
+            continue
+        command = command_with(job.model, expansion)
+        if command is not None and command.name in ("cd", "mkdir", "pushd"):
+            value = literal(text_of(values.pop(expansion.name).value))
+            words = {"name": expansion.name, "variable": value}
+            yield Fault(assignment.offset, words, "no-dollar")
+
+
+def _plain(name: str) -> str:
+    """Return a name without its case and underscores."""
+    return name.replace("_", "").lower()
+
+
+@detects("EC252")
+def slurm_count(job: Job) -> Iterator[Fault]:
+    """A count of Slurm that is unset here, or not a number.
+
+    Slurm sets such a variable only if its option is given. Uses with a default, in a test
+    of the variable, or in a script that sets it, are left out. A typed count such as
+    ``a100:4`` is set, but is no number.
+    """
+    model = job.model
+    # Only Slurm's directives are kept there.
+    if model.scope != "batch" or not model.directives:
+        return
+    values = {n: d.value or "" for n, d in directives(job).items()}
+    table = known_values("EC252", "counts")
+    visited: set[str] = set()
+    for expansion in model.expansions:
+        name = expansion.name
+        if name not in table or name in visited or name in model.set_names():
+            continue
+        is_tested = any(name in test for test in expansion.context.conditions)
+        if (
+            expansion.hole.op
+            or is_tested
+            or expansion.hole.scope not in ("batch", "task")
+        ):
+            continue
+        given = [values[option] for option in table[name].split() if option in values]
+        is_typed = any(":" in value for value in given)
+        words = {"name": name, "option": table[name].split()[0]}
+        if (given and not is_typed) or (not given and expansion.hole.scope != "batch"):
+            continue
+        needs = _needs_number(expansion, job)
+        if needs is None:
+            continue
+        visited.add(name)
+        if is_typed:
+            words["value"] = next(value for value in given if ":" in value)
+            yield Fault(expansion.offset, words, "typed")
+        else:
+            yield Fault(expansion.offset, words, severity=needs)
+
+
+def _needs_number(expansion: Expansion, job: Job) -> Severity | None:
+    """Return the severity if the count is empty or not a number at its use; None:
+    harmless.
+    """
+    for option in uses(job.model).options.get(expansion.offset, ()):
+        if is_agent(option.command) or option.command.is_step:
+            return "error"
+    for assignment in job.model.assignments:
+        found = list(holes(text_of(assignment.value)))
+        is_sum = any(
+            hole.kind == "arithmetic" and re.search(rf"\b{expansion.name}\b", hole.text)
+            for hole in found
+        )
+        is_plain = any(hole.offset == expansion.offset for hole in found)
+        # A number of threads may be empty: programs then use their default.
+        if is_sum or (is_plain and _SIZES.search(assignment.name)):
+            return "warning"
+    return None
+
+
+def literal_quotes(command: Command) -> int | None:
+    """Return the offset of a quote in a value that reaches a program as it is."""
+    # A shell or eval reads the text once more, and then the quotes count.
+    if command.name in known_words("EC105", "readers") or not command.name:
+        return None
+    for word in command.arguments:
+        for piece in word.text[:1]:
+            is_own = piece.offset < 0 or piece.offset >= command.offset
+            is_quote = piece.hole is None and piece.chars[:1] in ("'", '"')
+            if is_quote and not is_own and not word.quoted:
+                return piece.offset
+    return None

@@ -1,0 +1,203 @@
+"""Lines of envcfg in a script: rejected options, and failures without notice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.script_model import Command, Expansion, between, by_offset
+from envcfg.lint.traced_text import holes
+from envcfg.lint.word_expansion import closing
+
+_READERS = frozenset({"source", ".", "eval"})
+_PRINTS = frozenset({"-h", "--help", "-V", "--version", "help"})
+_UNKNOWN = "unknown option "
+_RUNS = frozenset({"source", ".", "eval", "bash"})
+_FORMS = {"process": "<( )", "command": "$( )"}
+_CHANGES = re.compile(r"\+\+|--|(?<![=!<>])(?:<<|>>)?=(?!=)")
+_ITEMS = re.compile(r"\$\{[A-Za-z_]\w*\[[@*]\]")  # an empty array causes no error
+_DEFAULTS = frozenset({"-", ":-", "+", ":+"})
+_MUSTS = frozenset({"?", ":?", "=", ":="})
+_CLOSED_BY = {"${": "}", "$(": ")"}
+
+
+@detects("EC742")
+def own_line(job: Job) -> Iterator[Fault]:
+    """A line that envcfg rejects, or that may fail unnoticed by the job."""
+    for command in job.model.commands:
+        if command.name == "envcfg" and job.read_line:
+            yield from _option_faults(command, job)
+        elif command.name in _READERS:
+            for word in command.arguments:
+                for hole in holes(word.text):
+                    # With "||" the script itself handles the failure.
+                    if "envcfg wrap" in hole.text and "||" not in hole.text:
+                        yield Fault(hole.offset, {}, "unguarded")
+
+
+def _option_faults(command: Command, job: Job) -> Iterator[Fault]:
+    """Yield the errors of the parser; if a word is unknown, only those on unknown
+    options."""
+    words, offsets = [], {}
+    is_known = not command.is_open
+    for word in command.arguments:
+        if word.literal == "--":
+            break
+        is_known = is_known and word.literal is not None
+        # An unknown word may be empty, so the parser must not see it.
+        if not (word.is_loose and word.text[0].hole):
+            words.append(word.shown)
+            offsets[word.shown.partition("=")[0]] = word.offset
+    if not words or job.read_line is None or _PRINTS & {*words}:
+        return
+    try:
+        findings = [*job.read_line(words)]
+    except UsageError as err:
+        option = err.message.removeprefix(_UNKNOWN)
+        # With unknown words the command line is incomplete, so other errors are unsure.
+        if is_known or option in offsets:
+            where = offsets.get(option.partition(" ")[0], command.offset)
+            yield _fault(where, None, f"envcfg refuses this: {err.message}", err.hint)
+        return
+    for finding in findings:
+        where = offsets.get(finding.subject.partition(" ")[0], command.offset)
+        yield _fault(
+            where,
+            finding.severity,
+            f"{finding.subject}: {finding.message}",
+            finding.fix,
+        )
+
+
+def _fault(
+    offset: int, severity: Severity | None, message: str, fix: str | None
+) -> Fault:
+    return Fault(offset, {"said": message, "instead": fix or ""}, "read", severity)
+
+
+class _Subshell(NamedTuple):
+    """A substitution that runs ``envcfg wrap`` for a shell that reads its output.
+
+    Attributes:
+        begin: offset of the command.
+        end: offset of the end of the substitution.
+        raw: the source text between them.
+    """
+
+    command: Command
+    form: str
+    begin: int
+    end: int
+    raw: str
+
+
+@detects("EC141")
+def lost_words(job: Job) -> Iterator[Fault]:
+    """Words of a step that the shell that runs it must expand.
+
+    In each substitution, process substitutions and sums that change a variable are always
+    lost. A variable is lost if it may end the subshell, unless it is inside one of those,
+    or the job's own shell has already read it.
+    """
+    subshells = {subshell.begin: subshell for subshell in _subshells(job)}.values()
+    expansions = by_offset(job.model.expansions)
+    inside = {
+        expansion.offset
+        for subshell in subshells
+        for expansion in between(expansions, subshell.begin - 1, subshell.end)
+    }
+    # The first expansion of each variable in the job's own shell.
+    asked_at = {
+        expansion.name: expansion.offset
+        for expansion in reversed(expansions)
+        if expansion.hole.op not in _DEFAULTS and expansion.offset not in inside
+    }
+    for subshell in subshells:
+        lost: dict[int, str] = {}
+        inner: list[
+            tuple[int, int]
+        ] = []  # spans that are judged as a whole, or not at all
+        for hole in (h for word in subshell.command.words for h in holes(word.text)):
+            if hole.kind == "process":  # it is closed at the end of its line
+                lost[hole.offset] = hole.text
+            if not subshell.begin < hole.offset < subshell.end:
+                continue
+            text = _written(subshell, hole.offset, hole.text)
+            is_count = hole.kind == "arithmetic" and _CHANGES.search(hole.text)
+            if is_count:
+                lost[hole.offset] = text
+            if is_count or hole.kind in _FORMS:
+                inner.append((hole.offset, hole.offset + len(text)))
+        for expansion in between(expansions, subshell.begin, subshell.end):
+            if _is_in(expansion.offset, inner):
+                continue
+            if expansion.is_known or not _is_lost(expansion, subshell):
+                continue
+            if not _is_asked_for(expansion, asked_at):
+                lost[expansion.offset] = _written(
+                    subshell, expansion.offset, f"${expansion.name}"
+                )
+        if lost:
+            words = ", ".join(dict.fromkeys(lost[offset] for offset in sorted(lost)))
+            yield Fault(min(lost), {"words": words, "form": subshell.form})
+
+
+def _subshells(job: Job) -> Iterator[_Subshell]:
+    """Yield each ``envcfg wrap`` in a substitution that a shell reads."""
+    wraps = by_offset(
+        command
+        for command in job.model.commands
+        if command.name == "envcfg"
+        and command.substitution
+        and [word.literal for word in command.words[1:2]] == ["wrap"]
+    )
+    for reader in job.model.commands:
+        if reader.name not in _RUNS:
+            continue
+        for hole in (h for word in reader.arguments for h in holes(word.text)):
+            if hole.kind not in _FORMS:
+                continue
+            # The form of a process substitution is part of its text already.
+            raw = hole.text if hole.kind == "process" else f"$({hole.text})"
+            end = hole.offset + len(raw)
+            for wrap in between(wraps, hole.offset, end):
+                written = raw[wrap.offset - hole.offset :]
+                yield _Subshell(wrap, _FORMS[hole.kind], wrap.offset, end, written)
+
+
+def _is_in(offset: int, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(begin <= offset < end for begin, end in spans)
+
+
+def _is_lost(expansion: Expansion, subshell: _Subshell) -> bool:
+    """Return whether an unset variable ends the subshell, or is set only inside it."""
+    name, op = expansion.name, expansion.hole.op
+    if name in known_words("EC141", "always"):
+        return False
+    if not (name.isidentifier() or name.isdigit()):
+        return False
+    if op in _DEFAULTS or _ITEMS.match(_written(subshell, expansion.offset, "")):
+        return False
+    # Without "nounset" an unset variable is empty in both shells.
+    return op in _MUSTS or "nounset" in subshell.command.context.options
+
+
+def _is_asked_for(each: Expansion, asked_at: Mapping[str, int]) -> bool:
+    """Return whether the job's own shell would already have failed on the unset
+    variable."""
+    if any(each.name in test for test in each.context.conditions):
+        return True
+    return asked_at.get(each.name, each.offset) < each.offset
+
+
+def _written(subshell: _Subshell, offset: int, otherwise: str) -> str:
+    """Return the source text of the substitution at *offset*, else *otherwise*."""
+    raw, begin = subshell.raw, offset - subshell.begin
+    close = _CLOSED_BY.get(raw[begin : begin + 2])
+    if close is None:
+        return otherwise
+    return raw[begin : closing(raw, begin + 2, len(raw), close) + 1]

@@ -1,0 +1,245 @@
+"""GPUs of a job compared with the processes that its launch lines start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.characters import whole_number
+from envcfg.common.findings import Severity
+from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.resource_facts import GPU_MASKS, Shape, gpus_listed, step_shape
+from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.system_recognition import directives
+from envcfg.lint.traced_text import literal
+from envcfg.lint.value_flow import (
+    Option,
+    agent_of,
+    inner_name,
+    options,
+    program_name,
+    program_row,
+)
+
+_PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
+_MEETS = frozenset({"MASTER_ADDR", "WORLD_SIZE"})
+_OWN_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "tres-per-task")
+
+
+class Start(NamedTuple):
+    """One launch of the job's program: its command, its step, and what it starts.
+
+    Attributes:
+        processes: processes that it starts in the whole job; None: unknown.
+        gpus: GPUs of the nodes on which they run; None: unknown.
+        offset: offset of the number of processes, or of the program.
+    """
+
+    command: Command
+    step: Command | None
+    processes: int | None
+    gpus: int | None
+    offset: int
+
+
+@detects("EC650")
+def idle_gpus(job: Job) -> Iterator[Fault]:
+    """GPUs, or whole nodes, that the job asks for and that no process can use."""
+    if job.model.scope != "batch" or not SCHEDULERS[job.model.scheduler].sizes:
+        return
+    yield from _whole_node(job)
+    starts = list(_starts(job))
+    # Beside a step or a launcher, a program of the batch shell only prepares the data.
+    if job.shape.nodes not in (None, 1) or any(_is_launch(start) for start in starts):
+        starts = [start for start in starts if _is_launch(start)]
+    # Programs side by side share the GPUs in a way that no single line shows.
+    if any(start.command.context.background for start in starts):
+        return
+    for start in starts:
+        masks = list(_hiding_mask(start, job))
+        yield from masks or _few_processes(start, job)
+
+
+def _whole_node(job: Job) -> Iterator[Fault]:
+    """Yield --exclusive in a job of one GPU, whose other GPUs are paid for and idle."""
+    given = [d for d in job.model.directives if d.name == "exclusive" and not d.late]
+    per_node = job.profile.node.gpus if job.profile and job.profile.node else None
+    one_gpu = _gpus_of(job, job.shape) == 1 and (job.shape.nodes or 1) == 1
+    if given and not given[-1].value and one_gpu and per_node != 1:
+        yield Fault(given[-1].line_offset, {"gpus": 1}, "exclusive")
+
+
+def _gpus_of(job: Job, shape: Shape) -> int | None:
+    """Return the number of GPUs on the nodes of *shape*, by the job's directives."""
+    if shape.gpus_per_node is not None:
+        return shape.gpus_per_node * (shape.nodes or 1)
+    values = {n: d.value or "" for n, d in directives(job).items()}
+    count = whole_number(values.get("gpus", "").rpartition(":")[2])
+    if count is not None:
+        return count if shape.nodes == job.shape.nodes else None
+    each = whole_number(values.get("gpus-per-task", "").rpartition(":")[2])
+    return each * _tasks(shape) if each is not None else None
+
+
+def _tasks(shape: Shape) -> int:
+    """Return the number of tasks: Slurm starts one on each node by default."""
+    if shape.tasks is not None:
+        return shape.tasks
+    return (shape.tasks_per_node or 1) * (shape.nodes or 1)
+
+
+def _starts(job: Job) -> Iterator[Start]:
+    """Yield the launches of programs that may use GPUs.
+
+    A step without tasks of its own has those of the job. An agent starts several processes
+    in each task, or on each node if it finds the other nodes itself.
+    """
+    visited: set[int] = set()
+    for command in job.model.commands:
+        if command.offset in visited or not _is_main(command):
+            continue
+        step = job.model.step_of(command)
+        if step is not None and (
+            step.is_open or not step.options.keys().isdisjoint(_OWN_GPUS)
+        ):
+            continue
+        visited.add(command.offset)
+        shape = job.shape if step is None else step_shape(step, job.shape)
+        agent = agent_of(command)
+        tasks = 1 if step is None else _tasks(shape)
+        count: int | None = tasks
+        offset = command.offset if step is None else step.offset
+        if agent is not None:
+            each = processes_of(command, shape)
+            # torchrun starts one process unless it is told another number.
+            if each is None and not agent.each_gpu and not command.is_open:
+                each = 1, command.offset
+            machines = (shape.nodes or 1) if agent.own_hosts else tasks
+            count, offset = (each[0] * machines, each[1]) if each else (None, offset)
+        elif program_row(command) is not None:
+            count = None  # it starts its processes, or others do
+        nodes = 1 if step is None and not (agent and agent.own_hosts) else shape.nodes
+        gpus = _gpus_of(
+            job, shape if nodes == shape.nodes else shape._replace(nodes=nodes)
+        )
+        yield Start(command, step, count, gpus, offset)
+
+
+def _is_launch(start: Start) -> bool:
+    return start.step is not None or agent_of(start.command) is not None
+
+
+def _is_main(command: Command) -> bool:
+    """Return whether a command may be the job's program, and not its preparation."""
+    if command.scope == "unknown" or command.substitution or command.context.is_chosen:
+        return False
+    if command.context.function == "trap" or command.by_envcfg:
+        return False
+    if agent_of(command) is not None:
+        return True
+    words = [word.shown for word in command.arguments]
+    if not re.fullmatch(r"python[\d.]*", command.name) or "-c" in words:
+        return False
+    if all(word[:1] == "-" and word != "-m" for word in words):
+        return False
+    named = re.split(r"[\W_\d]+", " ".join(words[:3]).lower())
+    return known_words("EC650", "prepares").isdisjoint(named)
+
+
+def _few_processes(start: Start, job: Job) -> Iterator[Fault]:
+    """Yield launches of fewer processes than GPUs, or of more."""
+    count, gpus = start.processes, start.gpus
+    if count is None or gpus is None or count == gpus or gpus < 2:
+        return
+    words = {"gpus": gpus, "count": count, "name": program_name(start.command)}
+    words["processes"] = "process" if count == 1 else "processes"
+    if agent_of(start.command) is not None:
+        form = "" if count < gpus else "more"
+        yield Fault(start.offset, words, form)
+    elif count < gpus:
+        severity = _severity(start, job)
+        if severity is None or not _has_own_number(start, gpus, job):
+            yield Fault(start.offset, words, severity=severity)
+
+
+def _has_own_number(start: Start, gpus: int, job: Job) -> bool:
+    """Return whether an argument shows that the program starts its own processes."""
+    each_node = job.shape.gpus_per_node or gpus
+    numbers = {str(gpus), str(each_node), "-1", "auto", "all"}
+    return start.command.is_open or not numbers.isdisjoint(_parts(start.command))
+
+
+def _parts(command: Command) -> set[str]:
+    """Return the parts of a command's arguments, in lower case."""
+    text = " ".join(word.shown.lower() for word in command.arguments)
+    return {*re.split(r"[\s=,:]", text), *re.split(r"[\W_]+", text)}
+
+
+def _severity(start: Start, job: Job) -> Severity | None:
+    """Return how certain it is that a program needs one process for each GPU.
+
+    A program may use several GPUs itself. A task for each GPU, of which one is started,
+    shows that this one does not, unless an argument has the number of GPUs.
+    """
+    is_parallel = not known_words("EC650", "parallel").isdisjoint(_parts(start.command))
+    # EC633 reports a rendezvous in a script that starts nothing by srun.
+    has_steps = any(command.is_step for command in job.model.commands)
+    is_parallel |= has_steps and not _MEETS.isdisjoint(job.model.set_names())
+    if start.step is None:
+        is_started_once = _tasks(job.shape) == start.gpus
+        is_own = _has_own_number(start, start.gpus or 0, job)
+        return None if is_started_once and (is_parallel or not is_own) else "note"
+    if start.step.is_srun:
+        return None if (start.processes or 1) > (job.shape.nodes or 1) else "note"
+    return None
+
+
+def _hiding_mask(start: Start, job: Job) -> Iterator[Fault]:
+    """Yield a mask that hides GPUs of the job from the one task that could use them."""
+    each_node = job.shape.gpus_per_node
+    shape = job.shape if start.step is None else step_shape(start.step, job.shape)
+    if not each_node or (start.step is not None and (shape.per_node or 1) > 1):
+        return
+    for mask in job.model.assignments:
+        value = literal(text_of(mask.value))
+        if inner_name(mask.name) not in GPU_MASKS or not _is_seen(mask, start.command):
+            continue
+        count = gpus_listed(value or "") or each_node
+        if count < each_node and not mask.context.is_chosen:
+            words = {"name": mask.name, "value": value, "count": count}
+            yield Fault(mask.offset, words | {"gpus": each_node}, "mask")
+            return
+
+
+def _is_seen(mask: Assignment, command: Command) -> bool:
+    if mask.command is not None:
+        return mask.command == command.number
+    return mask.exported and mask.number <= command.number
+
+
+def processes_of(command: Command, shape: Shape) -> tuple[int, int] | None:
+    """Return the number of processes that a launcher starts on a node, and its offset."""
+    agent = agent_of(command)
+    options_given = {option.name: option for option in options(command)}
+    for name in _PER_NODE:
+        if name in options_given:
+            literal, offset = _literal(options_given[name])
+            # "gpu" and "auto" mean one process for each visible GPU.
+            if literal in ("gpu", "auto") and shape.gpus_per_node:
+                return shape.gpus_per_node, offset
+            count = whole_number(literal)
+            return None if count is None else (count, offset)
+    if "num-processes" in options_given:
+        literal, offset = _literal(options_given["num-processes"])
+        count = whole_number(literal)
+        # accelerate counts processes of the whole job, not of a node.
+        return (count // shape.nodes, offset) if count and shape.nodes else None
+    if agent is not None and agent.each_gpu and shape.gpus_per_node:
+        return shape.gpus_per_node, command.offset
+    return None
+
+
+def _literal(option: Option) -> tuple[str | None, int]:
+    return option.value.literal, option.value.offset

@@ -1,0 +1,121 @@
+"""Launchers of several processes: the options that connect them with other nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from envcfg.backends.schedulers import PREFIXES
+from envcfg.common.characters import whole_number
+from envcfg.lint.lint_rule import Fault, Job, detects
+from envcfg.lint.resource_facts import step_nodes, step_shape
+from envcfg.lint.script_model import Command
+from envcfg.lint.traced_text import holes
+from envcfg.lint.value_flow import Option, agent_of, is_alone, options
+
+_PLACES = frozenset({"rdzv-endpoint", "master-addr"})
+# Variables that torchrun reads instead of its options.
+_BY_ENVIRONMENT = frozenset({"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_STANDALONE"})
+
+
+@detects("EC420")
+def rendezvous_options(job: Job) -> Iterator[Fault]:
+    """Options of torchrun that do nothing, or that keep nodes apart."""
+    visited: set[int] = set()
+    for command in job.model.commands:
+        agent = agent_of(command)
+        if agent is None or agent.own_hosts or command.offset in visited:
+            continue
+        visited.add(command.offset)
+        options_given = {o.name: o for o in options(command)}
+        # Nodes that never meet make wrong sizes and names irrelevant.
+        apart = list(_apart(command, options_given, job))
+        yield from apart
+        if not apart:
+            yield from _size(command, options_given, job)
+            yield from _idle(command, options_given, job)
+
+
+def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield launchers that run on several nodes without connecting to each other."""
+    nodes = _nodes(command, job)
+    agent = agent_of(command)
+    if nodes is None or nodes < 2 or command.context.is_chosen:
+        return
+    count, words = asked.get("nnodes"), {"name": command.name, "nodes": nodes}
+    places = {"rdzv-endpoint"} if _is_c10d(asked) else _PLACES
+    is_told = places & asked.keys() or _BY_ENVIRONMENT & job.model.set_names()
+    if is_alone(command):
+        yield Fault(command.offset, words | {"option": "--standalone"}, "alone")
+    elif count and count.value.literal == "1":
+        yield Fault(count.value.offset, words | {"option": "--nnodes=1"}, "alone")
+    elif agent and not (agent.counts_all or _may_be_told(command) or is_told):
+        yield Fault(command.offset, words, "no-place")
+    elif agent and not (
+        agent.counts_all
+        or count
+        or _may_be_told(command)
+        or "PET_NNODES" in job.model.set_names()
+    ):
+        yield Fault(command.offset, words, "no-count")
+
+
+def _is_c10d(asked: Mapping[str, Option]) -> bool:
+    """Return whether ranks meet by c10d, which reads only the endpoint."""
+    backend = asked.get("rdzv-backend")
+    return backend is not None and backend.value.literal == "c10d"
+
+
+def _may_be_told(command: Command) -> bool:
+    """Return whether an unknown word may be an option, not the value of one."""
+    before = ""
+    for word in command.words:
+        takes = before.startswith("--") and "=" not in before
+        if word.text and word.text[0].hole and word.is_loose and not takes:
+            return True
+        before = word.shown
+    return False
+
+
+def _nodes(command: Command, job: Job) -> int | None:
+    """Return the number of nodes on which a step certainly starts *command*."""
+    step = job.model.step_of(command)
+    if step is None or step.is_open or command.scope not in ("task", "container"):
+        return None
+    return step_nodes(step, job.shape)
+
+
+def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield a fixed number of nodes that differs from the step's."""
+    count, nodes = asked.get("nnodes"), _nodes(command, job)
+    literal, step = count.value.literal if count else None, job.model.step_of(command)
+    number = whole_number(literal)
+    if not (count and number is not None and step and nodes and nodes > 1):
+        return
+    shape = step_shape(step, job.shape)
+    # With one process each, every task may be its own node.
+    sizes = {nodes, shape.tasks, (shape.per_node or 1) * nodes}
+    if number not in sizes:
+        yield Fault(count.value.offset, {"said": literal, "nodes": nodes}, "count")
+
+
+def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield options that are the same for all jobs, differ in each task, or do nothing."""
+    name = asked.get("rdzv-id")
+    literal_id = name.value.literal if name else None
+    if name and literal_id and "$" not in literal_id:
+        yield Fault(name.value.offset, {"value": literal_id})
+    elif name and (_nodes(command, job) or 1) > 1:
+        for hole in holes(name.value.text):
+            if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
+                yield Fault(hole.offset, {}, "own-id")
+    for each in {"node-rank", "master-addr"} & asked.keys() if _is_c10d(asked) else ():
+        # An unknown value may be empty or several words, unless Slurm sets it.
+        loose = [hole.name for hole in holes(asked[each].value.text) if hole.loose]
+        if all(name.startswith(PREFIXES) for name in loose):
+            option_words = [
+                (w.shown.replace("_", "-"), w.offset) for w in command.words
+            ]
+            offset = next(
+                offset for word, offset in option_words if word.startswith(f"--{each}")
+            )
+            yield Fault(offset, {"name": each}, "unread")

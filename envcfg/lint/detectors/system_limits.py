@@ -1,0 +1,396 @@
+"""The system: requests that its scheduler rejects, and rules of its profile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.errors import is_slip
+from envcfg.common.findings import Finding, Severity
+from envcfg.job.plan.downloads import PROXIES, download_of
+from envcfg.job.request.admission import GivenOption, by_rule_names
+from envcfg.job.request.amounts import mebibytes, seconds
+from envcfg.job.request.charge import free_shares
+from envcfg.job.request.queue_limits import (
+    JobSize,
+    default_partition,
+    exceeded,
+    is_closed,
+)
+from envcfg.job.request.queues import beyond_limits
+from envcfg.job.request.request_rules import check_rules
+from envcfg.job.request.scheduler_options import option_table
+from envcfg.job.request.shape import gpus_beyond
+from envcfg.lint.lint_rule import (
+    Edit,
+    Fault,
+    Job,
+    detects,
+    known_values,
+    known_words,
+)
+from envcfg.lint.system_recognition import (
+    asked_partition,
+    directives,
+    is_gpu_job,
+    most_cores,
+    most_memory,
+)
+from envcfg.profile.profile_model import Profile
+from envcfg.profile.scheduler_settings import Billing, Partition
+
+# With these options a CPU of Slurm is a thread or a part of a core: counts do not compare.
+_THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"})
+_GIB = 1024
+_HOURS = re.compile(r"(?:--time[= ]|-t *)((\d+)h)(?!\S)")
+_OPEN = re.compile(r"[\x01$<{]")  # in a value that a template or variable fills in
+_MANY = 100_000  # cores; a larger number is a misread value, because no node has it
+# Rules about the acceptance of a job, which every command applies to a script.
+_BOOKED = frozenset({"--account", "account"})
+ADMISSION = ("EC628", "EC647", "EC644", "EC645", "EC646")
+
+
+@detects("EC628")
+def over_limit(job: Job) -> Iterator[Fault]:
+    """More cores, memory, time or nodes than the system gives."""
+    requested = directives(job)
+    if job.profile is None or not requested:
+        return
+    if "partition" in requested and not (is_gpu_job(job) or _is_for_gpus(job)):
+        return  # the profile does not describe these nodes
+    gpus = job.shape.gpus_per_node
+    if job.profile.node and gpus and (beyond := gpus_beyond(job.profile.node, gpus)):
+        names = ("gpus-per-node", "gres", "gpus")
+        # The fault is shown at the option that set the number, whichever it was.
+        offset = next(
+            (requested[name].offset for name in names if name in requested), -1
+        )
+        yield _fault(offset, beyond, job)
+    yield from _cores(job, requested)
+    yield from _memory(job, requested)
+    yield from _partition(job, requested)
+
+
+def _cores(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+    most, cpus = most_cores(job.profile), job.shape.cpus or 0
+    cores = cpus * (job.shape.per_node or 1)
+    if most is None or _THREADS & requested.keys():
+        return
+    # The limit is that of one node, so the tasks of a node count together.
+    if cpus <= _MANY and cores > most:
+        words = {
+            "request": f"{cores} cores of a node",
+            "limit": most,
+            "name": _name(job),
+        }
+        yield Fault(requested["cpus-per-task"].offset, words)
+
+
+def _memory(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+    most = most_memory(job.profile)
+    if most is None or not job.profile or not job.profile.node:
+        return
+    gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
+    for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
+        size = (_amount(mebibytes, requested, name) or 0) * times
+        # Slurm keeps memory for the system, so that a whole node's memory is refused.
+        if size and size >= most:
+            words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
+            words["limit"] = f"less than {most // _GIB} GiB"
+            yield Fault(requested[name].offset, words)
+
+
+def _partition(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+    if job.profile is None:
+        return
+    if "partition" not in requested:
+        # Without a partition the scheduler uses its default one.
+        yield from _limits(job, requested, default_partition(job.profile))
+        return
+    name = requested["partition"].value or ""
+    partitions = {
+        n: partition for n, partition in job.profile.partitions.items() if partition
+    }
+    found = partitions.get(name) or job.profile.seen.get(name)
+    if found is None:
+        # A name with a variable cannot be compared with the profile.
+        if partitions and is_gpu_job(job) and re.fullmatch(r"[\w-]+", name):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, partitions, 1, 0.85)
+            # A similar name is probably a typing error; another one may be a new partition.
+            severity: Severity = "warning" if near else "note"
+            words = {
+                "partition": name,
+                "name": _name(job),
+                "known": ", ".join(partitions),
+            }
+            if name in known_values("EC628", "gone").get(job.profile.name, "").split():
+                yield Fault(requested["partition"].offset, words, "gone")
+            else:
+                yield Fault(requested["partition"].offset, words, "partition", severity)
+        return
+    yield from _limits(job, requested, found)
+
+
+def _limits(
+    job: Job, requested: dict[str, GivenOption], partition: Partition | None
+) -> Iterator[Fault]:
+    """Yield requests above the limits of the partition and QOS."""
+    if job.profile is None or "reservation" in requested:
+        return  # a reservation may have its own limits
+    qos_name = requested["qos"].value if "qos" in requested else None
+    qos = job.profile.qos.get(qos_name or "")
+    if "qos" in requested and qos is None:
+        # An unknown QOS may raise every limit of the partition.
+        return
+    shape = job.shape
+    all_gpus = (shape.nodes or 0) * (shape.gpus_per_node or 0)
+    time = _amount(seconds, requested, "time")
+    requirements = JobSize(nodes=shape.nodes, gpus=all_gpus or None, seconds=time)
+    if partition is None and "partition" not in requested and is_gpu_job(job):
+        # Sites route such jobs by size: only the most generous partition is a bound.
+        partition = _widest(job.profile, requirements)
+    for limit_name, finding in beyond_limits(job.profile, requirements, partition, qos):
+        names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(
+            limit_name, (limit_name,)
+        )
+        offset = next(
+            (requested[name].offset for name in names if name in requested), None
+        )
+        # A limit without an option in the script is left to the command line.
+        if offset is not None:
+            yield _fault(offset, finding, job, finding.severity)
+
+
+def _widest(profile: Profile, requirements: JobSize) -> Partition | None:
+    """Return the partition with the fewest refusals; None if one has none or is unknown."""
+    if not is_closed(profile, "--partition"):
+        return None
+    partitions = [partition for partition in profile.partitions.values() if partition]
+    by_refusals = {
+        partition.name: len(list(exceeded(requirements, partition, None)))
+        for partition in partitions
+    }
+    best = min(by_refusals, key=lambda name: by_refusals[name], default="")
+    return profile.partitions[best] if by_refusals.get(best) else None
+
+
+def _fault(
+    offset: int, finding: Finding, job: Job, severity: Severity | None = None
+) -> Fault:
+    """Return a finding of ``envcfg job`` on the same request as a fault."""
+    words = {"said": finding.message, "instead": finding.fix}
+    # Without its own line the fault is shown at the first directive.
+    line = next((option.offset for option in job.model.given), -1)
+    return Fault(offset if offset >= 0 else line, words, "said", severity or "error")
+
+
+@detects("EC646")
+def site_rules(job: Job) -> Iterator[Fault]:
+    """The system's rules for each job: required and rejected options.
+
+    Scripts for another scheduler or without GPUs are skipped. Options in the script are
+    judged one by one; missing options form one finding, because one line adds them. The
+    severity depends on the evidence: an error needs a source for the refusal, and a script
+    that is certainly for this system.
+    """
+    profile, table = job.profile, option_table(job.model.scheduler)
+    if profile is None or not profile.request or not _is_for_gpus(job):
+        return
+    if profile.request.scheduler != job.model.scheduler:
+        return
+    requested = by_rule_names(table, job.model.given)
+    # A recognised script may be for a similar system, so doubts are only notes.
+    doubtful: Severity = "note" if job.model.is_recognised else "warning"
+    missing: dict[str, Finding] = {}
+    values = {name: option.value for name, option in requested.items()}
+    for option, finding in check_rules(profile, values):
+        rule = profile.rules[option]
+        if option not in requested:
+            missing[option] = finding
+        elif rule and rule.rule == "must" and option in _BOOKED and not rule.refused:
+            continue  # the site may accept an account without the usual ending
+        elif not _OPEN.search(requested[option].value or ""):
+            # "must not" without a value forbids the option itself, often as advice only.
+            is_advice = rule and rule.rule == "must not" and not rule.value
+            is_sure = not is_advice or (rule and rule.refused)
+            severity: Severity = "error" if is_sure else doubtful
+            yield _fault(requested[option].offset, finding, job, severity)
+    if missing:
+        message = "; ".join(finding.message for finding in missing.values())
+        fix = "; ".join(finding.fix or "" for finding in missing.values())
+        first = next(iter(missing.values()))._replace(message=message, fix=fix)
+        is_sure = any(_is_refused(name, profile, job) for name in missing)
+        is_error = is_sure and not job.model.is_recognised
+        yield _fault(-1, first, job, "error" if is_error else doubtful)
+
+
+def _is_refused(option: str, profile: Profile, job: Job) -> bool:
+    """Return whether a job without *option* is certainly refused.
+
+    A missing option may be set on the command line that submits the script, or by a
+    variable such as SBATCH_ACCOUNT. It counts as set if the script mentions that command
+    or variable. A script that is only recognised as one of the system may be for another.
+    """
+    rule, chars = profile.rules[option], job.model.flat.chars if job.model.flat else ""
+    scheduler = SCHEDULERS[job.model.scheduler]
+    suffix = option.strip("-").upper().replace("-", "_")
+    # A scheduler without such variables has a pattern that never matches.
+    variable = (
+        f"{scheduler.option_prefix}{suffix}" if scheduler.option_prefix else "(?!)"
+    )
+    submission = rf"\b{scheduler.submit}\b[^\n]*\s{option}\b"
+    match = re.search(rf"{submission}|\b{variable}\b", chars)
+    return rule is not None and rule.refused and match is None
+
+
+def _is_for_gpus(job: Job) -> bool:
+    """Return whether a script certainly uses the GPU nodes that the profile describes."""
+    requested = directives(job)
+    if not requested:  # directives of another scheduler: its nodes are all equal
+        return bool(job.model.given)
+    partitions = job.profile.partitions if job.profile else {}
+    # A partition of the profile is a GPU partition; another one has unknown nodes.
+    partition_name = requested["partition"].value if "partition" in requested else None
+    return is_gpu_job(job) if partition_name is None else partition_name in partitions
+
+
+def _name(job: Job) -> str:
+    return job.profile.name if job.profile else ""
+
+
+def _amount(
+    reader: Callable[[str], int | None], requested: Mapping[str, GivenOption], name: str
+) -> int | None:
+    """Return the requested amount; None if it is missing or not an amount."""
+    try:
+        return reader(requested[name].value or "") if name in requested else None
+    except ValueError:
+        return None
+
+
+@detects("EC630")
+def billing(job: Job) -> Iterator[Fault]:
+    """Resources that are billed but not used."""
+    profile, name = job.profile, asked_partition(job)
+    if profile is None or profile.billing is None or profile.node is None:
+        return
+    gpus = job.shape.gpus_per_node
+    # Without a partition or GPUs the billed share is unknown.
+    if name is None or not gpus:
+        return
+    if name in profile.billing.whole_nodes:
+        yield from _part_of_node(job, gpus, profile.node.gpus)
+    elif name in profile.partitions and not job.shape.is_exclusive:
+        yield from _shares(job, gpus, profile, profile.billing)
+
+
+def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
+    """Yield requests for a part of nodes that are billed as a whole."""
+    requested, name = directives(job), asked_partition(job)
+    memory = _amount(mebibytes, requested, "mem")
+    all_memory = most_memory(job.profile)
+    if gpus < most and not job.shape.is_exclusive:
+        words = {"partition": name, "gpus": gpus, "limit": most}
+        offset = next(
+            (requested[n].offset for n in ("gpus-per-node", "gres") if n in requested),
+            -1,
+        )
+        yield Fault(offset, words)
+    # Less than half of the memory of a node that is billed as a whole is a mistake.
+    elif memory and all_memory and memory * 2 < all_memory:
+        words = {"partition": name, "memory": memory // _GIB}
+        yield Fault(requested["mem"].offset, words, "part-of-memory")
+
+
+def _shares(job: Job, gpus: int, profile: Profile, bill: Billing) -> Iterator[Fault]:
+    """Yield a fault for cores or memory that are billed as more GPUs than the job has."""
+    # Other ways of charging sum resources up, so that no single one is wasted.
+    if bill.charge != "largest share":
+        return
+    requested, shape = directives(job), job.shape
+    cores = (shape.cpus or 0) * (shape.per_node or 1)
+    memory = _amount(mebibytes, requested, "mem")
+    free = free_shares(profile, bill, gpus)
+    for resource, unit, number, option in (
+        ("cores", "cores", cores, "cpus-per-task"),
+        ("memory", "GiB", (memory or 0) // _GIB, "mem"),
+    ):
+        if resource in free and number > free[resource].billed and option in requested:
+            words = {
+                "number": number, "what": unit, "gpus": gpus,
+                # Rounded up, because systems bill whole GPUs.
+                "shares": -(-number * gpus // free[resource].billed),
+                **free[resource]._asdict(),
+            }  # fmt: skip
+            is_same = free[resource].usable == free[resource].billed
+            yield Fault(
+                requested[option].offset, words, "shares" if is_same else "usable"
+            )
+
+
+def _of_kind(job: Job, kind: str) -> Iterator[Fault]:
+    """Yield the faults of one kind from the reader of the directives."""
+    for problem in job.model.problems:
+        if problem.kind == kind:
+            words = {"said": problem.message, "instead": problem.fix}
+            edit = _right_spelling(problem.offset, problem.fix or "", job)
+            yield Fault(problem.offset, words, "said", problem.severity, edit)
+
+
+def _right_spelling(offset: int, fix: str, job: Job) -> Edit | None:
+    """Return the edit of an option with one right spelling; else None."""
+    text = job.behind(offset) if offset >= 0 else ""
+    if hours := _HOURS.match(text):
+        return Edit(offset + hours.start(1), offset + hours.end(1), f"{hours[2]}:00:00")
+    name, right = (
+        re.match(r"--[\w-]+", text),
+        re.fullmatch(r"did you mean (--[\w-]+)\?", fix),
+    )
+    if not (name and right and is_slip(name[0], right[1])) or right[1][
+        2:
+    ] in directives(job):
+        return None
+    return Edit(offset, offset + name.end(), right[1])
+
+
+# One reader of directives finds all of these, so each rule only selects its kind.
+for _rule, _kind in {
+    "EC647": "refused",
+    "EC644": "unread",
+    "EC645": "overridden",
+}.items():
+    detects(_rule)(partial(_of_kind, kind=_kind))
+
+
+@detects("EC759")
+def needs_internet(job: Job) -> Iterator[Fault]:
+    """Downloads in a job, on a system with compute nodes without internet."""
+    internet = job.profile.internet if job.profile else None
+    names = job.model.set_names()
+    if internet is None or job.model.scope != "batch" or not _is_for_gpus(job):
+        return
+    # With a proxy downloads work. A sourced file may set it.
+    if not PROXIES.isdisjoint(names) or job.model.opaque:
+        return
+    offsets: set[int] = set()
+    for command in job.model.commands:
+        # A test may look whether the file is there, or for another system.
+        if command.context.is_chosen or command.context.function == "trap":
+            continue
+        texts = [word.literal or "" for word in command.words]
+        if job.model.children(command):  # the program has a command of its own
+            texts = [] if command.is_step else [t for t in texts if "://" in t]
+        subject = download_of(texts, names)
+        if subject and command.offset not in offsets:
+            offsets.add(command.offset)
+            words = {"subject": subject, "proxy": internet.proxy}
+            yield Fault(command.offset, words, "proxy" if internet.proxy else "")
+    if "WANDB_MODE" not in names:
+        for assignment in job.model.assignments:
+            if assignment.name in known_words("EC759", "wandb"):
+                yield Fault(assignment.offset, {"name": assignment.name}, "wandb")
+                return

@@ -1,0 +1,214 @@
+"""Rules: the fault, the reason, the remedy; and the detector of each id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from envcfg.common.datafile import backend, backends, load_kept, names_in
+from envcfg.common.findings import Finding, Severity
+from envcfg.lint import detectors
+from envcfg.lint.resource_facts import Shape
+from envcfg.lint.script_model import Model
+
+if TYPE_CHECKING:
+    from envcfg.profile.profile_model import Profile
+
+# Takes the words after ``envcfg``, and returns findings on them.
+ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
+FOLDER = os.path.join(os.path.dirname(__file__), "rules")
+Detector = Callable[["Job"], Iterator["Fault"]]
+_detectors: dict[str, Detector] = {}
+
+
+class Sample(NamedTuple):
+    """A script with a fault of a rule, or a similar one without it.
+
+    Attributes:
+        script: the text.
+        lines: lines with the fault; empty in a good sample.
+        shows: the case, in words, that the rule deliberately does not report.
+        files: other files beside it, by name.
+        profile: name of the profile for the check.
+        severity: severity of the finding, if it differs from the rule's.
+    """
+
+    script: str
+    lines: tuple[int, ...] = ()
+    shows: str = ""
+    files: Mapping[str, str] = {}
+    profile: str | None = None
+    severity: Severity | None = None
+
+
+class Form(NamedTuple):
+    """The texts of a rule for one form of its fault, if they differ from the rule's own."""
+
+    severity: Severity | None = None
+    message: str | None = None
+    fix: str | None = None
+
+
+class Rule(NamedTuple):
+    """One fault of scripts.
+
+    Attributes:
+        id: ``EC`` with its group and its number in the list of all rules; never reused.
+        name: its name in words.
+        message: one sentence with placeholders ``{...}`` for values of the detector.
+        why: the effect on the job.
+        fix: the text to write instead.
+        also: other forms of the fault, by the names that its detector uses.
+        knows: tables of names for its detector, by table; source and date are the rule's.
+    """
+
+    id: str
+    name: str
+    group: str
+    severity: Severity
+    message: str
+    why: str
+    fix: str
+    source: str
+    date: str
+    bad: tuple[Sample, ...] = ()
+    good: tuple[Sample, ...] = ()
+    also: Mapping[str, Form] = {}
+    knows: Mapping[str, Any] = {}
+
+
+class _Placeholders(dict[str, str]):
+    """The values for placeholders, by name; a missing one becomes its name in capitals."""
+
+    def __missing__(self, name: str) -> str:
+        # A missing value must be visible, and must not stop the report.
+        return name.upper()
+
+
+def unfilled(words: str) -> str:
+    """Return a text of a rule with the names of its placeholders in capitals."""
+    return words.format_map(_Placeholders())
+
+
+class Edit(NamedTuple):
+    """The fix of a fault: replaces the characters from *start* to *end*, offsets in the
+    sources."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Fault(NamedTuple):
+    """The result of a detector.
+
+    Attributes:
+        offset: offset in the sources; only the first fault at one place counts.
+        words: values for the message of the rule.
+        form: name of one of the rule's other forms; empty: the rule's own text.
+        severity: severity if it differs from that of the form.
+        edit: the certain repair, if there is one.
+        is_secret: True if the line must not be shown.
+    """
+
+    offset: int
+    words: Mapping[str, object] = {}
+    form: str = ""
+    severity: Severity | None = None
+    edit: Edit | None = None
+    is_secret: bool = False
+
+
+class Job(NamedTuple):
+    """The input of detectors: the model of a script, and certain facts about it.
+
+    Attributes:
+        model: the model of the script.
+        shape: of the whole job.
+        profile: the system, if it is known.
+        before: returns the text before an offset on its line.
+        behind: returns the text after an offset on its line.
+        around: returns the line of an offset, and the line above it.
+        read_line: envcfg's own parser, if it is available.
+        facts: facts about the system: its Slurm version.
+    """
+
+    model: Model
+    shape: Shape
+    profile: Profile | None = None
+    before: Callable[[int], str] = lambda _: ""
+    behind: Callable[[int], str] = lambda _: ""
+    around: Callable[[int], str] = lambda _: ""
+    read_line: ReadLine | None = None
+    facts: Mapping[str, str] = {}
+
+
+def detects(rule: str) -> Callable[[Detector], Detector]:
+    """Register a function as the detector of *rule*."""
+
+    def register(detector: Detector) -> Detector:
+        _detectors[rule] = detector
+        return detector
+
+    return register
+
+
+def load_detectors() -> Mapping[str, Detector]:
+    """Return the detector of each rule."""
+    # Importing a module of detectors registers its functions.
+    for name in backends(detectors.__file__):
+        backend(detectors.__name__, name)
+    return _detectors
+
+
+@cache
+def load_rules() -> Mapping[str, Rule]:
+    """Return every rule by its id, sorted."""
+    names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
+    files = load_kept("lint", [os.path.join(FOLDER, name) for name in names])
+    rules = (_rule(rule, data["group"]) for data in files for rule in data["rules"])
+    return {rule.id: rule for rule in sorted(rules)}
+
+
+@cache
+def known_words(rule: str, table: str) -> frozenset[str]:
+    """Return the names in a table of *rule*."""
+    return frozenset(load_rules()[rule].knows[table].split())
+
+
+def known_values(rule: str, table: str) -> Mapping[str, Any]:
+    """Return the known names of a rule's table, with their entries."""
+    table_found: Mapping[str, Any] = load_rules()[rule].knows[table]
+    return table_found
+
+
+def _rule(entry: Mapping[str, Any], group: str) -> Rule:
+    fields = dict(entry) | {"group": group, "date": str(entry["date"])}
+    fields["also"] = {
+        k: Form(**element) for k, element in entry.get("also", {}).items()
+    }
+    for key in ("bad", "good"):
+        fields[key] = tuple(map(_sample, entry.get(key, ())))
+    return Rule(**fields)
+
+
+def _sample(entry: Mapping[str, Any]) -> Sample:
+    fields = dict(entry)
+    lines = fields.pop("line", ())
+    # YAML files write one line as a number, and several as a list.
+    fields["lines"] = (lines,) if isinstance(lines, int) else tuple(lines)
+    return Sample(**fields)
+
+
+def chosen(
+    rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
+) -> list[str]:
+    """Return the ids of *select* without *ignore*: beginnings of ids or names."""
+    wanted = [r for r in rules if not select or _is_selected(rules[r], select)]
+    return [r for r in wanted if not _is_selected(rules[r], ignore)]
+
+
+def _is_selected(rule: Rule, names: Sequence[str]) -> bool:
+    return any(rule.id.startswith(name) or rule.name.startswith(name) for name in names)

@@ -1,0 +1,331 @@
+"""Programs that start another program: their options, the program, and its scope."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from envcfg.backends.programs import load_all
+from envcfg.common.datafile import load_kept
+from envcfg.lint.traced_text import (
+    Flat,
+    Scope,
+    Text,
+    Told,
+    Word,
+    joined,
+    plain,
+    start,
+)
+
+if TYPE_CHECKING:
+    from envcfg.lint.script_model import Command
+
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
+# Images have a known ending, a registry, a tag, or the digits of an image id.
+_IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
+_FILES = [
+    os.path.join(os.path.dirname(__file__), f"{name}.yaml")
+    for name in ("words", "agents", "programs")
+]
+# Options of a shell with a word after them ("-o pipefail"), and with a text ("-lc").
+_TAKES_WORD = re.compile(r"[-+][A-Za-z]*o")
+_TAKES_TEXT = re.compile(r"-[A-Zabd-z]*c[A-Za-z]*")
+_ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+# An assignment in a list with commas; quotes may protect them.
+_IN_LIST = re.compile(r"(?:^|,)([A-Za-z_]\w*=)('[^']*'|\"[^\"]*\"|[^,]*)")
+
+
+class Program(NamedTuple):
+    """One entry of ``programs.yaml``."""
+
+    kind: str = ""
+    scope: Scope | None = None
+    verbs: tuple[str, ...] = ()
+    operands: int = 0
+    short: Mapping[str, str] = {}
+    values: frozenset[str] = frozenset()
+    pairs: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
+    lists: bool = False
+    binds: frozenset[str] = frozenset()
+    inherits: bool = False
+    same: Mapping[str, str] = {}
+    assigns: bool = False
+    behind: str = ""
+    containers: tuple[str, ...] = ()
+    prefix: str = ""
+    single_dash: bool = False
+    shell: bool = False
+
+
+class Start(NamedTuple):
+    """The options of a program, and the program that it starts.
+
+    Attributes:
+        options_in_order: by long name; the word is the value, or the option.
+        assigned: words ``NAME=value`` of its options and before the command.
+        rest: the command that is started.
+        scope: in which it runs; None: the scope of its starter.
+        shell: True if a shell parses the words again.
+        is_open: True if options or the begin of the command are unknown.
+        inherits: True if it is a container that inherits the environment.
+    """
+
+    options_in_order: Told
+    assigned: tuple[Word, ...]
+    rest: tuple[Word, ...]
+    scope: Scope | None
+    shell: bool = False
+    is_open: bool = False
+    inherits: bool = False
+
+
+class ShellInput(NamedTuple):
+    """The input of a shell: a text, or a file."""
+
+    text: Text | None
+    arguments: tuple[Word, ...] = ()
+    file: Word | None = None
+
+
+class Agent(NamedTuple):
+    """One entry of ``agents.yaml``: a program that starts its own processes."""
+
+    modules: tuple[str, ...] = ()
+    verb: str = ""
+    each_gpu: bool = False
+    own_hosts: bool = False
+    counts_all: bool = False
+
+
+@cache
+def _tables() -> Sequence[Mapping[str, Any]]:
+    """Return the tables of ``words``, ``agents`` and ``programs``."""
+    return load_kept("programs", _FILES)
+
+
+@cache
+def helpers() -> frozenset[str]:
+    """Return the names of programs that only inspect or clean up."""
+    return frozenset(_tables()[0]["helpers"].split())
+
+
+@cache
+def load_agents() -> Mapping[str, Agent]:
+    """Return every program that starts ranks itself, by its name."""
+    return {name: Agent(**entry) for name, entry in _tables()[1].items()}
+
+
+def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
+    """Return the agent that a command starts, by its own name or as a module of Python."""
+    agents = load_agents()
+    if agent := agents.get(name):
+        # Tools such as accelerate have several verbs, and only one starts processes.
+        return agent if not agent.verb or agent.verb in arguments[:2] else None
+    if name.startswith("python") and "-m" in arguments:
+        module = arguments[arguments.index("-m") + 1 :][:1]
+        agents_found = (
+            agent for agent in agents.values() if {*module} & {*agent.modules}
+        )
+        return next(agents_found, None)
+    return None
+
+
+@cache
+def load_programs() -> Mapping[str, Program]:
+    """Return every program that starts others, by its name."""
+    lines = {
+        name: {"line": name, **sections["lint"]}
+        for name, sections in load_all().items()
+    }
+    # Backends override general knowledge of programs.
+    entries = {**_tables()[2], **lines}
+    return {
+        name: _program({**entries.get(entry.get("like"), {}), **entry})
+        for name, entry in entries.items()
+    }
+
+
+def _program(entry: Mapping[str, Any]) -> Program:
+    # Other keys document the entry.
+    fields = {key: entry[key] for key in Program._fields if key in entry}
+    for key in ("values", "binds", "sets"):
+        fields[key] = frozenset(fields.get(key, "").split())
+    if line := entry.get("line"):
+        record = load_all()[line]["line"]
+        fields["pairs"] = frozenset(record.get("pairs", ()))
+        fields["sets"] |= {*record.get("exports", ()), *record.get("sets", "").split()}
+        fields["lists"] = record.get("lists", fields.get("lists", False))
+        # Launch lines share their options with job scripts: one table serves both.
+        fields["values"] |= {*record["values"].split()}
+        letters = {**record["short"], **fields.get("short", {})}.items()
+        fields["short"] = {a: name for a, name in letters if name in fields["values"]}
+    for key in ("verbs", "containers"):
+        fields[key] = tuple(fields.get(key, ()))
+    return Program(**fields)
+
+
+def shell_input(command: Command) -> ShellInput:
+    """Return the input of a shell: the text or file in its words, else its document."""
+    words, message = command.arguments, ""
+    for number, word in enumerate(words):
+        before, message, rest = message, word.shown, words[number + 1 :]
+        # "-o" takes a word and may contain "c" before it, so it is checked too.
+        if _TAKES_TEXT.fullmatch(message) and not _TAKES_WORD.fullmatch(message):
+            text = rest[0].text if rest else None
+            return ShellInput(text, rest[2:])
+        # These make the shell read its standard input.
+        if message in ("-s", "-"):
+            break
+        if message[:1] not in ("-", "+") and not _TAKES_WORD.fullmatch(before):
+            return ShellInput(None, rest, word)
+    return ShellInput(command.document)
+
+
+def unwrap(name: str, words: Sequence[Word]) -> Start | None:
+    """Return the program that *name* starts with *words* (without its own name)."""
+    program = load_programs().get(name)
+    if program is None:
+        return None
+    words = list(words)
+    if program.verbs:
+        index = next(
+            (i for i, w in enumerate(words) if w.literal in program.verbs), None
+        )
+        before = words[: index or 0]
+        # A word before the verb that is not an option means another use of the program.
+        if index is None or any(w.shown[:1] != "-" and not w.is_loose for w in before):
+            return None
+        words = words[index + 1 :]
+    lines, rest, is_open, assigned = _options(program, words, program.operands)
+    options = dict(lines)
+    while program.assigns and rest and _ASSIGNS.match(rest[0].shown):
+        assigned.append(rest.pop(0))
+    scope = program.scope
+    entered = [
+        options[container].shown
+        for container in program.containers
+        if container in options
+    ]
+    # The container "none" switches containers off for this step.
+    if entered and entered != ["none"]:
+        scope = "container"
+    # envcfg prints a launch line there and starts nothing itself.
+    if "launch-line" in options:
+        scope = None
+    return Start(
+        tuple(lines), tuple(assigned), tuple(rest), scope, program.shell, is_open,
+        inherits=program.inherits and scope == "container",
+    )  # fmt: skip
+
+
+def _options(
+    program: Program, words: list[Word], operands: int
+) -> tuple[list[tuple[str, Word]], list[Word], bool, list[Word]]:
+    lines: list[tuple[str, Word]] = []
+    assigned: list[Word] = []
+    vague: list[Word] = []  # options, or an image, or nothing
+    images: list[Word] = []
+    index = 0
+    while index < len(words):
+        word = words[index]
+        text = word.shown
+        # An unknown word may expand to several options, or to nothing.
+        if word.is_loose and word.text[0].hole and not _names_program(word):
+            vague.append(word)
+            index += 1
+        elif text == "--":
+            index += 1
+            break
+        elif program.behind and text[:1] != "-":
+            index += 1
+        elif text.startswith("-") and len(text) > 1 and not word.text[0].hole:
+            name, value, behind = _option(program, words, index)
+            lines.append((name, value))
+            if name in program.sets:
+                # A third word is the value of a variable named by the second.
+                third = words[behind - 1] if behind - index == 3 else None
+                assigned += _settings(program, value, third)
+            index = behind
+        # After unknown words only a word that looks like an image is one.
+        elif operands and not (vague and not _is_image(word)):
+            images.append(word)
+            operands -= 1
+            index += 1
+        else:
+            break
+    # Without another operand the last unknown word must be the image.
+    if operands and vague:
+        images.append(vague.pop())
+    lines += [("image", image) for image in images[:1]]
+    return lines, words[index:], bool(vague), assigned
+
+
+def _settings(program: Program, word: Word, value: Word | None) -> list[Word]:
+    """Return the words ``NAME=value`` in an option that sets variables."""
+    if value is not None:
+        word = word._replace(text=joined([word.text, plain("="), value.text]))
+    if program.lists:
+        return list(split_list(word))
+    return [word] if _ASSIGNS.match(word.shown) else []
+
+
+def split_list(word: Word) -> Iterator[Word]:
+    """Yield the words ``NAME=value`` of a list with commas."""
+    flat = Flat(word.text)
+    for match in _IN_LIST.finditer(flat.chars):
+        begin, end = match.span(2)
+        if match[2][:1] in ("'", '"'):
+            begin, end = begin + 1, end - 1
+        text = joined([flat.cut(*match.span(1)), flat.cut(begin, end)])
+        yield Word(text, start(text), word.quoted)
+
+
+def _is_image(word: Word) -> bool:
+    """Return whether a word looks like an image rather than like a command."""
+    literal = word.literal
+    return literal is None or bool(_IMAGE.search(literal))
+
+
+def _names_program(word: Word) -> bool:
+    """Return whether an unknown word continues as a path (``$DIR/run.sh``)."""
+    return len(word.text) > 1 and word.text[-1].chars.startswith("/")
+
+
+def _option(program: Program, words: list[Word], index: int) -> tuple[str, Word, int]:
+    """Return an option: its name, its value or itself, and the index of the next word."""
+    word = words[index]
+    text = word.shown
+    long = text.startswith("--") or program.single_dash
+    if long and text.lstrip("-").partition("=")[0] not in program.short:
+        name = text.lstrip("-").partition("=")[0]
+        # Long options may be abbreviated or renamed; the table maps them to one name.
+        takes = program.same.get(name, name) in program.values or name in program.values
+        skip = text.find("=") + 1
+    else:
+        takes, name = text[1:2] in program.short, text[1:2]
+        name = program.short.get(name, name)
+        # Both "-n4" and "-n=4" give a value in the same word.
+        skip = (3 if text[2] == "=" else 2) if takes and len(text) > 2 else 0
+    name = program.same.get(name, name)
+    if skip:
+        return name, split_at(word, skip), index + 1
+    if not takes or index + 1 >= len(words):
+        return name, word, index + 1
+    # Options such as "-env NAME VALUE" of mpiexec take two words, or one with "=".
+    is_pair = name in program.pairs and "=" not in words[index + 1].shown
+    return name, words[index + 1], index + (3 if is_pair else 2)
+
+
+def split_at(word: Word, index: int) -> Word:
+    """Return the rest of a word after *index* characters, which contain no hole."""
+    text: Text = ()
+    for piece in word.text:
+        text += (piece,) if piece.hole else piece.cut(index)
+        index = 0 if piece.hole else max(index - len(piece.chars), 0)
+    where = start(text)
+    return Word(text, where if where >= 0 else word.offset, word.quoted)

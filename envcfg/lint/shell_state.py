@@ -1,0 +1,180 @@
+"""The variables of a simulated shell, each with its possible values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.lint.script_model import Alternatives, Array, Value
+from envcfg.lint.traced_text import Text, Word, joined, unknown
+
+MOST = 4  # values of a variable; one with more is unknown
+MANY = 64  # words of an array; one with more is unknown
+# Options of the shell that matter for rules, by their letters.
+_OPTIONS = {
+    "e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace", "E": "errtrace",
+}  # fmt: skip
+_FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
+
+
+class Variable(NamedTuple):
+    """The possible values of a variable; *values* is never empty."""
+
+    values: Alternatives
+    exported: bool = False
+
+
+class State:
+    """A shell: variables, functions, arguments, written files, options.
+
+    A fork holds only its own changes, and reads other values from its base. A script with
+    many branches therefore does not cost the square of its length.
+    """
+
+    def __init__(
+        self, base: State | None = None, *, exported_only: bool = False
+    ) -> None:
+        """Begin as *base*, or as a new shell."""
+        self.base = base
+        self.exported_only = exported_only
+        self.own: dict[str, Variable] = {}
+        self.functions: Mapping[str, object] = {}
+        # Functions that ``export -f`` passes on to other shells.
+        self.passed: Mapping[str, object] = {}
+        self.files: dict[str, Text] = {}
+        self.arguments: tuple[Word, ...] | None = None
+        self.options: frozenset[str] = frozenset()
+        self.ended = False
+
+    def fork(self) -> State:
+        """Return a shell that begins in the current state."""
+        new = State(self)
+        new.functions = self.functions
+        new.passed = self.passed
+        new.files = self.files
+        new.arguments = self.arguments
+        new.options = self.options
+        return new
+
+    def child(self, arguments: tuple[Word, ...] | None) -> State:
+        """Return the initial state of a program that is started here."""
+        new = State(self, exported_only=True)
+        new.passed = self.passed
+        new.files = self.files
+        new.arguments = arguments
+        return new
+
+    def find(self, name: str) -> Variable | None:
+        """Return a variable, if this shell has it."""
+        state: State | None = self
+        exported = False
+        while state is not None:
+            if name in state.own:
+                variable = state.own[name]
+                # A new program does not see variables that are not exported.
+                return variable if variable.exported or not exported else None
+            exported = exported or state.exported_only
+            state = state.base
+        return None
+
+    def get(self, name: str) -> Alternatives:
+        """Return the possible values of *name*."""
+        variable = self.find(name)
+        return variable.values if variable else (None,)
+
+    def set(self, name: str, value: Value, *, exported: bool = False) -> None:
+        """Assign one value to *name*; an exported variable stays exported."""
+        before = self.find(name)
+        is_exported = exported or (before is not None and before.exported)
+        is_exported = is_exported or "allexport" in self.options
+        self.own[name] = Variable((value,), is_exported)
+
+    def append(self, name: str, value: Value, *, exported: bool = False) -> None:
+        """Append *value* to each possible value of *name*."""
+        before = self.find(name) or Variable((None,))
+        values: list[Value] = []
+        for value_before in before.values:
+            if isinstance(value, Array):
+                items = (
+                    value_before.items
+                    if isinstance(value_before, Array)
+                    else (value_before,)
+                    if value_before
+                    else ()
+                )
+                values.append(Array((*items, *value.items)[:MANY]))
+            elif isinstance(value_before, Array):
+                values.append(value_before)
+            else:
+                outside = (
+                    unknown(f"${name}", "unknown", -1)
+                    if value_before is None
+                    else value_before
+                )
+                values.append(joined([outside, value or ()]))
+        self.own[name] = Variable(tuple(values), exported or before.exported)
+
+    def export(self, name: str) -> None:
+        """Export *name* to programs."""
+        before = self.find(name) or Variable((None,))
+        self.own[name] = before._replace(exported=True)
+
+    def unset(self, name: str) -> None:
+        """Unset *name*."""
+        # The entry stays, because it must hide a value of the base.
+        self.own[name] = Variable((None,))
+
+    def forget(self, name: str) -> None:
+        """Make the value of *name* unknown."""
+        self.set(name, unknown(f"${name}", "unknown", -1))
+
+    def join(self, branches: list[State]) -> None:
+        """Merge *branches*, forks of this state: each variable may have the value of any
+        branch.
+
+        A branch that ends the script is ignored; if all do, this state ends too.
+        """
+        running = [branch for branch in branches if not branch.ended]
+        if not running:
+            self.ended = True
+            return
+        for name in dict.fromkeys(name for state in running for name in state.own):
+            variables = [state.find(name) or Variable((None,)) for state in running]
+            values = tuple(
+                dict.fromkeys(v for variable in variables for v in variable.values)
+            )
+            if len(values) > MOST:
+                values = (unknown(f"${name}", "unknown", -1),)
+            self.own[name] = Variable(
+                values, any(variable.exported for variable in variables)
+            )
+        for state in running:
+            if state.functions is not self.functions:
+                self.functions = {**self.functions, **state.functions}
+        # An option counts only if it is set on every path.
+        self.options = frozenset.intersection(*(state.options for state in running))
+        if len(running) == 1:
+            self.arguments = running[0].arguments
+        elif any(state.arguments != self.arguments for state in running):
+            self.arguments = None
+
+
+def first_line_options(chars: str) -> frozenset[str]:
+    """Return the options that the first line of a script gives its shell (``bash -e``)."""
+    line = _FIRST_LINE.match(chars)
+    letters = "".join(part[1:] for part in (line[1].split() if line else ()))
+    return set_options([f"-{letters}"], frozenset())
+
+
+def set_options(words: Sequence[str], before: frozenset[str]) -> frozenset[str]:
+    """Return the options of a shell after ``set`` with *words*."""
+    for number, word in enumerate(words):
+        if word == "--":
+            break
+        options = {_OPTIONS[letter] for letter in word[1:] if letter in _OPTIONS}
+        if "o" in word[1:]:
+            options |= {*words[number + 1 : number + 2]}
+        if word[:1] in ("-", "+"):
+            before = before | options if word[0] == "-" else before - options
+    return before

@@ -1,0 +1,142 @@
+"""The system of a script: recognised by at least two signs, with its properties."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.backends.schedulers import MARK
+from envcfg.common.datafile import load_kept
+from envcfg.job.request.amounts import mebibytes
+from envcfg.lint.program_starts import load_programs
+from envcfg.lint.script_source import Source
+
+if TYPE_CHECKING:
+    from envcfg.job.request.admission import GivenOption
+    from envcfg.lint.lint_rule import Job
+    from envcfg.lint.script_model import Command
+    from envcfg.profile.profile_model import Profile
+
+_FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
+_COMMENT = re.compile(rf"^[ \t]*(?!{MARK})#.*$", re.MULTILINE)
+ENOUGH = 2
+_LONGEST = 1000  # characters of a line that may hold a sign
+_ASK_GPUS = frozenset("gpus gres gpus-per-node gpus-per-task ntasks-per-gpu".split())
+
+
+class RecognisedSystem(NamedTuple):
+    """A profile, and the signs by which the scripts show it."""
+
+    profile: str
+    signs: tuple[str, ...]
+
+
+def recognise(sources: Iterable[Source]) -> RecognisedSystem | None:
+    """Return the one system with signs in the scripts; None if it is not clear."""
+    lines = (line for source in sources for line in source.chars.split("\n"))
+    text = _COMMENT.sub("", "\n".join(line[:_LONGEST] for line in lines))
+    # Signs of directives count only in directives; comments are removed before.
+    heads = "\n".join(line for line in text.split("\n") if line[:1] == "#")
+    systems = []
+    for name, signs in load_kept("systems", [_FILE])[0].items():
+        visited = tuple(
+            sign["sign"]
+            for sign in signs
+            if _is_in(sign["pattern"], heads if sign["pattern"][0] == "^" else text)
+        )
+        if len(visited) >= ENOUGH:
+            systems.append(RecognisedSystem(name, visited))
+    # Two systems with equally many signs leave the answer open.
+    most = max((len(system.signs) for system in systems), default=0)
+    best = [system for system in systems if len(system.signs) == most]
+    return best[0] if len(best) == 1 else None
+
+
+def _is_in(pattern: str, text: str) -> bool:
+    # The search for a word without boundaries is ten times as fast.
+    is_near = re.search(pattern.replace(r"\b", ""), text, re.MULTILINE)
+    return bool(is_near and re.search(pattern, text, re.MULTILINE))
+
+
+def directives(job: Job) -> dict[str, GivenOption]:
+    """Return the script's requests to the scheduler, by long name; the last one counts."""
+    return {
+        directive.name: directive
+        for directive in job.model.directives
+        if not directive.late
+    }
+
+
+def asked_partition(job: Job) -> str | None:
+    """Return the only partition that a script names; None if there is not exactly one."""
+    partition = directives(job).get("partition")
+    text = (partition.value or "") if partition else ""
+    return text if re.fullmatch(r"[\w-]+", text) else None
+
+
+def owns_nodes(job: Job) -> bool | None:
+    """Return whether the job owns its nodes; None if unknown."""
+    if job.shape.is_exclusive:
+        return True
+    if job.profile is None:
+        return None
+    partition = job.profile.partitions.get(asked_partition(job) or "")
+    return partition.exclusive if partition else None
+
+
+def is_singularity(command: Command, job: Job) -> bool:
+    """Return whether *command* certainly starts its container with SingularityCE."""
+    runtimes = job.profile.runtimes if job.profile else None
+    program = load_programs().get(command.name)
+    reads_one = program is not None and bool(program.prefix)
+    return reads_one and runtimes == (command.name,)
+
+
+def shares_nodes(job: Job) -> bool:
+    """Return whether other jobs may run on the same nodes, according to the profile."""
+    profile, gpus = job.profile, job.shape.gpus_per_node
+    if profile is None or profile.node is None or owns_nodes(job) is not False:
+        return False
+    return gpus is None or gpus < profile.node.gpus
+
+
+def is_gpu_job(job: Job) -> bool:
+    """Return whether a directive asks for GPUs."""
+    return any(
+        "gpu" in f"{name}={directive.value or ''}"
+        for name, directive in directives(job).items()
+        if name in _ASK_GPUS
+    )
+
+
+def most_cores(profile: Profile | None) -> int | None:
+    """Return the number of cores, as Slurm counts them, that a job can have on a node.
+
+    Masks list all cores. Without masks, twice the cores of the GPUs is a bound that also
+    holds with two threads for each core.
+    """
+    if profile is None or profile.node is None:
+        return None
+    if profile.cpu_masks is not None:
+        every = 0
+        for mask in profile.cpu_masks.masks:
+            every |= int(mask, 16)
+        return every.bit_count()
+    share = profile.node.cores_per_gpu
+    return 2 * share * profile.node.gpus if share else None
+
+
+def most_memory(profile: Profile | None) -> int | None:
+    """Return an amount of memory, in MiB, that no node has for jobs."""
+    if profile is None or profile.node is None:
+        return None
+    memory, billing = profile.node.memory_per_gpu, profile.billing
+    share = mebibytes(memory) if memory else 0
+    priced = (billing.memory_per_share or 0) << 10 if billing else 0
+    # A price per larger share than that of a GPU covers all of a node's memory.
+    if priced > share:
+        return priced * profile.node.gpus
+    # Otherwise a share is not a limit: some of a node's memory belongs to no GPU.
+    return share * profile.node.gpus * 5 // 4 or None

@@ -1,0 +1,199 @@
+"""The destinations of a value: the variables and arguments in which a ``$`` ends."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from envcfg.job.plan.command_launcher import first_words, launcher_of
+from envcfg.lint.program_starts import Agent, find_agent, load_agents, split_at
+from envcfg.lint.script_model import (
+    Assignment,
+    Command,
+    Expansion,
+    Model,
+    text_of,
+    texts,
+)
+from envcfg.lint.traced_text import Word, holes, literal
+
+if TYPE_CHECKING:
+    from envcfg.lint.lint_rule import Job
+
+_PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
+
+TESTS = frozenset({"[", "[[", "((", "test"})
+_PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
+_SERVER = re.compile(
+    r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
+)
+
+
+class Option(NamedTuple):
+    """An option of a command: its name with dashes, and its value."""
+
+    name: str
+    value: Word
+    command: Command
+
+
+class Uses(NamedTuple):
+    """The places in which holes end, by the offset of their ``$``."""
+
+    values: dict[int, list[Assignment]]
+    words: dict[int, list[tuple[Command, Word]]]
+    options: dict[int, list[Option]]
+
+
+@lru_cache(maxsize=1024)
+def inner_name(name: str) -> str:
+    """Return the name that a variable has inside a container, without its prefix."""
+    return _PREFIX.sub("", name)
+
+
+@lru_cache(maxsize=4)
+def inner_names(model: Model) -> set[str]:
+    """Return the variables that are set anywhere, without prefixes of containers."""
+    return {inner_name(name) for name in model.set_names()}
+
+
+def values_of(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
+    """Return the values of a variable, in any scope and with any prefix of a container."""
+    return [
+        (assignment, literal(text_of(assignment.value)))
+        for assignment in job.model.assignments
+        if inner_name(assignment.name) == name and assignment.value is not None
+    ]
+
+
+@lru_cache(maxsize=4)
+def uses(model: Model) -> Uses:
+    """Return the place in which every hole of *model* ends; computed once."""
+    uses_found = Uses({}, {}, {})
+    for assignment in model.assignments:
+        for text in texts(assignment.value):
+            for hole in holes(text):
+                uses_found.values.setdefault(hole.offset, []).append(assignment)
+    for command in model.commands:
+        for word in command.words:
+            for hole in holes(word.text):
+                uses_found.words.setdefault(hole.offset, []).append((command, word))
+        for option in options(command):
+            for hole in holes(option.value.text):
+                uses_found.options.setdefault(hole.offset, []).append(option)
+    return uses_found
+
+
+def options(command: Command) -> Iterator[Option]:
+    """Yield the long options of a command, each with its value."""
+    words = command.words
+    for number, word in enumerate(words):
+        if not word.text or word.text[0].chars[:1] != "-":
+            continue
+        text = word.shown
+        # A short option has no common meaning between launchers.
+        if not text.startswith("--") or len(text) < 3:
+            continue
+        name, equals, _ = text[2:].partition("=")
+        # Python's launchers accept both "_" and "-".
+        name = name.replace("_", "-")
+        if equals:
+            yield Option(name, split_at(word, text.index("=") + 1), command)
+        elif number + 1 < len(words):
+            yield Option(name, words[number + 1], command)
+
+
+def agent_of(command: Command) -> Agent | None:
+    """Return the record of a program that starts processes itself, as torchrun does."""
+    # Many rules ask for every command, so the name alone decides most of them.
+    if command.name not in load_agents() and not (
+        command.name.startswith("python")
+        and any(word.literal == "-m" for word in command.words)
+    ):
+        return None
+    return find_agent(command.name, [argument.shown for argument in command.arguments])
+
+
+def program_row(command: Command) -> Mapping[str, Any] | None:
+    """Return the row of a program in the table of programs that keep their own start.
+
+    Launchers that envcfg replaces, such as torchrun, are agents.
+    """
+    # Many rules ask for every command, so the name alone decides most of them.
+    if not command.name.startswith("python") and command.name not in _first_words():
+        return None
+    found = launcher_of([word.shown for word in command.words])
+    return found[0] if found and "launcher" not in found[0] else None
+
+
+@lru_cache(maxsize=1)
+def _first_words() -> frozenset[str]:
+    return frozenset(first_words())
+
+
+def is_agent(command: Command) -> bool:
+    """Return whether a command starts its own processes."""
+    return agent_of(command) is not None
+
+
+def is_server(step: Command, job: Job) -> bool:
+    """Return whether a step in the background is a server for later steps."""
+    if not step.is_step or not step.context.background:
+        return False
+    programs = job.model.children(step) or [step]
+    words = (word.shown for program in programs for word in program.words)
+    return any(map(_SERVER.search, words))
+
+
+def image_names(job: Job) -> list[str]:
+    """Return the file names of the started images, if they are known."""
+    words = [
+        command.options[name].shown
+        for command in job.model.commands
+        for name in ("image", "container-image")
+        if name in command.options and (command.is_image or command.is_step)
+    ]
+    names = [
+        os.path.basename(name) for name in words if "$" not in os.path.basename(name)
+    ]
+    return list(dict.fromkeys(names))
+
+
+def program_name(command: Command) -> str:
+    """Return the name of a launcher for messages."""
+    if not command.name.startswith("python"):
+        return command.name
+    words = [word.shown for word in command.words]
+    found = launcher_of(words)
+    has_module = found is not None and "launcher" not in found[0] and "-m" in words
+    return words[words.index("-m") + 1] if has_module else "the launcher"
+
+
+def is_port_name(name: str) -> bool:
+    """Return whether a variable of this name holds the port of a rendezvous."""
+    return bool(_PORTS.fullmatch(name))
+
+
+def command_with(model: Model, expansion: Expansion) -> Command | None:
+    """Return the command whose words contain *expansion*."""
+    if expansion.is_known:
+        # A spoilt statement may end before its command, which is then not recorded.
+        return next(iter(model.commands[expansion.number : expansion.number + 1]), None)
+    # The command is recorded after its words, so it is one of the next few.
+    numbers = range(expansion.number, expansion.number + 3)
+    users = uses(model).words.get(expansion.offset, ())
+    return next((command for command, _ in users if command.number in numbers), None)
+
+
+def asks_whether_set(command: Command) -> bool:
+    """Return whether a test asks only whether a variable is set, or empty."""
+    signs = (word.shown for word in command.words if command.name in TESTS)
+    return not {"-z", "-n", "-v"}.isdisjoint(signs)
+
+
+def is_alone(command: Command) -> bool:
+    """Return whether an option tells a launcher to contact no other node."""
+    return any(word.literal == "--standalone" for word in command.words)

@@ -1,0 +1,102 @@
+"""The last words of a program that ended without a known cause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from envcfg.common.characters import one_line
+from envcfg.log.exceptions import LogException
+from envcfg.log.job_state import Job
+from envcfg.log.line_owner import Owner, speaker
+from envcfg.log.prefix import parse, without_colours
+from envcfg.log.rulebook import Rule
+
+RULE = "exception-survived"
+_WIDE = 160  # characters of a line
+_ERROR = re.compile(
+    r"(?i)(?:\b\w*(?:error|exception)\b|\bfatal\b|\bcan(?:not|'t)\b|\bunable to\b"
+    r"|\bnot available\b|\bcould not\b|\bfail(?:ed|ure)\b|\babort(?:ed|ing)?\b"
+    r"|\bdenied\b|\bkilled\b"
+    r"|\bnot found\b|\w+notfound\b|\bno such \w+|\bnot in \w+$|core dumped|\w fault\b"
+    r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b"
+    r"|\b(?:invalid|illegal|unknown|unrecogni[sz]ed|uncorrectable)\b)"
+)
+_FEW = 5  # last lines in which a program reports a good end
+_FINISHED = re.compile(r"(?i)\b(?:finished|completed?|done|success\w*)\b")
+_STEP = re.compile(r"(?i)\b(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}\d")
+_HARMLESS = re.compile(
+    r"(?i)\b(?:0|no) (?:errors|failures)\b|\berror[_ ]?(?:rate|bar)|\bwarn|\bignor"
+    r"|NCCL INFO|\bset the environment variable|^envcfg: |\bcoproc ENVCFG_|^\s*raise\b"
+)
+
+# Reports of launchers about the ends of processes.
+_OF_LAUNCHER = re.compile(r"(?i)\bexit(?:ed)?[ _]?(?:code|status)|\bclosing signal\b")
+
+
+def last_exception(job: Job) -> LogException | None:
+    """Return the last exception of *job* that does not only follow from another one."""
+    endings = job.endings
+    thrown = endings.tracebacks.found
+    rules = ((event, endings.rule_of(event)) for event in reversed(thrown))
+    causes = (event for event, rule in rules if not (rule and rule.consequence))
+    return next(causes, thrown[-1] if thrown else None)
+
+
+def words_of(thrown: LogException) -> str:
+    """Return the type, message and place of an exception."""
+    place = f" ({thrown.frame.short})" if thrown.frame else ""
+    return one_line(f"{thrown.text[:_WIDE]}{place}")
+
+
+def last_words(job: Job) -> tuple[str, Rule | None]:
+    """Return the last line that looks like an error, with its writer, and the rule for it.
+
+    The words may be empty.
+    """
+    endings, thrown = job.endings, last_exception(job)
+    tails = {
+        source: without_colours(tail.decode("utf-8", "replace")).splitlines()
+        for source, tail in reversed(job.tails.items())
+    }
+    if any(_FINISHED.search(line) for tail in tails.values() for line in tail[-_FEW:]):
+        return "", None
+    # A few steps are output that the program still had in its buffers.
+    is_last = thrown and endings.attempt(thrown) == len(endings.starts)
+    if thrown and is_last and not endings.is_over(thrown, ended=True):
+        words = f"last words of {endings.process_of(thrown).words}: {words_of(thrown)}"
+        return words, endings.rule_of(thrown)
+    for source, tail in tails.items():
+        for line in reversed(tail):
+            if _STEP.search(line):
+                break  # the program went on after the lines before this one
+            text = parse(line).message
+            if _ERROR.search(text) and not _HARMLESS.search(text):
+                who = speaker(line.partition(text)[0])
+                who = endings.files.get(source, who) if who == Owner() else who
+                match = job.rulebook.match(text)
+                words = f"last words of {who.words}: {one_line(text[:_WIDE])}"
+                return words, match and match.rule
+    return "", None
+
+
+def error_before(job: Job, ranks: Collection[int], exits: Collection[str]) -> str:
+    """Return the last error line of a process that ended with a mere exit code.
+
+    Args:
+        job: the lines of the log.
+        ranks: of the process; empty if the log does not name them.
+        exits: lines that report exits.
+    """
+    for tail in reversed(job.tails.values()):
+        lines = without_colours(tail.decode("utf-8", "replace")).splitlines()
+        first = next((n for n, line in enumerate(lines) if line in exits), len(lines))
+        for line in reversed(lines[:first]):
+            text = parse(line).message
+            own = speaker(line.partition(text)[0]).ranks
+            is_other = _STEP.search(line) or _OF_LAUNCHER.search(line)
+            if is_other or (own and ranks and not {*own} & {*ranks}):
+                continue
+            if _ERROR.search(text) and not _HARMLESS.search(text):
+                return one_line(text.strip()[:_WIDE])
+    return ""

@@ -1,0 +1,1 @@
+"""Records of a job's libraries: RAS, Flight Recorder, Inspector."""

@@ -1,1 +1,0 @@
-"""What the nodes of a running job say of themselves."""

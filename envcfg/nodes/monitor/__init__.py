@@ -1,0 +1,1 @@
+"""The state of the nodes of a running job."""

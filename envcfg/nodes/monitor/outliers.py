@@ -1,0 +1,167 @@
+"""Outliers for the user's attention: nodes, GPUs and interfaces."""
+
+from collections.abc import Iterator, Sequence
+from statistics import mean, median
+from typing import NamedTuple
+
+from envcfg.common.datafile import finding_in
+from envcfg.common.findings import Finding
+from envcfg.log.numbers import count_of, number_ranges, said_of
+from envcfg.nodes.monitor.node_board import NodeView
+
+_SLOW = 0.5  # share of the GPU use on the other nodes
+_BUSY = 20.0  # percent of use on other nodes that shows that the job computes
+_CROWDED = 1.5  # load per core
+_FULL = 0.95  # share of the node's memory
+_TRAFFIC = 10e6  # bytes per second; less traffic on an interface has no effect
+
+
+class ExpectedNodes(NamedTuple):
+    """The requirements on the nodes.
+
+    Attributes:
+        asked_gpus: GPUs of each node that the job requested; None: another request or none.
+        whole_gpus: GPUs of a whole node of this system; None: unknown.
+        interfaces: interfaces for the traffic; empty: unknown.
+        profile: name of the profile with these requirements.
+    """
+
+    asked_gpus: int | None = None
+    whole_gpus: int | None = None
+    interfaces: tuple[str, ...] = ()
+    profile: str = ""
+
+
+def find_marks(
+    nodes: Sequence[NodeView], requirements: ExpectedNodes, *, idle_below: float
+) -> list[Finding]:
+    """Return the outliers, errors first, then in the order of the nodes."""
+    usual = _usual_use(nodes)
+    findings: list[Finding] = []
+    for node in nodes:
+        if node.is_silent:
+            since = "" if node.age is None else f" for {node.age:.0f} s"
+            findings.append(_say("node-silent", node, since=since))
+            # A silent node's old values would produce wrong findings.
+            continue
+        findings += _of_gpus(node, requirements, idle_below=idle_below)
+        use = _use(node)
+        if usual is not None and use is not None and use < _SLOW * usual:
+            findings.append(_say("node-slow", node, use=use, usual=usual))
+        findings += _of_host(node)
+        findings += _of_network(node, requirements)
+    order = ("error", "warning", "note")
+    return sorted(findings, key=lambda finding: order.index(finding.severity))
+
+
+def _say(rule: str, node: NodeView, which: str = "", /, **words: object) -> Finding:
+    return finding_in("nodes/monitor", rule, node.host, which, host=node.host, **words)
+
+
+def by_host(
+    nodes: Sequence[NodeView], marks: Sequence[Finding]
+) -> dict[str, list[Finding]]:
+    """Return *marks* by the host of each node, in their order."""
+    return {
+        node.host: [mark for mark in marks if mark.subject == node.host]
+        for node in nodes
+    }
+
+
+def _of_gpus(
+    node: NodeView, requirements: ExpectedNodes, *, idle_below: float
+) -> Iterator[Finding]:
+    expected, source = _expected(node, requirements)
+    if node.tool_waits is not None:
+        yield _say("gpu-tool-waits", node, seconds=node.tool_waits)
+    elif node.problem and node.tool != "none":
+        which = "expected" if expected else ""
+        words = {"tool": node.tool, "problem": node.problem}
+        yield _say("gpu-tool-fails", node, which, **words)
+    missing = expected - len(node.gpus) if node.tool is not None else 0
+    if missing > 0 and node.tool == "none":
+        yield _say("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
+    elif missing > 0:
+        gpus = count_of(len(node.gpus), "GPU")
+        yield _say("gpu-missing", node, gpus=gpus, expected=expected, who=source)
+    if unknown := [gpu.gpu.number for gpu in node.gpus if gpu.gpu.use is None]:
+        yield _say("gpu-unknown", node, gpus=_gpu_text(unknown, node))
+    if idle := [gpu.gpu.number for gpu in node.gpus if gpu.is_idle]:
+        are = said_of(len(idle), "are")
+        yield _say(
+            "gpu-idle", node, gpus=_gpu_text(idle, node), are=are, below=idle_below
+        )
+
+
+def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:
+    """Return the expected number of GPUs and its source; 0 if it is unknown.
+
+    A profile describes whole nodes. An unknown job may use a part of a node, or no GPU.
+    """
+    if requirements.asked_gpus is not None:
+        return requirements.asked_gpus, "the job asked for them"
+    if node.allotted is not None:
+        return node.allotted, "Slurm gave them to the job"
+    # A node without visible GPUs may not be a GPU node at all.
+    if requirements.whole_gpus is not None and node.gpus:
+        return requirements.whole_gpus, f"profile {requirements.profile}"
+    return 0, ""
+
+
+def _gpu_text(indices: Sequence[int], node: NodeView) -> str:
+    noun = "GPU" if len(indices) == 1 else "GPUs"
+    return f"{noun} {number_ranges(indices)} (of {len(node.gpus)})"
+
+
+def _of_host(node: NodeView) -> Iterator[Finding]:
+    sample = node.sample
+    if sample is None:
+        return
+    cores = sample.cores or 0
+    if cores and sample.load is not None and sample.load > _CROWDED * cores:
+        yield _say("load-high", node, load=sample.load, cores=cores)
+    if sample.memory_used is not None and sample.memory_total:
+        share = sample.memory_used / sample.memory_total
+        if share > _FULL:
+            yield _say("memory-full", node, share=100 * share)
+
+
+def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Finding]:
+    fitting: dict[str, float] = {}  # an adapter counts the same bytes as its interface
+    slow: dict[str, float] = {}
+    for link in node.links:
+        if (
+            link.name in requirements.interfaces
+            or link.interface in requirements.interfaces
+        ):
+            name = link.interface or link.name
+            fitting[name] = max(fitting.get(name, 0.0), link.rate)
+        elif link.name != "lo":
+            slow[link.name] = link.rate
+    # The largest, not the sum: a bond or bridge repeats the bytes of its parts.
+    most = max(slow, key=lambda name: slow[name], default="")
+    fast = sum(fitting.values())
+    if fitting and most and slow[most] > max(_TRAFFIC, fast):
+        words = {"slow": most, "much": slow[most] / 1e6, "fast": fast / 1e6}
+        names = ", ".join(requirements.interfaces)
+        yield _say(
+            "wrong-interface", node, **words, wanted=names, profile=requirements.profile
+        )
+
+
+def _use(node: NodeView) -> float | None:
+    """Return the mean use of a node's GPUs."""
+    uses = [gpu.gpu.use for gpu in node.gpus if gpu.gpu.use is not None]
+    return mean(uses) if uses else None
+
+
+def _usual_use(nodes: Sequence[NodeView]) -> float | None:
+    """Return the GPU use of a typical node; None if all are idle, or for a single node."""
+    uses = [
+        use for node in nodes if not node.is_silent and (use := _use(node)) is not None
+    ]
+    if len(uses) < 2:
+        return None
+    # With two nodes the busier one is usual; a median would hide the slow one.
+    usual = max(uses) if len(uses) == 2 else median(uses)
+    return usual if usual >= _BUSY else None

@@ -1,0 +1,1 @@
+"""One probe per node: its shell, the control of its step, its output."""

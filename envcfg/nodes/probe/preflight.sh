@@ -1,0 +1,194 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # gpus.sh, place.sh and nics.sh stand above it
+# The probe of envcfg preflight: one runs on each node, in the container, as the ranks do. It
+# says what it sees and judges nothing. Its words are device=PATTERN and folder=PATH; others are
+# for site.sh. A line is
+#
+#   envcfg-node HOST KEY WORD...
+#
+# with envcfg-probe lines of the GPUs between, and `end` as the last. Commands of a POSIX shell
+# only; what tools an image has besides (ip, df, rm, ldd, timeout) makes it say more.
+
+envcfg_tell() { # KEY WORD...
+  printf 'envcfg-node %s %s\n' "$envcfg_host" "$*"
+}
+
+envcfg_limited() { # COMMAND...: a node that is ill can make any of them wait for ever
+  if envcfg_has timeout; then set -- timeout -s KILL 10 "$@"; fi
+  "$@" </dev/null
+}
+
+envcfg_variables() { # NAME...
+  for envcfg_name; do
+    eval "envcfg_value=\${$envcfg_name-}" # names of our own, never data
+    [ -z "$envcfg_value" ] || envcfg_tell variable "$envcfg_name" "$envcfg_value"
+  done
+}
+
+envcfg_addresses() { # set envcfg_addressed: NAME=ADDRESS of interfaces, each between spaces
+  envcfg_addressed=' '
+  if envcfg_has ip; then
+    while read -r _ envcfg_name _ envcfg_value _; do
+      envcfg_addressed="$envcfg_addressed$envcfg_name=$envcfg_value "
+    done <<EOF
+$(envcfg_limited ip -o address show scope global 2>/dev/null)
+EOF
+    return
+  fi
+  # Without ip: an address brings a route to its network. Links have none of their own.
+  while read -r envcfg_name _; do
+    envcfg_addressed="$envcfg_addressed$envcfg_name=unknown "
+  done </proc/net/route
+  while read -r _ _ _ envcfg_scope _ envcfg_name; do
+    [ "$envcfg_scope" != 00 ] || envcfg_addressed="$envcfg_addressed$envcfg_name=unknown "
+  done </proc/net/if_inet6
+} 2>/dev/null
+
+envcfg_networks() { # each interface: up or down, and its address
+  envcfg_addresses
+  for envcfg_path in /sys/class/net/*; do
+    [ -r "$envcfg_path/operstate" ] || continue
+    envcfg_name=${envcfg_path##*/} envcfg_state=unknown
+    read -r envcfg_state <"$envcfg_path/operstate"
+    case $envcfg_state in unknown | up) envcfg_state=up ;; *) envcfg_state=down ;; esac
+    case $envcfg_addressed in
+      *" $envcfg_name="*)
+        envcfg_value=${envcfg_addressed#*" $envcfg_name="}
+        envcfg_tell network "$envcfg_name" "$envcfg_state" "${envcfg_value%% *}"
+        ;;
+      *) envcfg_tell network "$envcfg_name" "$envcfg_state" - ;;
+    esac
+  done
+}
+
+envcfg_device() { # PATTERN: how many fit
+  envcfg_count=0
+  for envcfg_path in $1; do
+    [ ! -e "$envcfg_path" ] || envcfg_count=$((envcfg_count + 1))
+  done
+  envcfg_tell device "$envcfg_count" "$1"
+}
+
+envcfg_fill() { # write 1 MiB into the folder that was made
+  envcfg_text=0123456789abcdef
+  while [ "${#envcfg_text}" -lt 65536 ]; do envcfg_text=$envcfg_text$envcfg_text; done
+  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    printf '%s' "$envcfg_text" || return
+  done >"$ENVCFG_PLACED/fill"
+}
+
+envcfg_try() { # FOLDER WRITE: whether it takes what WRITE puts there; nothing stays, also after a signal
+  (
+    for envcfg_signal in 1 2 3 15 25; do # 25: the file is larger than a limit of the job's
+      # shellcheck disable=SC2064 # the number is meant to be written in now
+      trap "envcfg_unplace; exit $((128 + envcfg_signal))" "$envcfg_signal"
+    done
+    envcfg_code=0
+    { envcfg_place "$1" && "$2"; } || envcfg_code=$?
+    envcfg_unplace
+    exit "$envcfg_code"
+  ) 2>/dev/null
+}
+
+envcfg_folder() { # PATH: whether it takes a file, and how many KiB it has left
+  envcfg_free=- envcfg_written=no
+  if envcfg_has df; then
+    while read -r _ _ _ envcfg_value _; do
+      case $envcfg_value in *[!0-9]* | '') ;; *) envcfg_free=$envcfg_value ;; esac
+    done <<EOF
+$(envcfg_limited df -Pk -- "$1" 2>/dev/null)
+EOF
+  fi
+  if ! envcfg_has mkdir || ! envcfg_has rm; then
+    envcfg_written=unknown # no folder could be made, or none removed again
+  elif envcfg_try "$1" envcfg_fill; then
+    envcfg_written=yes
+  fi
+  envcfg_tell folder "$envcfg_written" "$envcfg_free" "$1"
+}
+
+envcfg_plugin() { # what the network plugin needs, and whether the loader finds it
+  set -- "${NCCL_NET_PLUGIN-}"
+  case $1 in
+    none) return ;;
+    */*) ;;
+    *) set -- "$1" "libnccl-net-$1.so" librccl-net.so libnccl-net.so ;;
+  esac
+  envcfg_file=
+  for envcfg_name; do
+    case $envcfg_name in */*) [ ! -r "$envcfg_name" ] || envcfg_file=$envcfg_name ;; esac
+    envcfg_rest=${LD_LIBRARY_PATH-}:
+    while [ -z "$envcfg_file" ] && [ -n "$envcfg_rest" ]; do
+      envcfg_path=${envcfg_rest%%:*}/$envcfg_name envcfg_rest=${envcfg_rest#*:}
+      [ ! -f "$envcfg_path" ] || envcfg_file=$envcfg_path
+    done
+    [ -z "$envcfg_file" ] || break
+  done
+  [ -n "$envcfg_file" ] || return 0
+  if ! envcfg_has ldd; then
+    envcfg_tell plugin unknown - "$envcfg_file"
+    return
+  fi
+  envcfg_lacks=
+  while read -r envcfg_name envcfg_arrow envcfg_rest; do
+    case "$envcfg_arrow $envcfg_rest" in
+      '=> not found'*) envcfg_lacks=$envcfg_lacks,$envcfg_name ;;
+      *": version "?*"' not found"*) # of a library that is there: `FABRIC_1.7'
+        envcfg_rest=${envcfg_rest#version ?}
+        envcfg_lacks=$envcfg_lacks,${envcfg_rest%%"'"*}
+        ;;
+    esac
+  done <<EOF
+$(envcfg_limited ldd "$envcfg_file" 2>&1)
+EOF
+  if [ -n "$envcfg_lacks" ]; then
+    envcfg_tell plugin no "${envcfg_lacks#,}" "$envcfg_file"
+  else
+    envcfg_tell plugin yes - "$envcfg_file"
+  fi
+}
+
+envcfg_health() { # errors of the GPUs' memory, and clocks that the hardware holds down
+  if envcfg_has nvidia-smi; then
+    for envcfg_name in ecc.errors.uncorrected.volatile.total \
+      clocks_throttle_reasons.hw_slowdown; do # one that is unknown fails the whole question
+      while IFS=', ' read -r envcfg_card envcfg_value; do
+        case $envcfg_card in *[!0-9]* | '') continue ;; esac
+        envcfg_tell health "$envcfg_card" "${envcfg_name##*.}" "$envcfg_value"
+      done <<EOF
+$(envcfg_limited nvidia-smi --format=csv,noheader,nounits --query-gpu="index,$envcfg_name" 2>/dev/null)
+EOF
+    done
+    return
+  fi
+  for envcfg_path in /sys/class/drm/card*/device/ras/umc_err_count; do
+    [ -r "$envcfg_path" ] || continue
+    envcfg_card=${envcfg_path#/sys/class/drm/card}
+    while read -r envcfg_name envcfg_value; do
+      [ "$envcfg_name" != ue: ] || envcfg_tell health "${envcfg_card%%/*}" total "$envcfg_value"
+    done <"$envcfg_path"
+  done
+}
+
+envcfg_tell begin
+while read -r envcfg_name envcfg_word envcfg_rest envcfg_value _; do
+  case "$envcfg_name $envcfg_word $envcfg_rest" in
+    'Max locked memory') envcfg_tell memlock "$envcfg_value" ;; # bytes, or unlimited
+  esac
+done <"/proc/$$/limits"
+envcfg_variables NCCL_SOCKET_IFNAME GLOO_SOCKET_IFNAME SLURM_GPUS_ON_NODE \
+  CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ZE_AFFINITY_MASK
+envcfg_networks
+for envcfg_word; do
+  case $envcfg_word in
+    device=*) envcfg_device "${envcfg_word#*=}" ;;
+    folder=*) envcfg_folder "${envcfg_word#*=}" ;;
+    *) envcfg_see "$envcfg_word" ;;
+  esac
+done
+envcfg_attached
+envcfg_plugin
+envcfg_tick=1 envcfg_kind=gpus envcfg_count=0
+envcfg_gpus
+envcfg_health
+envcfg_tell end

@@ -1,0 +1,206 @@
+"""One node at one moment, as data parsed from its lines.
+
+A missing value, or a value that is no number, is None and never 0. Lines of a node's GPUs
+may come at any time; torn lines, and lines of other programs, are ignored.
+"""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from envcfg.common.characters import whole_number
+from envcfg.nodes.probe.gpu import KIB, Gpu, mark_ours, read_gpus
+from envcfg.nodes.probe.probes import words_of
+
+TAG = "envcfg-probe"
+_MOST_LINES = 4096  # lines of a sample; more are not the probe's
+
+
+class Counter(NamedTuple):
+    """Bytes that an interface or an adapter has counted since it came up.
+
+    Attributes:
+        name: the kernel's name: ``hsn0``, ``mlx5_0``, ``cxi0``.
+        interface: interface of an adapter, if known.
+        is_adapter: True if it also counts traffic that bypasses the kernel (RDMA).
+        received_rate, sent_rate: bytes per second; None before the second sample.
+    """
+
+    name: str
+    received: int
+    sent: int
+    interface: str | None = None
+    is_adapter: bool = False
+    received_rate: float | None = None
+    sent_rate: float | None = None
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second in both directions; 0 if unknown."""
+        return (self.received_rate or 0.0) + (self.sent_rate or 0.0)
+
+
+class NodeSample(NamedTuple):
+    """The state of a node.
+
+    Attributes:
+        number: number of the question that it answers.
+        time: seconds since the node came up.
+        load: processes that run or want to, mean of a minute.
+        busy, spent: time of all cores so far, in ticks of the kernel.
+        memory_used, memory_total: bytes; used is memory not available to programs.
+        counters: of all interfaces and adapters.
+        is_whole: False if lines are missing.
+    """
+
+    host: str
+    number: int
+    time: float
+    load: float | None = None
+    cores: int | None = None
+    busy: int | None = None
+    spent: int | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    counters: tuple[Counter, ...] = ()
+    is_whole: bool = False
+
+
+class GpuSample(NamedTuple):
+    """The output of a node's GPU tool.
+
+    Attributes:
+        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``amdgpu`` (the driver itself), or
+            ``none``.
+        allotted: number of GPUs that Slurm reports for the step; None if unknown.
+        status: the tool's exit code; None if unknown.
+        problem: its message instead of numbers.
+    """
+
+    host: str
+    number: int
+    tool: str
+    allotted: int | None = None
+    status: int | None = None
+    gpus: tuple[Gpu, ...] = ()
+    problem: str | None = None
+
+
+class GpuWait(NamedTuple):
+    """A GPU tool that was started for an earlier sample and has not answered yet."""
+
+    host: str
+    number: int
+
+
+Sample = NodeSample | GpuSample | GpuWait
+
+
+class SampleReader:
+    """Reads lines of all nodes; keeps the samples that are not complete yet."""
+
+    def __init__(self) -> None:
+        """Begin without samples."""
+        # By host and kind: the number, the words of its first line, its lines.
+        self._open: dict[tuple[str, str], tuple[int, list[str], list[str]]] = {}
+
+    def feed(self, line: str) -> Sample | None:
+        """Return the sample that *line* completes, if it does."""
+        words = words_of(line, TAG, 5)
+        if words is None:
+            return None
+        host, tick, kind, verb, text = words
+        number = whole_number(tick)
+        if number is None or kind not in ("node", "gpus") or not verb:
+            return None
+        if verb == "waits":
+            return GpuWait(host, number)
+        if verb == "begin":
+            self._open[host, kind] = number, text.split(), []
+            return None
+        opened, words, lines = self._open.get((host, kind), (None, [], []))
+        # A line of an older sample would mix values of two moments.
+        if opened != number:
+            return None
+        if verb != "end":
+            if len(lines) < _MOST_LINES:
+                lines.append(f"{verb} {text}")
+            return None
+        del self._open[host, kind]
+        count, status, *_ = [*text.split(), "", ""]
+        # The last line holds the number of lines, so a lost line is noticed.
+        is_whole = count == str(len(lines) + 1)
+        if kind == "gpus":
+            gpus = GpuSample(host, number, words[0] if words else "none")
+            return _gpus(gpus, "".join(words[1:2]), lines, status, is_whole=is_whole)
+        try:
+            sample = NodeSample(host, number, float(words[0]), is_whole=is_whole)
+        except (IndexError, ValueError):
+            return None
+        return _node(sample, lines)
+
+
+def _node(sample: NodeSample, lines: list[str]) -> NodeSample:
+    for line in lines:
+        with suppress(ValueError):  # a torn line leaves the value unknown
+            sample = _with_line(sample, line)
+    return sample
+
+
+def _with_line(sample: NodeSample, line: str) -> NodeSample:
+    """Return *sample* with the values of *line*.
+
+    Raises:
+        ValueError: a word is not a number.
+    """
+    match line.split():
+        case ["load", load, *_]:
+            return sample._replace(load=float(load))
+        case ["cores", cores, *_]:
+            return sample._replace(cores=int(cores) or None)
+        case ["cpu", user, nice, system, idle, *later]:  # older kernels print fewer
+            # The last two (guests) are already included in the first two.
+            times = [int(number) for number in (user, nice, system, idle, *later[:4])]
+            waiting = sum(times[3:5])  # idle, and idle while it waits for a disk
+            return sample._replace(busy=sum(times) - waiting, spent=sum(times))
+        case ["memory", total, available, *_]:
+            size, free = int(total) * KIB, int(available) * KIB
+            return sample._replace(memory_total=size, memory_used=size - free)
+        case ["net", name, received, sent, *_]:
+            counter = Counter(name, int(received), int(sent))
+        case ["rdma", name, received, sent, words, interface, *_]:
+            # InfiniBand counts words of four bytes, other adapters bytes.
+            counted = int(received) * int(words), int(sent) * int(words)
+            its = None if interface == "-" else interface
+            counter = Counter(name, *counted, its, is_adapter=True)
+        case _:
+            return sample
+    return sample._replace(counters=(*sample.counters, counter))
+
+
+def _gpus(
+    sample: GpuSample, ours: str, lines: list[str], status: str, *, is_whole: bool
+) -> GpuSample:
+    code = whole_number(status)
+    gpus, problem = read_gpus(sample.tool, _joined(lines), code)
+    if problem and not is_whole:
+        problem = "its answer is incomplete"
+    numbers = [n for part in ours.split(",") if (n := whole_number(part)) is not None]
+    return sample._replace(
+        allotted=len(numbers) or None,
+        status=code,
+        gpus=mark_ours(gpus, numbers),
+        problem=problem,
+    )
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """Return the tool's lines: long ones came in parts."""
+    lines_joined, before = [], ""
+    for line in lines:
+        verb, _, text = line.partition(" ")
+        if verb == "part":
+            before += text
+        elif verb == "text":
+            lines_joined.append(before + text)
+            before = ""
+    return lines_joined

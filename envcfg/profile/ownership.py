@@ -1,0 +1,96 @@
+"""Trust in a profile file by its owner and permissions; pure.
+
+A profile decides the libraries, binds and options of srun in a job. Therefore it is
+trusted only if no other user except root can have written or replaced it. If a group
+may write it, the user must confirm its content. If everybody may write it, it is never
+trusted.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
+
+
+class Entry(NamedTuple):
+    """A folder, link or file on the path to a file.
+
+    Attributes:
+        mode: kind and permissions, as in ``st_mode``.
+    """
+
+    path: str
+    uid: int
+    gid: int
+    mode: int
+
+
+class Doubt(NamedTuple):
+    """The reason not to trust a file.
+
+    Attributes:
+        writers: the users that may have written or replaced it.
+        entries: the entries that allow it, from / on; at least one.
+    """
+
+    writers: Literal["everybody", "owner", "group"]
+    entries: tuple[Entry, ...]
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether the user's decision cannot help, because the file may change
+        at once."""
+        return self.writers == "everybody"
+
+
+def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry | None:
+    """Return the first entry on the path that a stranger controls; None if there is
+    none.
+
+    A stranger is any user except this user and root. The entry belongs to no group of
+    the user, or is in a folder where everybody may create files.
+
+    Args:
+        way: from the searched folder to the file itself.
+    """
+    above = way[0]
+    # The owner of the folder above decides too: in /tmp, anybody can create an
+    # entry of any name.
+    for entry in way[1:]:
+        is_other = entry.uid not in {uid, 0}
+        if is_other and (above.mode & stat.S_IWOTH or entry.gid not in groups):
+            return entry
+        above = entry
+    return None
+
+
+def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None:
+    """Return the reason not to trust the last entry of *way*; None if it is trusted.
+
+    Args:
+        way: all entries that the kernel passes: / first, every folder and link, the
+            file last.
+        site: the file belongs to the site: its owner and group may be any.
+    """
+    # This case comes first, because no decision of the user can help.
+    if entries := tuple(entry for entry in way if _may_write(entry, stat.S_IWOTH)):
+        return Doubt("everybody", entries)
+    # The site's administrators decide about its own files, and users cannot check
+    # each owner.
+    if site:
+        return None
+    if entries := tuple(entry for entry in way if entry.uid not in {uid, 0}):
+        return Doubt("owner", entries)
+    # A group is checked last: the user can often remove its write permission.
+    if entries := tuple(entry for entry in way if _may_write(entry, stat.S_IWGRP)):
+        return Doubt("group", entries)
+    return None
+
+
+def _may_write(entry: Entry, bit: int) -> bool:
+    if stat.S_ISLNK(entry.mode):  # its mode has no meaning
+        return False
+    if stat.S_ISDIR(entry.mode) and entry.mode & stat.S_ISVTX:
+        return False  # others may add files, but change only their own
+    return bool(entry.mode & bit)

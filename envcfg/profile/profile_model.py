@@ -1,0 +1,318 @@
+"""The model of a profile: frozen data, no behaviour but lookups.
+
+A ``Profile`` is what one file says, or what a chain of files says together. A field that
+is None was not given; in ``env``, ``binds`` and the like a None unsets what a family gave.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from envcfg.common.findings import Place
+from envcfg.profile import scheduler_settings
+from envcfg.profile.entries import Argument, Bundle, Export, Mount, Prefix, Setting
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.words import Word
+
+
+class NameFact(NamedTuple):
+    """Facts that an image's file name tells: *pattern* matched, templates filled in."""
+
+    pattern: str
+    facts: Mapping[str, str]
+    reason: Reason
+
+
+class Node(NamedTuple):
+    """The shape of a node. Memory in the unit that the scheduler takes (``60G``)."""
+
+    reason: Reason
+    gpus: int
+    cores_per_gpu: int | None = None
+    memory_per_gpu: str | None = None
+    nics: tuple[str, ...] = ()
+
+
+class Domain(NamedTuple):
+    """The number of *nodes* that NVLink joins (an MNNVL domain).
+
+    Attributes:
+        segment: whether Slurm keeps nodes of one domain together (topology/block). Jobs
+            then request it by ``--segment``.
+    """
+
+    reason: Reason
+    nodes: int
+    segment: bool = False
+
+
+class Internet(NamedTuple):
+    """The internet, to which compute nodes have no direct way.
+
+    Attributes:
+        proxy: the address through which they reach it; empty: they do not.
+    """
+
+    reason: Reason
+    proxy: str = ""
+
+
+class Attachment(NamedTuple):
+    """The NIC next to each GPU of a node, in the order of the GPUs.
+
+    Attributes:
+        nics: its interface, once per GPU.
+        buses: the PCI bus of each GPU, in hexadecimal digits as in ``c1``.
+    """
+
+    reason: Reason
+    nics: tuple[str, ...]
+    buses: tuple[str, ...] = ()
+
+
+class Masks(NamedTuple):
+    """CPU masks, one hexadecimal mask per local rank, in GPU order."""
+
+    reason: Reason
+    masks: tuple[str, ...]
+
+
+class Visibility(NamedTuple):
+    """The one layer that masks GPUs.
+
+    Attributes:
+        variable: the variable that masks; a value from the scheduler is kept.
+        clear: variables of other layers, unset in every rank.
+    """
+
+    reason: Reason
+    variable: str
+    clear: tuple[str, ...]
+
+
+class Rendezvous(NamedTuple):
+    """The address of the first node: its name plus *suffix*, or an interface's address."""
+
+    reason: Reason
+    suffix: str = ""
+    interface: str | None = None
+
+
+class Scratch(NamedTuple):
+    """The place of node-local caches.
+
+    Attributes:
+        in_memory: files below *root* count against the job's memory.
+        disk: a folder that replaces *root* in jobs that have it.
+        disk_request: the options that request the disk, such as ``--constraint``.
+    """
+
+    reason: Reason
+    root: Word
+    in_memory: bool = False
+    disk: Word | None = None
+    disk_request: Mapping[str, str] = {}
+
+
+class Expect(NamedTuple):
+    """Requirements on job and nodes; unset fields require nothing.
+
+    Attributes:
+        devices: patterns of paths; a node must have a path for each.
+        bandwidth: bus bandwidth of a large all-reduce over several nodes, in GB/s.
+        dropped: fields of a family or lower layer that null removes.
+        others: the reasons of fields inherited from them; *reason* covers all other
+            fields.
+    """
+
+    reason: Reason
+    networks: tuple[str, ...] = ()
+    provider: str | None = None
+    interfaces: tuple[str, ...] = ()
+    nics: int | None = None
+    gdr: bool | None = None
+    devices: tuple[str, ...] = ()
+    bandwidth: int | None = None
+    dropped: frozenset[str] = frozenset()
+    others: Mapping[str, Reason] = {}
+
+    def said(self) -> dict[str, Any]:
+        """Return the fields with a value."""
+        # An empty tuple requires nothing, exactly like None.
+        aside = {"reason", "dropped", "others"}
+        return {
+            name: value
+            for name, value in self._asdict().items()
+            if name not in aside and value not in (None, ())
+        }
+
+    def reason_of(self, name: str) -> Reason:
+        """Return the reason of a field."""
+        return self.others.get(name, self.reason)
+
+    def over(self, base: "Expect") -> "Expect":
+        """Return *base*, overridden by the fields that this entry sets or drops."""
+        mine = self.said().keys() | self.dropped
+        mine_kept = {
+            name: value for name, value in base.said().items() if name not in mine
+        }
+        return self._replace(
+            **mine_kept,
+            # A field that is set again is no longer dropped.
+            dropped=self.dropped | (base.dropped - mine),
+            others={
+                **self.others,
+                **{name: base.reason_of(name) for name in mine_kept},
+            },
+        )
+
+
+class Status(NamedTuple):
+    """A dated statement on the profile: its lifecycle, or how it was verified."""
+
+    state: str
+    reason: Reason
+
+
+class Run(NamedTuple):
+    """A probe that ran on the system, and contradicted no value (``profiles confirm``).
+
+    Attributes:
+        envcfg: its version; *scheduler*, *runtime* and *driver* are versions too.
+        nodes: the number of nodes.
+        bandwidth: bus bandwidth of the largest all-reduce, with the program that
+            measured it.
+    """
+
+    reason: Reason
+    envcfg: str
+    nodes: int
+    scheduler: str | None = None
+    runtime: str | None = None
+    driver: str | None = None
+    bandwidth: str | None = None
+
+    def __str__(self) -> str:
+        """Return the run in one line."""
+        versions = (self.scheduler, self.runtime, self.driver, self.bandwidth)
+        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
+        return ", ".join([self.reason.date, nodes, *filter(None, versions)])
+
+
+class Parent(NamedTuple):
+    """The family that a profile extends, and the place of the key."""
+
+    name: str
+    place: Place
+
+
+class Detect(NamedTuple):
+    """The signs of a system; *reason* is None if the signs are self-explanatory.
+
+    Attributes:
+        clusters: globs for the cluster's name.
+        hosts: globs for the host's name, used if the cluster has no name.
+        marks: one match is enough. By file path: a glob for its first line, or empty if
+            the file must only exist. By variable name: a glob for its value.
+        interfaces: globs; each must match a network interface. With *devices*, they are
+            used if no name is known.
+        devices: paths that must all exist.
+    """
+
+    clusters: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    marks: Mapping[str, str] = {}
+    reason: Reason | None = None
+
+
+class Profile(NamedTuple):
+    """The needs of a system.
+
+    Attributes:
+        envcfg: the versions of envcfg that can use it, such as ``>=0.2``.
+        closed: the lists among ``partitions`` and ``qos`` that are complete.
+        run: of this file unchanged; never inherited from a family or lower layer.
+        seen: partitions that the scheduler here shows, but the profile does not name.
+        own: the accounts and QOS of this user, if the scheduler here reports them.
+        dropped: the blocks that null removes. *expect* stays dropped even if a higher
+            layer sets it again, because the family's block must not be merged into it.
+    """
+
+    name: str
+    dropped: frozenset[str] = frozenset()
+    envcfg: str | None = None
+    summary: str | None = None
+    extends: Parent | None = None
+    lifecycle: Status | None = None
+    verified: Status | None = None
+    run: Run | None = None
+    detect: Detect | None = None
+    node: Node | None = None
+    nvlink: Domain | None = None
+    internet: Internet | None = None
+    attachment: Attachment | None = None
+    launchers: tuple[str, ...] | None = None
+    cpu_masks: Masks | None = None
+    visibility: Visibility | None = None
+    rendezvous: Rendezvous | None = None
+    runtimes: tuple[str, ...] | None = None
+    verb: Setting | None = None
+    prefix: Prefix | None = None
+    image_facts: tuple[NameFact, ...] | None = None
+    scratch: Scratch | None = None
+    expect: Expect | None = None
+    binds: Mapping[str, Mount | None] = {}
+    arguments: Mapping[str, Argument | None] = {}
+    exports: Mapping[str, Export | None] = {}
+    env: Mapping[str, Setting | None] = {}
+    bundles: Mapping[str, Bundle | None] = {}
+    srun: Mapping[str, Argument | None] = {}
+    mpiexec: Mapping[str, Argument | None] = {}
+    flux: Mapping[str, Argument | None] = {}
+    torchrun: Mapping[str, Argument | None] = {}
+    request: scheduler_settings.Asking | None = None
+    rules: Mapping[str, scheduler_settings.RequestRule | None] = {}
+    partitions: Mapping[str, scheduler_settings.Partition | None] = {}
+    qos: Mapping[str, scheduler_settings.Qos | None] = {}
+    closed: tuple[str, ...] | None = None
+    seen: Mapping[str, scheduler_settings.Partition] = {}
+    own: scheduler_settings.Own | None = None
+    modules: Mapping[str, scheduler_settings.Module | None] = {}
+    billing: scheduler_settings.Billing | None = None
+
+    def over(self, base: "Profile") -> "Profile":
+        """Return *base*, overridden by everything that this profile sets."""
+        fields_given: dict[str, Any] = {
+            name: mine for name, mine in self._asdict().items() if mine is not None
+        }
+        for name, mine in fields_given.items():
+            # Mappings are merged by entry; all other sections replace the lower one
+            # completely.
+            if isinstance(mine, dict):
+                fields_given[name] = {**getattr(base, name), **mine}
+        # Expectations are merged by field, because a cluster often changes a single
+        # number of its family.
+        if self.expect and base.expect and "expect" not in self.dropped:
+            fields_given["expect"] = self.expect.over(base.expect)
+        fields_given["dropped"] = self.dropped | (
+            base.dropped - (fields_given.keys() - {"expect"})
+        )
+        taken_back: dict[str, Any] = dict.fromkeys(self.dropped - fields_given.keys())
+        # A test run proves only the file that was tested. A changed layer above it
+        # removes the proof.
+        return base._replace(**{"run": None, **fields_given, **taken_back})
+
+
+class Layer(NamedTuple):
+    """One file of those that make a profile.
+
+    Attributes:
+        path: its name in messages.
+        data: the file's bytes.
+        profile: the content of this file alone.
+    """
+
+    path: str
+    data: bytes
+    profile: Profile

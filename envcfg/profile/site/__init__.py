@@ -1,1 +1,0 @@
-"""What a machine says of itself, and the entries of a profile that this makes."""

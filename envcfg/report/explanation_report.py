@@ -1,0 +1,156 @@
+"""The explanation of a rule or variable, as text and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envcfg.core.explainable import Explained
+from envcfg.knowledge.variable_record import Variable, load_readers
+from envcfg.lint.lint_rule import Rule as LintRule
+from envcfg.lint.lint_rule import unfilled
+from envcfg.log.rulebook import Rule
+from envcfg.profile.conditions import condition_text
+from envcfg.profile.look.survey import Use
+from envcfg.report.profile.profile_view import reason_lines
+from envcfg.report.styled import Line, wrapped
+
+
+def effect(rule: Rule) -> str:
+    """Return the severity of the lines that this rule recognises."""
+    # The order matters: a benign rule may also have a severity.
+    if rule.benign:
+        return "harmless"
+    if rule.consequence:
+        return "error that follows from another"
+    return rule.severity or ("evidence" if rule.samples else "an open question")
+
+
+def rule_lines(rule: Rule) -> Iterator[Line]:
+    """Yield the meaning of a rule, the remedy and the source."""
+    yield "bold", f"{rule.id} ({effect(rule)})"
+    versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())
+    yield from titled("meaning", rule.meaning)
+    yield from titled("fix", rule.fix)
+    yield from titled("class", rule.class_)
+    yield from titled("versions", versions)
+    yield from titled("source", rule.source)
+    # Samples let users compare the line with their own log.
+    for sample in rule.samples:
+        yield "dim", f"  as in: {sample.strip()}"
+
+
+def variable_lines(explained: Explained) -> Iterator[Line]:
+    """Yield the meaning of a variable, its values, and its use in profiles."""
+    variable = explained.variable
+    if variable is None:
+        yield (
+            "bold",
+            f"{explained.name}: profiles set it; nothing else is known about it",
+        )
+    # A name that no program reads has no values or defaults.
+    elif not variable.is_read:
+        yield "bold red", f"{explained.name}: no program reads this name"
+        yield from titled("meaning", variable.meaning)
+        yield from titled("instead", variable.instead or "leave it out")
+    else:
+        yield "bold", explained.name
+        yield from titled("meaning", variable.meaning)
+        yield from titled("takes", _takes(variable))
+        yield from titled("default", variable.default)
+        times = (variable.since, variable.deprecated, variable.removed)
+        versions = zip(("since", "deprecated", "removed"), times, strict=True)
+        yield from titled("versions", ", ".join(f"{w} {t}" for w, t in versions if t))
+        for text in variable.history:
+            yield from titled("releases", text)
+        yield from titled("renamed", variable.renamed)
+        yield from titled("read by", ", ".join(variable.read_by))
+        for reader in variable.read_by:
+            yield from titled(f"{reader} known to", load_readers()[reader].read_up_to)
+    if variable:
+        yield from titled("source", f"{variable.source}, {variable.date}")
+        yield from titled("related", ", ".join(variable.related))
+    yield from titled("not read, or old", ", ".join(explained.slips))
+    yield from titled("log rules", ", ".join(explained.rules))
+    for use in explained.uses.uses:
+        yield from _use_lines(explained.name, use)
+    if explained.uses.taken_back:
+        yield "", f"  removed by: {', '.join(explained.uses.taken_back)}"
+
+
+def lint_lines(rule: LintRule) -> Iterator[Line]:
+    """Yield the fault of a lint rule, the reason, the remedy and its exceptions."""
+    yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
+    yield from titled("group", rule.group)
+    yield from titled("why", rule.why)
+    yield from titled("fix", unfilled(rule.fix))
+    yield from titled("source", f"{rule.source} ({rule.date})")
+    yield "", "  found in"
+    # The first sample is the shortest script with the fault.
+    for line in rule.bad[0].script.rstrip().splitlines():
+        yield "dim", f"    {line}"
+    yield from titled("not", "; ".join(sample.shows for sample in rule.good))
+
+
+def variable_data(explained: Explained) -> dict[str, object]:
+    """Return a variable for JSON."""
+    variable = explained.variable
+    fields = variable._asdict() if variable else {}
+    return {
+        "kind": "variable",
+        "name": explained.name,
+        "read": bool(variable and variable.is_read),
+        **fields,
+        "misspellings": list(explained.slips),
+        "rules": list(explained.rules),
+        "set_by": [
+            {
+                "value": use.value,
+                "when": condition_text(use.when),
+                "otherwise": use.otherwise,
+                "bundle": use.bundle,
+                "profiles": list(use.profiles),
+                **use.reason._asdict(),
+            }
+            for use in explained.uses.uses
+        ],
+        "taken_back_by": list(explained.uses.taken_back),
+    }
+
+
+def _use_lines(name: str, use: Use) -> Iterator[Line]:
+    when = condition_text(use.when)
+    text = f"unsets {name}" if use.value is None else f"sets {name}={use.value}"
+    # The fallback has no condition of its own.
+    text += "  if no case applies" if use.otherwise else f"  if {when}" if when else ""
+    if use.bundle:
+        text += f"  (bundle {use.bundle})"
+    yield "green", f"  {text}"
+    profiles = wrapped(f"profiles: {', '.join(use.profiles)}", "    ")
+    yield from (("", line) for line in (*profiles, *reason_lines(use.reason, "    ")))
+
+
+def _takes(variable: Variable) -> str:
+    texts = [variable.type]
+    if variable.values:
+        texts.append("|".join(variable.values))
+    if variable.type == "boolean" and variable.read_by:
+        # Programs accept different words for a switch, so they are listed.
+        on, off = variable.habits.turns_on, variable.habits.turns_off
+        if on:
+            texts.append(f"on: {', '.join(on)}; off: {', '.join(off)}")
+    if variable.min is not None or variable.max is not None:
+        low = "" if variable.min is None else f"from {variable.min}"
+        high = "" if variable.max is None else f"to {variable.max}"
+        texts.append(f"{low} {high}".strip())
+    if variable.also:
+        texts.append(f"also {', '.join(variable.also)}")
+    if variable.legacy:
+        old = (f"{word} for {right}" for word, right in variable.legacy.items())
+        texts.append(f"old: {', '.join(old)}")
+    return "; ".join(texts)
+
+
+def titled(title: str, text: str | None) -> Iterator[Line]:
+    """Yield a text with its title, wrapped; nothing without a text."""
+    if text:
+        yield from (("", line) for line in wrapped(f"{title}: {text}", "  ", "    "))

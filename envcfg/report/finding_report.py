@@ -1,0 +1,201 @@
+"""Findings in every form for readers and programs; one writer for all checks.
+
+A check returns its findings by file or node. An empty list means that the item was
+checked and is good, so a report can also list it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from envcfg import __version__
+from envcfg.common.characters import one_line, printable
+from envcfg.common.findings import Finding, Result
+from envcfg.log.numbers import count_of
+from envcfg.report.document import json_text
+
+if TYPE_CHECKING:
+    from envcfg.report.styled import Line
+
+# The style shows the severity, which is also written in words.
+STYLES = {"error": "red", "warning": "yellow", "note": ""}  # by severity
+_GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def write_findings(result: Result, form: str) -> str:
+    """Return *result* in one of the ``FORMATS`` of the command line."""
+    writers = {
+        "text": lambda result: "".join(
+            f"{one_line(line)}\n" for _, line in finding_lines(result)
+        ),
+        "json": findings_json,
+        "github": _github,
+        "sarif": _sarif,
+        "junit": _junit,
+    }
+    return writers[form](result)
+
+
+def finding_lines(result: Result) -> Iterator[Line]:
+    """Yield every finding, and a last line with their number."""
+    for name, findings in result.findings.items():
+        # A checked item without findings is reported too: silence could mean that
+        # it was skipped.
+        if not findings:
+            yield "green", f"{name}: ok"
+        for finding in findings:
+            where = finding.where or name
+            # The subject is often the file itself, whose name is already at the
+            # left.
+            message = finding.message if finding.subject == name else said(finding)
+            yield STYLES[finding.severity], f"{where}: {finding.severity}: {message}"
+            yield from _excerpt(finding)
+            if finding.fix:
+                yield "dim", f"  hint: {finding.fix}"
+    severities = [finding.severity for finding in result.all]
+    counts = ", ".join(
+        count_of(severities.count(severity), severity)
+        for severity in ("error", "warning")
+    )
+    repairs = f"; lint --fix repairs {result.repairs}" if result.repairs else ""
+    yield "bold", f"{count_of(len(result.findings), result.kind)}: {counts}{repairs}"
+
+
+def _excerpt(finding: Finding) -> Iterator[Line]:
+    """Yield the faulty line, with a caret below the position."""
+    place, evidence = finding.place, finding.evidence
+    # The excerpt belongs to the place only if both name the same line.
+    if not place or not evidence or (evidence.file, evidence.line) != place[:2]:
+        return
+    indent = len(evidence.text) - len(evidence.text.lstrip())
+    yield "", f"    {one_line(evidence.text[indent:])}"
+    # A column beyond the line means that the file has changed since.
+    if indent < place.column <= len(evidence.text) + 1:
+        before = one_line(evidence.text[indent : place.column - 1])
+        yield "green", f"    {' ' * len(before)}^ {finding.rule}"
+
+
+def findings_json(result: Result) -> str:
+    """Return the findings as JSON, in the form of docs/findings.schema.json."""
+    checked = [
+        {"name": name, "findings": findings}
+        for name, findings in result.findings.items()
+    ]
+    return json_text({"schema_version": 2, "kind": result.kind, "checked": checked})
+
+
+def _github(result: Result) -> str:
+    """Return the findings as workflow commands, which GitHub shows in the code."""
+    lines = []
+    for name, findings in result.findings.items():
+        for finding in findings:
+            values: dict[str, object] = {}
+            if place := result.place(name, finding):
+                values = {"file": place.path, "line": place.line, "col": place.column}
+            values["title"] = f"envcfg {finding.rule}"
+            # as packages/core/src/command.ts of github.com/actions/toolkit writes them
+            properties = ",".join(
+                f"{key}={_escaped(str(value), ':,')}" for key, value in values.items()
+            )
+            message = _escaped(_sentence(finding))
+            lines.append(f"::{_GITHUB[finding.severity]} {properties}::{message}\n")
+    return "".join(lines)
+
+
+def _sarif(result: Result) -> str:
+    """Return the findings as SARIF 2.1.0 (OASIS, 2020-03-27), for code scanning."""
+    from envcfg.report.background import described
+
+    names = dict.fromkeys(finding.rule for finding in result.all)
+    # SARIF refers to rules by index, so their order must be fixed.
+    rules = {rule: index for index, rule in enumerate(names)}
+    run: dict[str, object] = {
+        "tool": {
+            "driver": {
+                "name": "envcfg",
+                "version": __version__,
+                "rules": described(rules),
+            }
+        },
+        "results": [
+            {
+                "ruleId": finding.rule,
+                "ruleIndex": rules[finding.rule],
+                "level": finding.severity,
+                "message": {"text": printable(_sentence(finding))},
+                "locations": [_location(result, name, finding)],
+            }
+            for name, findings in result.findings.items()
+            for finding in findings
+        ],
+    }
+    # Nodes have no files, so only checks of files list artifacts.
+    if result.kind == "file":
+        run["artifacts"] = [
+            {"location": {"uri": _uri(name)}} for name in result.findings
+        ]
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+
+
+def _location(result: Result, name: str, finding: Finding) -> dict[str, object]:
+    place = result.place(name, finding)
+    if place is None:
+        # A finding without a line still needs a location in SARIF.
+        return {"logicalLocations": [{"name": printable(name), "kind": result.kind}]}
+    region = {"startLine": place.line, "startColumn": place.column}
+    uri = {"uri": _uri(place.path)}
+    return {"physicalLocation": {"artifactLocation": uri, "region": region}}
+
+
+def _junit(result: Result) -> str:
+    """Return the findings as JUnit XML: one test for each checked item."""
+    from envcfg.report.junit import JUnitCase, junit_xml
+
+    cases = []
+    for name, findings in result.findings.items():
+        case = JUnitCase("envcfg", name)
+        # Only errors fail a test; other findings are in its output.
+        if errors := [finding for finding in findings if finding.severity == "error"]:
+            case = case._replace(
+                outcome="failure",
+                kind=errors[0].rule,
+                message=_sentence(errors[0]),
+                details=_listed(name, errors),
+            )
+        rest = [finding for finding in findings if finding.severity != "error"]
+        cases.append(case._replace(output=_listed(name, rest)))
+    return junit_xml("envcfg", cases)
+
+
+def _listed(name: str, findings: Sequence[Finding]) -> str:
+    return "\n".join(
+        f"{finding.where or name}: {_sentence(finding)}" for finding in findings
+    )
+
+
+def _sentence(finding: Finding) -> str:
+    return f"{said(finding)}; {finding.fix}" if finding.fix else said(finding)
+
+
+def said(finding: Finding) -> str:
+    """Return ``subject: message``, or only the message if there is no subject."""
+    return (
+        f"{finding.subject}: {finding.message}" if finding.subject else finding.message
+    )
+
+
+def _uri(path: str) -> str:
+    """Return a path as a reference by RFC 3986: relative ones stay relative."""
+    from urllib.parse import quote
+
+    quoted = quote(path, safe="/", errors="surrogateescape")
+    return f"file://{quoted}" if quoted.startswith("/") else quoted.removeprefix("./")
+
+
+def _escaped(value: str, more: str = "") -> str:
+    """Return a value with escapes for the special characters of workflow commands."""
+    for sign in ("%", "\r", "\n", *more):
+        value = value.replace(sign, f"%{ord(sign):02X}")
+    return one_line(value)

@@ -1,0 +1,321 @@
+"""The state of a job's nodes: a live table, plain text, or JSON (docs/monitor.md).
+
+A table has a row for each node. Everything that a colour shows is also written in
+words.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from envcfg.common.characters import one_line
+from envcfg.common.findings import Finding
+from envcfg.common.provenance import now_text
+from envcfg.log.numbers import count_of, first_of, grouped
+from envcfg.nodes.monitor.node_board import NodeView
+from envcfg.nodes.probe.sample import Counter
+from envcfg.nodes.probe.slurm_job import SlurmJob
+from envcfg.report.document import json_text, rounded
+from envcfg.report.styled import Line, in_columns, is_screen, make_console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Show = Callable[[Sequence[NodeView], Sequence[Finding]], None]
+HEAD = ("node", "load", "memory", "GPUs", "network, per second")
+UNKNOWN = "?"
+_GIB = 1024**3
+_COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+# Above this number of nodes, a line for each GPU and interface makes the table too
+# long.
+_MOST_DETAILED = 16
+_AROUND = 4  # lines of a terminal for the title, the head and the cursor
+
+Cell = tuple[Line, ...]  # the lines of a cell, from top to bottom
+Row = tuple[Cell, ...]
+
+
+@contextmanager
+def showing(
+    job: SlurmJob, needed: Sequence[str], *, as_json: bool, once: bool
+) -> Iterator[Show]:
+    """Yield the writer for each sample: JSON, a live table on a terminal, or text.
+
+    With *once* there is one look: JSON is then a document, and text has no time above
+    it.
+    """
+    make = partial(make_page, job.name, wanted=needed)
+    # Without a terminal, each look is appended, so that a file keeps all of them.
+    if as_json or once or not is_screen():
+
+        def write(nodes: Sequence[NodeView], findings: Sequence[Finding]) -> None:
+            page = make(nodes, findings, is_detailed=len(nodes) <= _MOST_DETAILED)
+            if as_json:
+                # A single look has room for an indented document; a stream needs
+                # one line per look.
+                indent = 2 if once else None
+                sys.stdout.write(monitor_json(job, nodes, findings, indent=indent))
+            elif once and sys.stdout.isatty():
+                make_console().print(page_renderable(page))
+            else:
+                above = "" if once else time.strftime("\n%H:%M:%S\n")
+                sys.stdout.write(above + page_text(page))
+            # The reader of a pipe expects each look at once.
+            sys.stdout.flush()
+
+        yield write
+        return
+    from rich.live import Live
+
+    console = make_console()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def show(nodes: Sequence[NodeView], findings: Sequence[Finding]) -> None:
+            page = make(nodes, findings, is_detailed=True)
+            # A table higher than the screen would scroll, and the live display
+            # would break.
+            if page.height + len(page.marks) + _AROUND > console.height:
+                page = make(nodes, findings, is_detailed=False)
+            live.update(page_renderable(page), refresh=True)
+
+        yield show
+
+
+def monitor_json(
+    job: SlurmJob,
+    nodes: Sequence[NodeView],
+    findings: Sequence[Finding],
+    *,
+    indent: int | None,
+) -> str:
+    """Return one JSON document, on one line if *indent* is None; unknown values are
+    null."""
+    document = {
+        "schema_version": 1,
+        "time": now_text(),
+        "job": {"id": job.name, "user": job.user, "nodes": len(nodes)},
+        "nodes": [_node(node) for node in nodes],
+        "findings": findings,
+    }
+    return json_text(document, indent)
+
+
+def _node(node: NodeView) -> dict[str, object]:
+    sample = node.sample
+    return {
+        # Unknown numbers are null. Zero would mean an idle or empty node.
+        "name": node.host,
+        "answers": not node.is_silent,
+        "age_seconds": rounded(node.age),
+        "load": sample and sample.load,
+        "cores": sample and sample.cores,
+        "processor_use_percent": rounded(node.processor_use),
+        "memory_used_bytes": sample and sample.memory_used,
+        "memory_total_bytes": sample and sample.memory_total,
+        "gpu_tool": node.tool,
+        "gpu_tool_waits_seconds": rounded(node.tool_waits),
+        "gpu_problem": node.problem,
+        "gpus": [
+            {
+                "index": gpu.gpu.number,
+                "name": gpu.gpu.name,
+                "use_percent": gpu.gpu.use,
+                "memory_used_bytes": gpu.gpu.memory_used,
+                "memory_total_bytes": gpu.gpu.memory_total,
+                "power_watts": gpu.gpu.power,
+                "idle": gpu.is_idle,
+            }
+            for gpu in node.gpus
+        ],
+        "gpus_of_others": node.other_gpus,
+        "interfaces": [
+            {
+                "name": link.name,
+                "kind": "adapter" if link.is_adapter else "interface",
+                "interface": link.interface,
+                "received_bytes": link.received,
+                "sent_bytes": link.sent,
+                "received_bytes_per_second": rounded(link.received_rate),
+                "sent_bytes_per_second": rounded(link.sent_rate),
+            }
+            for link in node.links
+        ],
+    }
+
+
+class Page(NamedTuple):
+    """The table of one moment: a title, a row of cells for each node, and the outliers."""
+
+    title: str
+    rows: tuple[Row, ...]
+    marks: tuple[Line, ...]
+
+    @property
+    def height(self) -> int:
+        """The number of lines of all rows."""
+        return sum(max(len(cell) for cell in row) for row in self.rows)
+
+
+def make_page(
+    job: str,
+    nodes: Sequence[NodeView],
+    findings: Sequence[Finding],
+    *,
+    wanted: Sequence[str] = (),
+    is_detailed: bool,
+) -> Page:
+    """Return the page for one moment.
+
+    Interfaces in *needed* are shown even without traffic. *is_detailed*: a line for
+    each GPU and interface, instead of one for each node.
+    """
+    rows = (_row(node, wanted, is_detailed=is_detailed) for node in nodes)
+    cells = tuple(tuple(map(_safe_cell, row)) for row in rows)
+    return Page(one_line(_title(job, nodes)), cells, _safe_cell(_marks(findings)))
+
+
+def _safe_cell(lines: Iterable[Line]) -> Cell:
+    """Return *lines* made safe for a terminal, because names and messages are foreign."""
+    return tuple((style, one_line(text)) for style, text in lines)
+
+
+def page_text(page: Page) -> str:
+    """Return the page as plain text."""
+    rows: list[tuple[str, ...]] = [HEAD]
+    for row in page.rows:
+        # Columns have different heights, so the shorter ones are filled with empty
+        # cells.
+        rows += zip_longest(*([text for _, text in cell] for cell in row), fillvalue="")
+    lines = [page.title, *in_columns(rows), *(text for _, text in page.marks)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def page_renderable(page: Page) -> RenderableType:
+    """Return the page for a terminal."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    def styled(lines: Sequence[Line]) -> list[Text]:
+        return [Text(text, style=style) for style, text in lines]
+
+    # Without a box, more columns fit, and lines can be copied.
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in HEAD:
+        table.add_column(name, no_wrap=True)
+    for row in page.rows:
+        table.add_row(*(Text("\n").join(styled(cell)) for cell in row))
+    return Group(Text(page.title, style="bold"), table, *styled(page.marks))
+
+
+def _title(job: str, nodes: Sequence[NodeView]) -> str:
+    answering = [node for node in nodes if not node.is_silent]
+    parts = [f"job {job}: {len(answering)} of {count_of(len(nodes), 'node')} answer"]
+    if gpus := [gpu for node in answering for gpu in node.gpus]:
+        # GPUs with unknown use are left out of the mean, and counted below.
+        uses = [gpu.gpu.use for gpu in gpus if gpu.gpu.use is not None]
+        used = f" used {sum(uses) / len(uses):.0f} %" if uses else ""
+        parts.append(f"{count_of(len(gpus), 'GPU')}{used}")
+        if idle := sum(gpu.is_idle for gpu in gpus):
+            parts.append(f"{idle} idle")
+        if unknown := len(gpus) - len(uses):
+            parts.append(f"{unknown} unknown")
+        if power := [gpu.gpu.power for gpu in gpus if gpu.gpu.power is not None]:
+            parts.append(f"{sum(power) / 1000:.1f} kW")
+    return ", ".join(parts)
+
+
+def _marks(findings: Sequence[Finding]) -> Iterator[Line]:
+    """Yield the outliers: one line for all nodes with the same message."""
+    # The subject is removed for the comparison, so that equal findings of several
+    # nodes are one line.
+    alike = grouped(findings, lambda finding: finding._replace(subject=""))
+    for finding, some in alike.items():
+        names = first_of([finding.subject for finding in some])
+        text = f"{finding.severity}: {names}: {finding.message}  [{finding.rule}]"
+        yield _COLOURS[finding.severity], text
+        if finding.fix:
+            yield "", f"  fix: {finding.fix}"
+
+
+def _row(node: NodeView, needed: Sequence[str], *, is_detailed: bool) -> Row:
+    if node.sample is None or node.is_silent:
+        text = f"silent {node.age or 0:.0f} s" if node.sample else "no answer"
+        # A silent node still shows its age, because the last values could mislead.
+        return ((("bold red", node.host),), (("bold red", text),), (), (), ())
+    number = UNKNOWN if node.sample.load is None else f"{node.sample.load:.1f}"
+    load = [("", f"{number} on {node.sample.cores or UNKNOWN} cores")]
+    if is_detailed and node.processor_use is not None:
+        load.append(("", f"{node.processor_use:.0f} % busy"))
+    links = [
+        link
+        for link in node.links
+        # Idle interfaces are hidden: a node may have dozens of them.
+        if link.name in needed
+        or link.interface in needed
+        or (link.name != "lo" and link.received + link.sent > 0)
+    ]
+    width = max((len(_link_name(link)) for link in links), default=0)
+    network = [("", _link_text(link, width)) for link in links]
+    # In short form, the busiest interface represents the node.
+    if not is_detailed and links:
+        busiest = _link_text(max(links, key=lambda counter: counter.rate))
+        more = f"  and {len(links) - 1} more" if len(links) > 1 else ""
+        network = [("", busiest + more)]
+    memory = _share(node.sample.memory_used, node.sample.memory_total)
+    gpus = _gpu_lines(node, is_detailed=is_detailed)
+    cells = [[("", node.host)], load, [("", memory)], gpus, network]
+    return tuple(map(tuple, cells))
+
+
+def _gpu_lines(node: NodeView, *, is_detailed: bool) -> list[Line]:
+    # A hanging GPU tool is the finding itself, so no old values are shown.
+    if node.tool_waits is not None:
+        return [("bold red", f"no answer for {node.tool_waits:.0f} s")]
+    if not node.gpus:
+        return [("bold red", "not to be asked") if node.problem else ("dim", "none")]
+    lines, words = [], []
+    for gpu, is_idle in node.gpus:
+        use = UNKNOWN if gpu.use is None else f"{gpu.use:.0f}"
+        words.append("idle" if is_idle else use)
+        power = "" if gpu.power is None else f"  {gpu.power:.0f} W"
+        memory = _share(gpu.memory_used, gpu.memory_total)
+        idle = "  idle" if is_idle else ""
+        style = "yellow" if is_idle else "bold red" if gpu.use is None else ""
+        lines.append((style, f"{gpu.number:<2} {use:>3} %  {memory}{power}{idle}"))
+    # The colour of the short form must show that some GPU is unusual.
+    stands_out = any(style for style, _ in lines)
+    in_one = ("yellow" if stands_out else "", f"{' '.join(words)} %")
+    return lines if is_detailed else [in_one]
+
+
+def _link_name(link: Counter) -> str:
+    return f"{link.name} ({link.interface})" if link.interface else link.name
+
+
+def _link_text(link: Counter, width: int = 0) -> str:
+    name = _link_name(link).ljust(width)
+    return f"{name}  in {_rate(link.received_rate)}  out {_rate(link.sent_rate)}"
+
+
+def _rate(rate: float | None) -> str:
+    # The text has the width of a number, so that columns stay aligned.
+    if rate is None:
+        return "   ?   "
+    # Decimal units, because network rates are decimal.
+    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if rate >= unit:
+            return f"{rate / unit:4.3g} {name}"
+    return f"{rate:4.0f} B "
+
+
+def _share(used: int | None, total: int | None) -> str:
+    if used is None or total is None:
+        return f"{UNKNOWN} GiB"
+    return f"{used / _GIB:.0f} of {total / _GIB:.0f} GiB"

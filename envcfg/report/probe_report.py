@@ -1,0 +1,54 @@
+"""The report on a probe of a system: a document to send to others, and its page.
+
+It contains no names of users, accounts or hosts, and no paths of home folders.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from envcfg.common.provenance import marked
+from envcfg.report.document import json_text
+from envcfg.report.log.log_html import content_hash, template_of
+from envcfg.report.styled import Line, wrapped
+
+_STYLES = {"contradicted": "red", "confirmed": "green", "not seen": "dim"}
+_TEMPLATE = os.path.join(os.path.dirname(__file__), "probe_report.html")
+Document = Mapping[str, Any]
+
+
+def probe_json(document: Document) -> str:
+    """Return the document as JSON; its second line is envcfg's mark."""
+    return marked("probe", json_text(document).partition("\n")[2])
+
+
+def probe_html(document: Document) -> str:
+    """Return the document as a self-contained page.
+
+    Raises:
+        LibraryError: Jinja is not installed.
+    """
+    text, template = template_of(_TEMPLATE)
+    style_hash = content_hash(text, "style")
+    page = template.render(document, counted=counted(document), style_hash=style_hash)
+    return marked("page", page.partition("\n")[2])
+
+
+def counted(document: Document) -> str:
+    """Return the number of confirmed, contradicted and unseen values."""
+    verdicts = [value["verdict"] for value in document["values"]]
+    return ", ".join(f"{verdicts.count(style)} {style}" for style in _STYLES)
+
+
+def probe_lines(document: Document) -> Iterator[Line]:
+    """Yield the confirmed and contradicted values, each with its observation."""
+    yield "bold", f"profile {document['profile']['name']}: {counted(document)}"
+    for verdict in [*_STYLES][:2]:
+        for value in document["values"]:
+            if value["verdict"] == verdict:
+                name = f"{value['section']} {value['name']}".rstrip()
+                text = f"{verdict}: {name} is {value['value']}; seen: {value['seen']}"
+                for line in wrapped(text, "", "    "):
+                    yield _STYLES[verdict], line

@@ -1,0 +1,115 @@
+"""The list of profiles, and those that match a machine, as text, table and JSON."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from envcfg.common.findings import Finding
+from envcfg.profile.detect import Detection, Machine
+from envcfg.profile.look.survey import Summary
+from envcfg.report.document import json_text
+from envcfg.report.styled import Line, in_columns
+
+_TITLES = ("name", "state", "verified", "extends", "layer", "summary")
+_READABLE = 32  # columns for a summary next to the name
+_INDENT = 4  # its indentation below the name
+
+
+def list_lines(
+    summaries: Sequence[Summary], width: int | None = None
+) -> Iterator[Line]:
+    """Yield the lines of the list, each with its style.
+
+    Each profile has a line in columns. If the columns exceed *width*, the name and
+    summary come first, and unusual values below.
+    """
+    rows = [_TITLES, *(_row(summary) for summary in summaries)]
+    lines = in_columns(rows)
+    styles = [
+        "bold",
+        *(
+            "dim" if summary.family else "red" if summary.state == "retired" else ""
+            for summary in summaries
+        ),
+    ]
+    if width is None or max(map(len, lines)) <= width:
+        yield from zip(styles, lines, strict=True)
+        return
+    name = max(len(row[0]) for row in rows)
+    margin = name + 2 if width - name > _READABLE else _INDENT
+    for style, row in zip(styles[1:], rows[1:], strict=True):
+        yield from _stacked(style, row, margin, width)
+
+
+def _stacked(
+    style: str, row: tuple[str, ...], margin: int, width: int
+) -> Iterator[Line]:
+    name, state, verified, extends, layer, summary = row
+    rest = [
+        "" if state == "active" else state,
+        verified,
+        "" if extends == "-" else f"extends {extends}",
+        "" if layer == "built-in" else layer,
+    ]
+    details = "; ".join(part for part in rest if part not in {"", "-"})
+    head = f"{name:<{margin}}"
+    if len(name) > margin - 2:
+        yield style, name
+        head = ""
+    for text, how in ((summary, style), (details, "dim")):
+        for line in textwrap.wrap(text, max(width - margin, 1), break_on_hyphens=False):
+            yield style if head else how, f"{head:<{margin}}{line}"
+            head = ""
+    if head:
+        yield style, name
+
+
+def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
+    """Return the list as JSON; ``schema_version`` counts incompatible changes."""
+    document = {
+        "schema_version": 1,
+        "profiles": [summary._asdict() for summary in summaries],
+        "findings": problems,
+    }
+    return json_text(document)
+
+
+def _row(summary: Summary) -> tuple[str, ...]:
+    verified = " ".join(filter(None, (summary.verified_date, summary.verified)))
+    return (
+        f"{summary.name} (family)" if summary.family else summary.name,
+        summary.state or "-",
+        verified or "-",
+        summary.extends or "-",
+        ", ".join(summary.layers),
+        summary.summary or "",
+    )
+
+
+def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
+    """Yield the facts of the machine, the matching profiles and the others."""
+    yield "", f"cluster     {machine.cluster or '(none named)'}"
+    yield "", f"host        {machine.host}"
+    yield "", f"interfaces  {', '.join(machine.interfaces) or '(none)'}"
+    yield "", ""
+    for answer in detection.matches:
+        yield "bold green", f"fits        {answer.name}: {answer.why}"
+    if not detection.matches:
+        yield "bold yellow", "fits        none"
+    for answer in detection.others:
+        state = "less sure" if answer.evidence else "not"
+        yield "dim", f"{state:<10}  {answer.name}: {answer.why}"
+
+
+def detect_json(detection: Detection, machine: Machine) -> str:
+    """Return the answers as JSON; *profile* is null if none or several match."""
+    answers = detection.matches
+    document = {
+        "schema_version": 1,
+        "profile": answers[0].name if len(answers) == 1 else None,
+        "cluster": machine.cluster,
+        "host": machine.host,
+        "interfaces": list(machine.interfaces),
+        "found": [answer._asdict() for answer in answers],
+        "others": [answer._asdict() for answer in detection.others],
+    }
+    return json_text(document)

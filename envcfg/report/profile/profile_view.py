@@ -1,0 +1,186 @@
+"""A resolved profile, with every value's place, reason and condition; two, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from envcfg.profile.conditions import condition_text
+from envcfg.profile.evidence import DEFAULT, cited, evidence_of
+from envcfg.profile.job_facts import Reason
+from envcfg.profile.look.difference import Difference, Side
+from envcfg.profile.look.value_list import State, Value, View
+from envcfg.report.document import json_text
+from envcfg.report.styled import Line, wrapped
+
+_STYLES = {
+    State.HOLDS: "green",
+    State.NOT: "dim",
+    State.PASSED: "dim",
+    State.IN_JOB: "cyan",
+    State.UNDECIDED: "yellow",
+}
+
+
+def view_lines(view: View) -> Iterator[Line]:
+    """Yield the profile for readers, section by section."""
+    yield "bold", f"profile {view.profile.name}"
+    yield "", f"  files, lowest first: {', '.join(view.files)}"
+    facts_text = ", ".join(
+        f"{name}={value}" for name, value in sorted(view.facts.items())
+    )
+    yield "", f"  facts: {facts_text or 'none'}"
+    # Unknown facts come first: with them, the user can decide the open conditions.
+    if missing := dict.fromkeys(
+        fact for value in view.values for fact in value.missing
+    ):
+        yield "yellow", f"  needed, but unknown: {', '.join(missing)}"
+    for section, values in groupby(view.values, lambda value: value.section):
+        yield "", ""
+        yield "bold", section
+        last: Reason | None = None
+        # Values with the same reason are grouped, so that the reason is printed
+        # once.
+        for reason, same in groupby(values, lambda value: value.reason):
+            for each in same:
+                anyway = f"  ({DEFAULT})" if _evidence(each) == DEFAULT else ""
+                yield _STYLES[each.state], f"  {_value(each)}{anyway}"
+                if reason is None:
+                    # A value without a reason still has a place.
+                    yield "dim", f"      [{each.place.path}:{each.place.line}]"
+            if reason is not None and reason is not last:
+                yield from (("dim", line) for line in reason_lines(reason))
+            last = reason
+    if view.taken_back:
+        yield "", ""
+        yield "bold", "taken back"
+    # The old place shows which file would apply without the null.
+    for gone in view.taken_back:
+        was = f", stands in {gone.was.path}:{gone.was.line}" if gone.was else ""
+        name = f"{gone.section} {gone.name}".rstrip()
+        yield "", f"  {name} [{gone.place.path}:{gone.place.line}]{was}"
+
+
+def view_json(view: View) -> str:
+    """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
+    document = {
+        "schema_version": 1,
+        "profile": view.profile.name,
+        "files": list(view.files),
+        "facts": dict(view.facts),
+        "values": [
+            {
+                "section": value.section,
+                "name": value.name,
+                "value": value.text,
+                "when": condition_text(value.when),
+                "otherwise": value.otherwise,
+                "state": value.state.value,
+                "missing": list(value.missing),
+                "place": value.place,
+                "why": value.reason and value.reason.why,
+                "source": value.reason and value.reason.source,
+                "date": value.reason and value.reason.date,
+                "evidence": _evidence(value),
+            }
+            for value in view.values
+        ],
+        "taken_back": [
+            {
+                "section": taken_back.section,
+                "name": taken_back.name,
+                "place": taken_back.place,
+                "was": taken_back.was,
+            }
+            for taken_back in view.taken_back
+        ],
+    }
+    return json_text(document)
+
+
+def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
+    """Yield the reason and its source, with date and place."""
+    place = f"[{reason.place.path}:{reason.place.line}]"
+    for text in (f"{reason.why} {place}", cited(reason)):
+        yield from wrapped(text, indent)
+
+
+def _evidence(value: Value) -> str | None:
+    source = value.reason and value.reason.source
+    return (
+        evidence_of(value.section, value.name, value.text, source) if source else None
+    )
+
+
+def _value(value: Value) -> str:
+    text = _entry_text(value.section, value.name, value.text)
+    if value.otherwise:
+        # The state of the fallback follows from the other cases.
+        return f"{text}  if no case applies"
+    state = str(value.state.value)
+    if value.state is State.UNDECIDED:
+        state = f"undecided: {', '.join(value.missing)} not known"
+    if when := condition_text(value.when):
+        return f"{text}  if {when} ({state})"
+    return text if value.state is State.HOLDS else f"{text}  ({state})"
+
+
+def _entry_text(section: str, name: str, text: str | None) -> str:
+    if section != "env":
+        return f"{name} {text or ''}".strip()
+    return f"unset {name}" if text is None else f"{name}={text}"
+
+
+def diff_lines(old: str, new: str, differences: Sequence[Difference]) -> Iterator[Line]:
+    """Yield the differences: ``-`` for *old*, ``+`` for *new*."""
+    if not differences:
+        return
+    yield "bold", f"--- {old}"
+    yield "bold", f"+++ {new}"
+    for section, entries in groupby(differences, lambda difference: difference.section):
+        yield "", ""
+        yield "bold", section
+        for entry in entries:
+            # A setting can have several cases, so both sides are lists.
+            for side in entry.old:
+                yield "red", f"- {_line(entry, side)}"
+            for side in entry.new:
+                yield "green", f"+ {_line(entry, side)}"
+
+
+def diff_json(old: str, new: str, differences: Sequence[Difference]) -> str:
+    """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
+    document = {
+        "schema_version": 1,
+        "old": old,
+        "new": new,
+        "differences": [
+            {
+                "section": difference.section,
+                "name": difference.name,
+                "kind": difference.kind,
+                "old": [_side(side) for side in difference.old],
+                "new": [_side(side) for side in difference.new],
+            }
+            for difference in differences
+        ],
+    }
+    return json_text(document)
+
+
+def _line(entry: Difference, side: Side) -> str:
+    when = condition_text(side.when)
+    condition = (
+        "  if no case applies" if side.otherwise else f"  if {when}" if when else ""
+    )
+    text = _entry_text(entry.section, entry.name, side.text)
+    return f"{text}{condition}  [{side.place.path}:{side.place.line}]"
+
+
+def _side(side: Side) -> dict[str, object]:
+    return {
+        "value": side.text,
+        "when": condition_text(side.when),
+        "otherwise": side.otherwise,
+        "place": side.place,
+    }

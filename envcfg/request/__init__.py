@@ -1,1 +1,0 @@
-"""What a job asks of its scheduler, and its script."""

@@ -1,0 +1,1 @@
+"""Facts that a system reports about itself, and profile entries made from them."""

@@ -1,9 +1,0 @@
-"""This machine's own shell: ranks are its children."""
-
-from __future__ import annotations
-
-from envcfg.starters.model import Starter
-
-STARTER = Starter(
-    name="local", task="a rank, a process of this machine", spans_nodes=False
-)

@@ -1,1 +1,0 @@
-"""What a job's libraries recorded of themselves: RAS, Flight Recorder, Inspector."""

@@ -1,0 +1,73 @@
+"""Deaths of jobs in the output of three launchers: first line, next step and class.
+
+``deaths.txt`` was written before the rules for it, ``deaths_later.txt`` after them, and
+``deaths_public*.txt`` from public issues, each before the rules for it. The shares are
+floors: raise them with the rules, never lower them.
+"""
+
+from __future__ import annotations
+
+import pytest
+from deaths import FRAMES, judge_death, read_deaths
+
+# Per cent: first lines, next steps, classes.
+SHARES = {
+    "deaths.txt": (92, 97, 96),
+    "deaths_later.txt": (90, 100, 100),
+    "deaths_public.txt": (93, 92, 99),
+    "deaths_public_later.txt": (94, 100, 94),
+}
+
+
+@pytest.mark.parametrize("name", SHARES)
+def test_first_lines_name_the_cause_and_next_steps_help(name: str) -> None:
+    judged = [
+        judge_death(death, frame)
+        for death in read_deaths(name).values()
+        for frame in FRAMES
+    ]
+    fields = "names_cause", "helps", "names_class"
+    for field, floor in zip(fields, SHARES[name], strict=True):
+        count = sum(getattr(judgement, field) for judgement in judged)
+        assert 100 * count // len(judged) >= floor, field
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("argparse", "ended with exit code 1: train.py: error: unrecognized arguments"),
+        ("pyxis-import", "[ERROR] URL https://nvcr.io/v2/nvidia/pytorhc/manifests"),
+        ("vllm-engine", "ValueError: To serve at least one request"),
+        ("xid-79", "nid001007 lost a GPU: Xid (PCI:0000:41:00): 79"),
+        ("headless", "TypeError: forward() got an unexpected keyword argument"),
+        ("rich-box", "AttributeError: 'NoneType' object has no attribute 'shape'"),
+    ],
+)
+def test_cause_behind_a_wrapper_or_an_exit_code(
+    name: str, words: str, frame: str
+) -> None:
+    death = read_deaths("deaths.txt")[name]
+    summary = judge_death(death, frame).summary
+    if name == "argparse" and frame == "plain":
+        words = "last words of the job: train.py: error: unrecognized arguments"
+    assert words in summary
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("vllm-26898", "ended: ValueError: Free memory on device"),
+        ("LMCache-2306", "ended: ValueError: vllm model for vllm-instance not found"),
+        ("llm-scaler-154", "Worker proc VllmWorker-3 died unexpectedly"),
+        ("ray-creation-task", "ended: ValueError: No available memory for the cache"),
+        ("sglang-26265", "ended: RuntimeError: Prefill out of memory"),
+        ("ray-46548", "nid001009 lost its node: Ray has marked dead 10.1.1.9"),
+    ],
+)
+def test_cause_of_a_server_is_that_of_its_worker(
+    name: str, words: str, frame: str
+) -> None:
+    death = read_deaths("deaths_public.txt")[name]
+    assert words in judge_death(death, frame).summary

@@ -1,0 +1,73 @@
+"""If no rule explains an end, the first line quotes the last words of the program."""
+
+from __future__ import annotations
+
+import pytest
+from checking import check, rules_of
+from jobs import Job, text
+
+TRACEBACK = """\
+Traceback (most recent call last):
+  File "/u/train.py", line 33, in <module>
+    main()
+ValueError: corrupt shard 1234
+"""
+VALUE_ERROR = "last words of the job: ValueError: corrupt shard 1234 (train.py:33)"
+MLPERF = ':::MLLOG {{"namespace": "", "time_ms": 1773480413000, "key": "{}", "metadata": {}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (TRACEBACK + "step 3 loss 0.1\n", VALUE_ERROR),
+        (TRACEBACK + "one more line\n" * 30, VALUE_ERROR),
+        (
+            "start\n[rank3]: cannot map 0x123 in hook xyz\nbye\n",
+            "last words of rank 3: cannot map 0x123 in hook xyz",
+        ),
+        (
+            "nid001: lustre: open /scratch/x: permission denied\n",
+            "last words of the job: nid001: lustre: open /scratch/x: permission denied",
+        ),
+        ("step 1 error 0.1\nstep 2 error 0.1\n", ""),
+        ("error: cannot read cache\nstep 1 loss 2\nstep 2 loss 1\n", ""),
+        ("0 errors, 3 warnings\n", ""),
+        (TRACEBACK + "".join(f"step {n} loss 0.1\n" for n in range(9)), ""),
+    ],
+)
+def test_the_first_line_quotes_the_last_words(log: str, words: str) -> None:
+    report = check(log)
+    no_lines = "the log holds no line of NCCL or RCCL"
+    assert report.summary == f"inconclusive: {words or no_lines}"
+
+
+def test_steps_do_not_erase_an_exception() -> None:
+    steps = "".join(f"step {number} loss 0.1\n" for number in range(400))
+    good = text(Job(ranks_per_node=2))
+    for log in (TRACEBACK + steps, good + TRACEBACK + steps):
+        assert "exception-survived" in rules_of(check(log))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "envcfg: note: not verified: /x/nccl-7: No such file or directory",
+        "3: envcfg: first cause: rank 3 ended: ValueError",
+        "job.sh: line 9: 123 Killed                  coproc ENVCFG_WATCH { envcfg_watch; }",
+    ],
+)
+def test_lines_of_envcfg_are_no_evidence(line: str) -> None:
+    good = text(Job(ranks_per_node=2))
+    assert check(f"{good}{line}\n").verdict == "ok"
+    assert check(f"{line}\n").summary.endswith("the log holds no line of NCCL or RCCL")
+
+
+def test_a_known_good_end_is_final() -> None:
+    end = MLPERF.format("run_stop", '{"status": "success", "samples_count": 7168}')
+    end += MLPERF.format("epoch_stop", '{"epoch_num": 7}')
+    steps = "".join(
+        MLPERF.format("train_loss", f'{{"samples_count": {n}}}') for n in range(9)
+    )
+    closing = "nid001001:9:9 [0] misc/socket.cc:1 NCCL WARN [Service thread] Accept failed Success\n"
+    good = text(Job(ranks_per_node=2))
+    assert check(good + steps + end + closing).verdict != "broken"

@@ -1,0 +1,13 @@
+#!/bin/bash
+#SBATCH --account=project_465000001
+#SBATCH --partition=standard-g
+#SBATCH --nodes=2
+#SBATCH --gpus-per-node=8
+#SBATCH --ntasks-per-node=8
+#SBATCH --cpus-per-task=7
+#SBATCH --time=1:00:00
+pcmd=""
+if [ $SLURM_PROCID -eq 2 ] then
+  pcmd="rocprof --hip-trace --stats"
+fi
+srun $pcmd ./myapp
