@@ -50,7 +50,14 @@ def left(cluster: Cluster) -> list[str]:
 def test_each_node_enters_its_own_copy_of_the_image(
     cluster: Cluster, tool: Path
 ) -> None:
-    show = f"sh -c 'echo rank $RANK of $APPTAINER_CONTAINER; ls {_DISK}; exit 7'"
+    # srun ends the others when one fails, so each waits until all have printed.
+    wait = (
+        "for rank in 0 1 2 3; do until [ -e printed.$rank ]; do sleep 0.1; done; done"
+    )
+    show = (
+        f"sh -c 'echo rank $RANK of $APPTAINER_CONTAINER; ls {_DISK}; "
+        f"touch printed.$RANK; {wait}; sleep 1; exit 7'"
+    )
     text = script(tool, str(IMAGES / "busybox.sif"), "--stage image", show)
     done = cluster.sbatch(text, *_TWO)
     assert (done.state, done.exit_code) == ("FAILED", 7), done.stdout
