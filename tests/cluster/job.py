@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,6 +100,32 @@ class Job:
                 raise ClusterError(f"no {text!r} from {self._describe()}")
             time.sleep(POLL_SECONDS)
         return self
+
+    def wait_until(self, condition: Callable[[Job], bool], *, timeout: float) -> Job:
+        """Wait until *condition* holds for the job; complain if it ends without."""
+        deadline = time.monotonic() + timeout
+        while not condition(self.refresh()):
+            if self.is_finished or time.monotonic() > deadline:
+                raise ClusterError(f"not what was waited for: {self._describe()}")
+            time.sleep(POLL_SECONDS)
+        return self
+
+    def update(self, *changes: str) -> Job:
+        """Change the job as an administrator: ``job.update("TimeLimit=1")``."""
+        done = self.cluster.node(
+            "login", ["scontrol", "update", f"JobId={self.id}", *changes]
+        )
+        if done.returncode != 0:
+            raise ClusterError(f"{changes}: {done.stderr}")
+        return self
+
+    def skip_requeue_delay(self) -> None:
+        """Start the job soon after it is put back into the queue; Slurm waits two minutes.
+
+        Not at once: in the second in which a node has ended the first start, it refuses another.
+        """
+        self._wait_for(frozenset({"PENDING"}), timeout=180)
+        self.update("StartTime=now+3")
 
     def cancel(self, *options: str) -> None:
         """End the job, or signal it: ``job.cancel("--signal=TERM", "--batch")``."""

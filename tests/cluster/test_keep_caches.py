@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +16,21 @@ from test_recipe_image import recipe_image
 _TWO = ("-N2", "--gpus-per-node=1", "--ntasks-per-node=1", "--partition=standard-g")
 # The image has PyTorch's headers and no compiler, and is the same Debian as the machine.
 _COMPILER = "--bind /usr/bin,/usr/lib,/usr/include"
-Run = Callable[..., Job]
+Start = Callable[..., Job]
 
 
 @pytest.fixture
-def run(cluster: Cluster, tool: Path, workdir: Path) -> Run:
-    """Run a job of two nodes that compiles a model."""
+def start(cluster: Cluster, tool: Path, workdir: Path) -> Start:
+    """Start a job of two nodes that compiles a model."""
 
-    def submit(words: str = "", options: Sequence[str] = ()) -> Job:
+    def submit(words: str = "") -> Job:
         text = (
             f"#!/bin/bash\nset -euo pipefail\nPATH={tool}:$PATH\n"
             f"source <(envcfg wrap --container {recipe_image()} --runtime apptainer "
             f"--fact rocm=6.2.4 {_COMPILER} --keep-caches {workdir}/kept "
             f"-- /opt/venv/bin/python3 {tool.parent}/programs/compiled.py {words})\n"
         )
-        return cluster.sbatch(text, *_TWO, *options, timeout=400)
+        return cluster.submit(text, *_TWO)
 
     return submit
 
@@ -50,12 +50,12 @@ def caches(cluster: Cluster) -> list[str]:
 
 
 def test_the_second_job_compiles_nothing_on_either_node(
-    run: Run, cluster: Cluster
+    start: Start, cluster: Cluster
 ) -> None:
     before = caches(cluster)
-    cold = run()
+    cold = start().wait(timeout=400)
     assert cold.state == "COMPLETED", cold.stdout
-    warm = run()
+    warm = start().wait(timeout=400)
     assert warm.state == "COMPLETED", warm.stdout
     first, second = ranks(cold.stdout), ranks(warm.stdout)
     assert len(first) == len(second) == 2
@@ -69,11 +69,12 @@ def test_the_second_job_compiles_nothing_on_either_node(
     assert caches(cluster) == before
 
 
-def test_a_job_that_the_time_limit_ends_keeps_its_kernels(run: Run) -> None:
-    cold = run("600", ["--time=3"])
+def test_a_job_that_the_time_limit_ends_keeps_its_kernels(start: Start) -> None:
+    cold = start("600")
+    cold.wait_until(lambda job: len(ranks(job.stdout)) == 2, timeout=300)
+    cold.update("TimeLimit=1").wait(timeout=120)
     assert cold.state == "TIMEOUT", cold.stdout
     assert "what this node compiled is kept" in cold.stdout
-    warm = run()
+    warm = start().wait(timeout=400)
     assert warm.state == "COMPLETED", warm.stdout
-    assert len(ranks(cold.stdout)) == 2
     assert [each["hits"] for each in ranks(warm.stdout)] == [1, 1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import LOGIN, Cluster
+from cluster import Cluster
 from job import Job
 from support import envcfg
 
@@ -108,7 +108,7 @@ def test_a_job_that_has_saved_starts_again_until_it_is_done(
     number = started(cluster, text)
     job = Job(cluster, number).refresh()
     job.wait_output("the job starts again", timeout=90)
-    _do_not_wait_for_the_second_start(cluster, job)
+    job.skip_requeue_delay()
     job.wait(timeout=60)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     for said in ("starts", "saves", "done"):
@@ -145,9 +145,9 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     while "; the job starts again" not in job.stdout:
         assert time.monotonic() < deadline, job.stdout
         if job.refresh().state == "PENDING":  # Slurm may set its two minutes twice
-            _do_not_wait_for_the_second_start(cluster, job)
+            job.skip_requeue_delay()
         time.sleep(3.5)
-    _do_not_wait_for_the_second_start(cluster, job)
+    job.skip_requeue_delay()
     job.wait(timeout=180)
     assert (job.state, job.exit_code) == ("FAILED", 1), job.stdout
     assert "starts again without nid001001\n" in job.stdout
@@ -157,19 +157,6 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     shown = cluster.run(["scontrol", "show", "job", str(job.id)]).stdout
     assert "Restarts=1" in shown
     assert "ExcNodeList=nid001001" in shown
-
-
-def _do_not_wait_for_the_second_start(cluster: Cluster, job: Job) -> None:
-    """Slurm lets a job that was put back into the queue wait two minutes.
-
-    In the second in which a node has ended the first start it refuses another one.
-    """
-    deadline = time.monotonic() + 180
-    while job.refresh().state != "PENDING":
-        assert time.monotonic() < deadline, job.stdout
-        time.sleep(0.2)
-    update = ["scontrol", "update", f"JobId={job.id}", "StartTime=now+3"]
-    assert cluster.node(LOGIN, update).returncode == 0
 
 
 def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:

@@ -91,7 +91,10 @@ def test_a_job_that_starts_again_runs_the_script_that_was_submitted(
     sent = cluster.run([tool / "envcfg", "submit", "again.sh"], check=True)
     path.write_text("#!/bin/bash\necho another script\n")
     number = int(re.findall(r"^job: (\d+) ", sent.stdout, re.M)[0])
-    job = Job(cluster, number).wait(timeout=240)
+    job = Job(cluster, number).refresh()
+    job.wait_output("start 0 of again.sh")
+    job.skip_requeue_delay()
+    job.wait(timeout=60)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     assert "start 0 of again.sh\n" in job.stdout
     assert "start 1 of again.sh\n" in job.stdout
