@@ -95,6 +95,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="unknown",
         help="the next step if the log does not show it: restart only if you ask for it",
     )
+    out.add_argument(
+        "--exclude-from",
+        metavar="FILE",
+        help="with --next: leave out the nodes of this list too, and add those that the "
+        "log names",
+    )
     _add_live(parser.add_argument_group("while the job runs"))
     add_defaults(parser, "profile")
 
@@ -170,6 +176,11 @@ def run(options: argparse.Namespace) -> int:
     bugs = list(dict.fromkeys((*report.bugs, *(proof.bugs if proof else ()))))
     # --next is for scripts, so it prints exactly one line.
     if options.next:
+        if options.exclude_from is not None:
+            from envcfg.core.bad_nodes import without_bad_nodes
+
+            report, notes = without_bad_nodes(report, options.exclude_from)
+            say(notes)
         sys.stdout.write(f"{one_line(report.next.words)}\n")
     else:
         bugs += put_reports(options, report, outputs, files)
@@ -198,6 +209,9 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.follow and "-" in names:
         msg = "--follow reads files, not standard input"
         raise UsageError(msg, hint="tail -f is not needed: name the file itself")
+    if options.exclude_from is not None and not options.next:
+        msg = "--exclude-from belongs to --next"
+        raise UsageError(msg, hint="add --next, or leave it out")
     for values, option in (
         (options.timeout, "--timeout"),
         (options.on_bad, "--on-bad"),

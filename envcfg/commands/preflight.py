@@ -61,6 +61,11 @@ OPTIONS: Table = {
             "write passing and failing nodes to FILE, as bash reads it",
             metavar="FILE",
         ),
+        Option(
+            "--exclude-from",
+            "add failing nodes to the list that envcfg job --exclude-from leaves out",
+            metavar="FILE",
+        ),
         switch(
             "--force", "with --nodes-file: replace a file that envcfg did not write"
         ),
@@ -146,6 +151,10 @@ def _write(
 
         text = marked("nodes", nodes_text(requirements.hosts, report.failed))
         write_outputs([(outputs[0], text.encode())])
+    if options.exclude_from is not None:
+        from envcfg.core.bad_nodes import add_bad_nodes
+
+        say(add_bad_nodes(options.exclude_from, report.node_faults))
     if options.json:
         from envcfg.report.preflight_report import preflight_json
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from envcfg.core.job_request import Job
     from envcfg.core.step import Step
 
-_OF_A_SCRIPT = frozenset({"--profile", "--color", "--dry-run", "--json"})
+_OF_A_SCRIPT = frozenset(
+    {"--profile", "--color", "--dry-run", "--json", "--exclude-from"}
+)
 
 
 def send_file(options: argparse.Namespace) -> int:
@@ -47,7 +49,8 @@ def send_file(options: argparse.Namespace) -> int:
         msg = f"{path} is not a file, and one script is submitted"
         raise UsageError(msg, hint="envcfg submit job.sh")
     data = read_files([path])[path]
-    return _put(options, _send(options, path, data, options.profile or system_here()))
+    profile = options.profile or system_here()
+    return _put(options, _send(options, path, data, profile, options.exclude_from))
 
 
 def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
@@ -93,10 +96,21 @@ def _keep(options: argparse.Namespace, path: str, job: Job, step: Step) -> str |
 
 
 def _send(
-    options: argparse.Namespace, path: str, data: bytes, profile: str | None
+    options: argparse.Namespace,
+    path: str,
+    data: bytes,
+    profile: str | None,
+    bad_nodes: str | None = None,
 ) -> Submitted:
     linter = make_linter(options, profile, {})
-    done = submit(path, data, linter, dry_run=options.dry_run, notify=tell)
+    done = submit(
+        path,
+        data,
+        linter,
+        dry_run=options.dry_run,
+        bad_nodes=bad_nodes,
+        notify=tell,
+    )
     say(done.findings)
     sys.stderr.writelines(f"{line}\n" for line in done.said)
     if done.fault:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
+from envcfg.core.bad_nodes import excluded
 from envcfg.core.request_options import asked_for
 from envcfg.core.step import Step, complete, resolve_step
 from envcfg.job.plan.plan import Plan
@@ -69,6 +71,7 @@ def make_job(
     asked, cores = asked_for(values, command), values["cpus_per_task"]
     if cores is not None:
         asked = _with_cores(asked, cores, profile, plan)
+    asked, notes = _without_bad_nodes(asked, values["exclude_from"])
     request = make_request(profile, plan, asked)
     # The request knows the ranks of a node, which the starter may be unable to
     # learn.
@@ -76,7 +79,10 @@ def make_job(
         step = step._replace(options=step.options._replace(ranks=request.ranks))
         plan = plan._replace(ranks=request.ranks)
     plan = complete(plan, step, request.shape.nodes)
-    cost, words = charge(profile, request)
+    if asked.excluded_by and plan.preflight:
+        words = ("--exclude-from", asked.excluded_by)
+        plan = plan._replace(preflight=(*plan.preflight, *words))
+    cost, charge_findings = charge(profile, request)
     script = Script(
         plan=plan,
         request=request,
@@ -86,10 +92,33 @@ def make_job(
         # Only a job that restarts handles the signal in its script.
         signal=asked.signal.name if asked.signal and asked.requeue else None,
         restarts=asked.restarts,
+        bad_nodes=asked.excluded_by or "",
         made_by=tuple(made_by),
     )
-    findings = [*plan.notes, *request.findings, *words]
+    findings = [*plan.notes, *notes, *request.findings, *charge_findings]
     return Job(plan, request, cost, findings, render_job(script))
+
+
+def _without_bad_nodes(
+    request: UserRequest, path: str | None
+) -> tuple[UserRequest, list[Finding]]:
+    """Return *request* without the nodes of the list *path*, and notes on these nodes.
+
+    Raises:
+        OutputError: the list cannot be read.
+    """
+    if path is None:
+        return request, []
+    # The user's own --exclude would replace the line of the list.
+    flag = "--exclude="
+    own = next((arg for arg in request.extra if arg.startswith(flag)), "")
+    nodes, notes = excluded(path, own.removeprefix(flag))
+    # The job may run in another folder.
+    request = request._replace(excluded=nodes, excluded_by=os.path.abspath(path))
+    if nodes and own:
+        extra = tuple(arg for arg in request.extra if arg != own)
+        request = request._replace(extra=extra)
+    return request, notes
 
 
 def _resolved(step: Step, *, is_watched: bool) -> tuple[Plan, Step]:

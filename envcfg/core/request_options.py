@@ -85,6 +85,7 @@ _BEHAVIOUR = (
         read=_signal,
         write=lambda signal: f"{signal.name}@{signal.seconds}",
     ),
+    Option("--exclude-from", metavar="FILE", needs_trust=True),
     Option("--requeue", metavar="N", kind="maybe", read=number_of("starts"), alone=0),
     Option(
         "--request-arg", metavar="ARG", kind="many", read=_argument, needs_trust=True

@@ -16,6 +16,7 @@ from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import one_line
 from envcfg.common.errors import FindingsError, JobError, UsageError
 from envcfg.common.findings import Finding
+from envcfg.core.bad_nodes import excluded
 from envcfg.core.selection import detect_system, open_catalog
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.model_builder import asked_by
@@ -80,6 +81,7 @@ def submit(
     linter: Linter,
     *,
     dry_run: bool,
+    bad_nodes: str | None = None,
     notify: Notify = lambda message, hint: None,  # noqa: ARG005
 ) -> Submitted:
     """Give a script to its scheduler, or ask when its job would start.
@@ -89,6 +91,7 @@ def submit(
         data: its bytes; the file is not read again.
         linter: knows the script's target system, if it is known.
         dry_run: nothing is submitted.
+        bad_nodes: a list of nodes to leave out.
         notify: receives notices while the scheduler is slow.
 
     Raises:
@@ -112,6 +115,16 @@ def submit(
         raise UsageError(msg, hint="leave out --dry-run; the script has no error")
     options = _options(directives, scheduler)
     words = [*scheduler.submit.split(), *_name_words(script, data, options, scheduler)]
+    if bad_nodes is not None:
+        if "--exclude-from" in scheduler.lacks:
+            msg = (
+                f"--exclude-from: {scheduler.title} has no option that leaves out nodes"
+            )
+            raise UsageError(msg, hint="leave out --exclude-from")
+        # An option of the command line replaces that of the script.
+        nodes, notes = excluded(bad_nodes, options.get("exclude"))
+        findings = [*findings, *notes]
+        words += [f"--exclude={nodes}"] if nodes else []
     if dry_run:
         answer = query([*words, *scheduler.test], data)
     else:

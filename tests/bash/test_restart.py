@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -27,7 +28,13 @@ def noted(tmp_path: Path) -> Path:
 
 
 def run(
-    folder: Path, says: str | None, *, code: int = 5, starts: str = "", **env: str
+    folder: Path,
+    says: str | None,
+    *,
+    code: int = 5,
+    starts: str = "",
+    listed: Path | None = None,
+    **env: str,
 ) -> tuple[int, str, str]:
     """Run a job whose step ends with *code*; *says*: what check-log does, None: not there.
 
@@ -36,9 +43,11 @@ def run(
     """
     notes = folder / "notes"
     notes.write_text("")
+    listed_words = f" --exclude-from {listed}" if listed else ""
     if says is not None:
         (folder / "envcfg").write_text(
-            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next --unknown restart /proc/"*/fd/1 ]] || exit 9\n'
+            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next --unknown restart'
+            f'{listed_words} /proc/"*/fd/1 ]] || exit 9\n'
             'grep -q "the step fails" "${@: -1}" || exit 9\n'
             f"cat <<'END'\n{says}\nEND\nexit 1\n"
         )
@@ -46,7 +55,7 @@ def run(
     job = folder / "job.sh"
     job.write_text(
         "#!/bin/bash\nset -euo pipefail\n" + template("slurm/restart") + env.pop("do", "")
-        + f"\nstep() {{ echo the step fails; return {code}; }}\nenvcfg_restart 2 step\n"
+        + f"\nstep() {{ echo the step fails; return {code}; }}\nenvcfg_restart 2 {quote(str(listed or ''))} step\n"
     )  # fmt: skip
     output = folder / "job.out"
     with output.open("w") as out:
@@ -117,6 +126,12 @@ def test_bad_nodes_are_left_out_as_soon_as_the_job_waits(
     update = f"update JobId=7 ExcNodeList={left_out}\n"
     assert told == f"show job 7\n{REQUEUE}{update * (1 + busy)}", said
     assert "starts again without nid001234,nid7\n" in said
+
+
+def test_the_list_of_bad_nodes_is_passed_on(noted: Path) -> None:
+    says = "restart without nid[1-3],a_b.c,nid7: they went down"
+    _, said, told = run(noted, says, listed=noted / "a b" / "bad.txt")
+    assert "ExcNodeList=nid[1-3],a_b.c,nid7\n" in told, said
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,8 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     (workdir / "train.sh").write_text(FAILING)
     size = ("--partition", "small-g", "--nodes", "1", "--gpus-per-node", "1")
     again = ("--time", "5", "--signal", "50", "--requeue=5")
-    wrap = (*LUMI, *size, *again, "--container", "none")
+    bad = workdir / "bad nodes.txt"
+    wrap = (*LUMI, *size, *again, "--container", "none", "--exclude-from", str(bad))
     done = envcfg("sbatch", *wrap, "--", "sh", "./train.sh")
     assert done.code == 0, done.err
     job = Job(cluster, started(cluster, done.text, path=str(tool))).refresh()
@@ -157,6 +158,7 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     shown = cluster.run(["scontrol", "show", "job", str(job.id)]).stdout
     assert "Restarts=1" in shown
     assert "ExcNodeList=nid001001" in shown
+    assert re.search(r"^nid001001 20\S+Z .*nid001001", bad.read_text(), re.M)
 
 
 def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:

@@ -60,6 +60,31 @@ def test_what_slurm_refuses_has_its_words_and_code(
     assert "hint: sinfo --summarize lists the partitions\n" in done.stderr
 
 
+def test_a_job_runs_without_the_bad_nodes(cluster: Cluster, tool: Path) -> None:
+    one = [word if word != "2" else "1" for word in LUMI]
+    bad = cluster.workdir / "bad.txt"
+    (cluster.workdir / "job.sh").write_text(
+        "#!/bin/bash\n#SBATCH --nodes=1 --time=5 --partition=small-g\n"
+        "#SBATCH --account=project_465000001 -o job-%j.out\nset -e\nhostname\n"
+    )
+    made = [*("submit", *one, *ACCOUNT, "--exclude-from", "bad.txt"), "--", "hostname"]
+    for left_out, other in (("nid001000", "nid001001"), ("nid001001", "nid001000")):
+        bad.write_text(f"{left_out}\n$(touch pwned)\n")
+        for words in (made, ["submit", "job.sh", "--exclude-from", "bad.txt"]):
+            sent = cluster.run([tool / "envcfg", *words], check=True)
+            number = int(re.findall(r"^job: (\d+)", sent.stdout, re.M)[0])
+            job = Job(cluster, number).wait(timeout=120)
+            assert job.state == "COMPLETED", job.stdout
+            nodes = cluster.run(["scontrol", "show", "job", str(number)]).stdout
+            assert f" ExcNodeList={left_out}\n" in nodes
+            assert f"   NodeList={other}\n" in nodes
+    bad.write_text("no-such-node\n")
+    refused = cluster.run([tool / "envcfg", *made])
+    assert refused.returncode != 0
+    assert "hint: a node of --exclude, --exclude-from" in refused.stderr
+    assert not (cluster.workdir / "pwned").exists()
+
+
 def test_jobs_submitted_at_once_are_different_jobs(
     cluster: Cluster, tool: Path
 ) -> None:

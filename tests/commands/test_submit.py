@@ -93,6 +93,23 @@ def test_a_program_submits_a_script_as_the_command_does(slurm: Site) -> None:
         api.submit("job.sh", profile="lumi-g")
 
 
+def test_a_script_is_submitted_without_bad_nodes(slurm: Site) -> None:
+    Path("job.sh").write_text(SCRIPT)
+    Path("bad.txt").write_text("nid2\nnid1\n-x\n")
+    done = envcfg("submit", "job.sh", "--exclude-from", "bad.txt")
+    assert (done.code, slurm.words[-1]) == (0, "--exclude=nid[1-2]"), done.err
+    assert "note: --exclude-from: left out: nid1 (0 h ago), nid2 (0 h ago)" in done.err
+    assert "'-x' is not the name of a node" in done.err
+    # An option of the command line would replace that of the script.
+    own = SCRIPT.replace("set -e", "#SBATCH -x nid[7-8]\nset -e")
+    Path("job.sh").write_text(own)
+    envcfg("submit", "job.sh", "--exclude-from", "bad.txt", "--dry-run")
+    assert "--exclude=nid[7-8],nid[1-2]" in slurm.words
+    slurm.answers(err="sbatch: error: Invalid node name specified\n", code=1)
+    done = envcfg("submit", "job.sh", "--exclude-from", "bad.txt")
+    assert (done.code, "sinfo --format=%N" in done.err) == (1, True), done.err
+
+
 LUMI = (*asking("lumi-g"), "--container", "none")
 # Profile, what its scheduler prints, its words, the job and the log.
 SYSTEMS = {

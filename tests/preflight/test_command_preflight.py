@@ -117,6 +117,19 @@ def test_a_node_that_lacks_a_gpu_ends_it_before_the_ranks_start(nodes: Nodes) ->
     assert preflight("--nodes-file", "mine").code == 4
 
 
+def test_a_bad_node_is_added_to_the_list(nodes: Nodes) -> None:
+    (nodes.folder / "lost-node2").touch()
+    done = preflight("--exclude-from", "bad.txt")
+    line = (nodes.folder / "bad.txt").read_text().splitlines()[1]
+    name, _, reason = line.split(" ", 2)
+    assert (done.code, name) == (1, "node2")
+    assert reason == "gpu-missing: nvidia-smi shows 1 of 2 GPUs (profile site)"
+    # A fault of all nodes is that of the job.
+    (nodes.folder / "lost-node1").touch()
+    assert preflight("--exclude-from", "other.txt").code == 1
+    assert not (nodes.folder / "other.txt").exists()
+
+
 def test_the_slow_network_of_a_node_is_its_fault(nodes: Nodes) -> None:
     nodes.say(jobs.Job(nodes=2, ranks_per_node=1, fallen=frozenset({1})))
     done = preflight()

@@ -51,6 +51,7 @@ SCHEDULER = Scheduler(
     ),
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),
+        "--exclude-from",
         *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),
     ),
     rule_names={"--account": "--bank", "--partition": "--queue"},

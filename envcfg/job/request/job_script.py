@@ -34,6 +34,7 @@ class Script(NamedTuple):
         place: the place of the machinery's file; None: the script is a single text.
         signal: the signal that tells the job to save and restart; None: no signal.
         restarts: the most restarts after a failed step.
+        bad_nodes: the list of nodes to leave out; empty: no list.
         made_by: the command line of this script.
     """
 
@@ -44,6 +45,7 @@ class Script(NamedTuple):
     place: Place | None
     signal: str | None
     restarts: int
+    bad_nodes: str
     made_by: tuple[str, ...]
 
 
@@ -64,7 +66,9 @@ def render_job(script: Script) -> Files:
         start = f"envcfg_job {script.signal} {start}"
         if script.restarts:
             parts.append(template(f"{scheduler}/restart"))
-            start = f"envcfg_restart {script.restarts} {start}"
+            start = (
+                f"envcfg_restart {script.restarts} {quote(script.bad_nodes)} {start}"
+            )
         parts.append(start)
     body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
     return step._replace(script=marked("job", body))

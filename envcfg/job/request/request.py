@@ -207,6 +207,7 @@ def _lacking(scheduler: Scheduler, request: UserRequest) -> Iterator[Finding]:
         **request.other_options,
         "--signal": request.signal,
         "--requeue": request.requeue,
+        "--exclude-from": request.excluded_by,
         "--cpus-per-gpu": request.cpus_per_gpu,
         "--mem-per-gpu": request.memory_per_gpu,
         "--nvme": request.nvme,

@@ -41,6 +41,8 @@ def request_lines(
     size = f"{shape.gpus} GPU{'s' * (shape.gpus != 1)} on each node"
     yield Line("--nodes", str(shape.nodes), _why(profile, "--nodes", size))
     yield from _segment(profile, scheduler, request, shape)
+    if request.excluded:
+        yield Line("--exclude", request.excluded, f"nodes of {request.excluded_by}")
     if request.exclusive:
         # If the masks need whole nodes, this reason is more useful than that of the
         # rule.

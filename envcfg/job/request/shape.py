@@ -42,6 +42,7 @@ class UserRequest(NamedTuple):
         other_options: values of other options, by option, such as ``--account``.
         requeue: the job saves after the signal, and starts again.
         restarts: the most restarts after a failed step; 0: no restart.
+        excluded: nodes to leave out, in Slurm's form; *excluded_by*: their list.
         extra: unchanged options, such as ``--reservation=x``.
     """
 
@@ -57,6 +58,8 @@ class UserRequest(NamedTuple):
     restarts: int = 0
     signal: Signal | None = None
     other_options: Mapping[str, str] = {}
+    excluded: str = ""
+    excluded_by: str | None = None
     extra: tuple[str, ...] = ()
 
 

@@ -16,6 +16,14 @@ Rows = tuple[tuple[str, ...], ...]
 Facts = Mapping[str, Rows]
 
 
+# Rules with an error that another job would have on the same node. Others depend on the
+# image, the user's folders, or a second node.
+_NODE_FAULTS = frozenset(
+    {"node-silent", "node-failed", "interface-down", "device-missing", "gpu-missing"}
+    | {"gpu-tool-failed", "gpu-memory-errors", "gpu-unseen", "gpu-slow", "node-slow"}
+)
+
+
 class NodeAnswer(NamedTuple):
     """The answer of a node.
 
@@ -156,6 +164,28 @@ class Report(NamedTuple):
             for host, node in self.nodes.items()
             if any(finding.severity == "error" for finding in node)
         ]
+
+    @property
+    def node_faults(self) -> dict[str, str]:
+        """The reasons to leave out a node in other jobs, by node.
+
+        A fault of all nodes of a job is that of the job or its image.
+        """
+        faults = {
+            host: [
+                finding
+                for finding in node
+                if finding.severity == "error" and finding.rule in _NODE_FAULTS
+            ]
+            for host, node in self.nodes.items()
+        }
+        rules = [{finding.rule for finding in some} for some in faults.values()]
+        shared = set.intersection(*rules) if len(rules) > 1 else set()
+        return {
+            host: f"{own[0].rule}: {own[0].message}"
+            for host, some in faults.items()
+            if (own := [finding for finding in some if finding.rule not in shared])
+        }
 
     @property
     def torch(self) -> tuple[str, str] | None:

@@ -2,9 +2,9 @@
 
 # --- If the step fails, start again, unless check-log knows that this does not help ---
 
-envcfg_restart() { # MOST START...: run START; where it fails there are MOST more starts of the job at most
+envcfg_restart() { # MOST LIST START...: run START; if it fails, the job starts again, MOST times at most, without LIST
   local envcfg_code=0 envcfg_said='' envcfg_nodes='' envcfg_try=${SLURM_RESTART_COUNT-}
-  "${@:2}" || envcfg_code=$?
+  "${@:3}" || envcfg_code=$?
   # A signal is the scheduler's, or of whoever cancels the job.
   if ((envcfg_code == 0)) || [[ -n ${ENVCFG_CAUGHT-} ]]; then return "$envcfg_code"; fi
   if [[ $envcfg_try =~ ^[0-9]{1,9}$ ]] && ((10#$envcfg_try >= $1)); then
@@ -14,13 +14,13 @@ envcfg_restart() { # MOST START...: run START; where it fails there are MOST mor
   fi
   # The job's own output, whatever its name. --requeue=N requests a restart if the cause is unknown.
   if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
-    envcfg_said=$(envcfg check-log --no-default all --next --unknown restart "/proc/$$/fd/1" 2>/dev/null) || :
+    envcfg_said=$(envcfg check-log --no-default all --next --unknown restart ${2:+--exclude-from "$2"} "/proc/$$/fd/1" 2>/dev/null) || :
   fi
   if [[ $envcfg_said =~ ^(done|fix\ first|wait):\  ]]; then
     printf 'envcfg: error: no other start: %s\n' "$envcfg_said" >&2
     return "$envcfg_code"
   fi
-  if [[ $envcfg_said =~ ^restart\ without\ ([A-Za-z0-9][A-Za-z0-9.,-]*):\  ]]; then envcfg_nodes=${BASH_REMATCH[1]}; fi
+  if [[ $envcfg_said =~ ^restart\ without\ ([A-Za-z0-9][][A-Za-z0-9_.,-]*):\  ]]; then envcfg_nodes=${BASH_REMATCH[1]}; fi
   printf 'envcfg: note: the step ended with %s; the job starts again%s\n' \
     "$envcfg_code" "${envcfg_nodes:+ without $envcfg_nodes}" >&2
   if [[ $(trap -p EXIT) == *envcfg_end* ]]; then

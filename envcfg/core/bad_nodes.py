@@ -1,0 +1,183 @@
+"""A list of bad nodes: one line per node, with the time and the reason.
+
+The format also covers lists of other tools, which have only a name on each line:
+``failing_nodes.txt`` of Primus' node-smoke (github.com/AMD-AGI/Primus, commit fd1eeabb
+of 2026-08-22, docs/02-user-guide/node-smoke-test-instruction.md, "Outputs") and
+``task_N.drained`` of NVRx (github.com/NVIDIA/nvidia-resiliency-ext, commit d8686d9 of
+2026-08-07, examples/fault_tolerance/deployment/slurm/drain_poller.sh).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from calendar import timegm
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from envcfg.common.characters import one_line
+from envcfg.common.errors import OutputError
+from envcfg.common.findings import Finding
+from envcfg.common.provenance import now_text
+from envcfg.log.numbers import count_of, first_of
+from envcfg.log.verdict import LogReport
+from envcfg.nodes.preflight.node_list import fold_nodes
+
+_HEAD = "# envcfg bad nodes: NODE TIME REASON"
+_DAYS = 7  # after which a node is probably repaired
+_DAY = 86400.0
+_MOST = 1 << 20  # bytes of a list
+_LONGEST = 200  # characters of a reason
+# A name, or names in Slurm's short form. The list may be anybody's, so only characters
+# of names reach a job script.
+_NODE = re.compile(r"[A-Za-z0-9](?:[\w.-]|\[\d[\d,-]{0,250}\]){0,250}", re.ASCII)
+_COMMA = re.compile(r",(?![^\[]*\])")
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+_RESTARTS = ("restart", "restart without")
+
+
+class BadNode(NamedTuple):
+    """A node to leave out; *age* in seconds, *reason* may be empty."""
+
+    name: str
+    age: float
+    reason: str
+
+
+def read_bad_nodes(path: str) -> tuple[list[BadNode], list[Finding]]:
+    """Return the entries of the list *path* that count, and notes on all entries.
+
+    The newest entry of a node counts. Without a time, an entry is as old as the file.
+
+    Raises:
+        OutputError: the list cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            written = os.fstat(file.fileno()).st_mtime
+            lines = file.read(_MOST + 1)
+    except OSError as err:
+        msg = f"{path}: {err.strerror}"
+        raise OutputError(msg, hint="--exclude-from names a list of nodes") from None
+    if len(lines) > _MOST:
+        msg = f"{path}: larger than 1 MiB, so it is not a list of nodes"
+        raise OutputError(msg, hint="--exclude-from takes a line for each node")
+    entries, wrong = _parse(lines, written)
+    nodes = [node for node in entries.values() if node.age <= _DAYS * _DAY]
+    return nodes, [*_notes(path, nodes, entries), *wrong]
+
+
+def _parse(text: str, written: float) -> tuple[dict[str, BadNode], list[Finding]]:
+    now = time.time()
+    entries: dict[str, BadNode] = {}
+    wrong = []
+    for number, line in enumerate(text.splitlines(), 1):
+        names, _, rest = line.strip().partition(" ")
+        if not names or names.startswith("#"):
+            continue
+        stamp, _, reason = rest.strip().partition(" ")
+        try:
+            moment = float(timegm(time.strptime(stamp, _TIME)))
+        except ValueError:
+            moment, reason = written, rest.strip()
+        for name in _COMMA.split(names):
+            node = BadNode(name, now - moment, one_line(reason)[:_LONGEST])
+            if not _NODE.fullmatch(name):
+                message = f"{name[:60]!r} is not the name of a node, and is ignored"
+                place = f"--exclude-from, line {number}"
+                wrong.append(Finding("bad-nodes", "warning", place, message))
+            elif name not in entries or node.age <= entries[name].age:
+                entries[name] = node
+    return entries, wrong
+
+
+def _notes(
+    path: str, nodes: Sequence[BadNode], entries: Mapping[str, BadNode]
+) -> list[Finding]:
+    notes = []
+    if nodes:
+        texts = [f"{node.name} ({_why(node)})" for node in nodes]
+        notes.append(f"left out: {first_of(texts)}")
+    if old := [name for name in entries if name not in {node.name for node in nodes}]:
+        many = count_of(len(old), "entry", "entries")
+        notes.append(
+            f"{many} of {path} older than {_DAYS} days, so used again: {first_of(old)}"
+        )
+    return [Finding("bad-nodes", "note", "--exclude-from", text) for text in notes]
+
+
+def _why(node: BadNode) -> str:
+    days, hours = divmod(max(0, int(node.age // 3600)), 24)
+    age = f"{days} d" if days else f"{hours} h"
+    return f"{node.reason}, {age} ago" if node.reason else f"{age} ago"
+
+
+def add_bad_nodes(path: str, reasons: Mapping[str, str]) -> list[Finding]:
+    """Append nodes with their reasons to the list *path*; return warnings.
+
+    A failed write is a warning: the result of the check itself is more important. Lists
+    of other tools stay unchanged, because these tools read them back.
+    """
+    text = "".join(
+        f"{name} {now_text()} {one_line(reason)[:_LONGEST]}\n"
+        for name, reason in reasons.items()
+        if _NODE.fullmatch(name)
+    )
+    if not text:
+        return []
+    problem = ""
+    try:
+        # Several jobs may append at the same time, so each writes once, at the end.
+        with open(path, "a+b", buffering=0) as file:
+            file.seek(0)
+            head = file.read(len(_HEAD))
+            if head and head != _HEAD.encode():
+                problem = "envcfg did not write this list"
+            else:
+                begin = "" if head else f"{_HEAD}\n"
+                file.write(f"{begin}{text}".encode())
+    except OSError as err:
+        problem = f"{err.strerror}"
+    if not problem:
+        return []
+    message = f"{', '.join(reasons)} not added to {path}: {problem}"
+    return [Finding("bad-nodes", "warning", "--exclude-from", message)]
+
+
+def excluded(path: str, also: str | None = None) -> tuple[str, list[Finding]]:
+    """Return the nodes of the list *path* in Slurm's form, and notes; empty: no node.
+
+    Args:
+        path: the list.
+        also: nodes that are left out anyway.
+
+    Raises:
+        OutputError: the list cannot be read.
+    """
+    # A list that the first job is to begin does not exist yet.
+    nodes, notes = read_bad_nodes(path) if os.path.exists(path) else ([], [])
+    folded = fold_nodes([node.name for node in nodes])
+    return ",".join(filter(None, (also, folded))) if folded else "", notes
+
+
+def without_bad_nodes(report: LogReport, path: str) -> tuple[LogReport, list[Finding]]:
+    """Return *report*, whose restart leaves out all nodes of the list *path*, and
+    warnings.
+
+    Nodes that *report* itself leaves out are added to the list.
+
+    Raises:
+        OutputError: the list cannot be read.
+    """
+    step = report.next
+    if step.action not in _RESTARTS:
+        return report, []
+    findings = add_bad_nodes(path, dict.fromkeys(step.nodes, step.reason))
+    nodes, notes = read_bad_nodes(path) if os.path.exists(path) else ([], [])
+    findings += [note for note in notes if note.severity == "warning"]
+    names = tuple(dict.fromkeys((*step.nodes, *(node.name for node in nodes))))
+    if not names:
+        return report, findings
+    step = step._replace(action="restart without", nodes=names)
+    return report._replace(next=step), findings
