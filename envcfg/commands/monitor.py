@@ -8,7 +8,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import STRICT, check_format, format_option, put_result
+from envcfg.commands.formats import (
+    FORMATS,
+    STRICT,
+    check_format,
+    format_option,
+    put_result,
+)
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say
@@ -20,6 +26,7 @@ from envcfg.core.option import Option, within
 if TYPE_CHECKING:
     from envcfg.nodes.monitor.outliers import ExpectedNodes
 
+_METRICS = "openmetrics"
 _LOOKS = 2  # rates and idle GPUs need two looks
 _END_SECONDS = 5.0  # until Slurm reports an end that was already observed
 
@@ -38,7 +45,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     once = "look twice, for the rates, and end"
     add_option(parser, Option("--once", once, kind="switch"))
     add_option(parser, Option("--json", json, kind="switch"))
-    add_option(parser, format_option("look as --once, and print only what is unusual"))
+    form = format_option("look as --once, and print only what is unusual")
+    help_text = f"{form.help}; openmetrics: all values, for Prometheus"
+    choices = (*FORMATS, _METRICS)
+    add_option(parser, form._replace(help=help_text, choices=choices))
     add_option(parser, STRICT)
     parser.add_argument(
         "--gpus-idle-below",
@@ -58,6 +68,9 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
+    if options.strict and options.format == _METRICS:
+        msg = "--strict has no effect on --format openmetrics"
+        raise UsageError(msg, hint="leave out one of them")
     name = job_name(options.job, "monitor")
     use_defaults(options)
     requirements = _wanted(options.profile)
@@ -92,6 +105,13 @@ def run(options: argparse.Namespace) -> int:
             findings = find_marks(
                 nodes, requirements, idle_below=options.gpus_idle_below
             )
+            if options.format == _METRICS:
+                from envcfg.report.metrics import metrics_text, node_samples
+
+                sys.stdout.write(
+                    metrics_text(node_samples(nodes, findings), {"job": job.name})
+                )
+                return 0
             if options.format is not None:
                 result = Result(by_host(nodes, findings), "node")
                 return put_result(result, options.format, strict=options.strict)
