@@ -23,7 +23,7 @@ from envcfg.common.errors import UsageError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.log_checking import check_logs, expected_by, follow_logs
 from envcfg.core.option import number_of, within
-from envcfg.core.option_values import read_silence
+from envcfg.core.option_values import read_after, read_silence
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import present
 from envcfg.log.log_source import LARGE, expand
@@ -142,6 +142,13 @@ def _add_live(live: argparse._ArgumentGroup) -> None:
         metavar="TIME[=stop]",
         type=read_silence,
         help="with --watch-step: ask envcfg hang where nothing was written for this long",
+    )
+    live.add_argument(
+        "--verify-after",
+        metavar="TIME",
+        type=read_after,
+        default=300,
+        help="with --watch-step: first report on the GPUs of all nodes (default: 5m)",
     )
 
 

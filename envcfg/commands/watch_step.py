@@ -14,7 +14,8 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING
 
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
@@ -23,6 +24,9 @@ from envcfg.core.step_watch import LastWords, Network, Silence
 from envcfg.log.expectations import Expectations
 from envcfg.nodes.hang.hang_records import Evidence
 from envcfg.nodes.hang.hang_rules import span
+
+if TYPE_CHECKING:
+    from envcfg.core.step_nodes import NodeWatch, Probing
 
 _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
@@ -42,7 +46,13 @@ def run_watch(
             os.kill(parent, signal.SIGTERM)
 
     try:
-        word = _watch(options, names, expect, stop)
+        with ExitStack() as stack:
+            nodes = (
+                stack.enter_context(_nodes(options.verify_after))
+                if (options.verify_after and options.watch_step != "off")
+                else None
+            )
+            word = _watch(options, names, expect, stop, nodes)
     except Exception as err:  # noqa: BLE001  # a bug here must not end a good job
         tell(f"nothing more is watched: {err!r}")
         word = ""
@@ -64,6 +74,7 @@ def _watch(
     names: Sequence[str],
     expect: Expectations,
     stop: Callable[[], None],
+    nodes: NodeWatch | None,
 ) -> str:
     """Watch until the step ends; return ``stopped``, ``verified``, or nothing."""
     folder = next((name for name in names if os.path.isdir(name)), "")
@@ -85,6 +96,8 @@ def _watch(
         # watcher.
         began = time.thread_time()
         network.look()
+        if nodes:
+            nodes.look(_network_text(network))
         stopped = network.is_bad and options.watch_step == "stop"
         silent = silence.seconds()
         spent = time.thread_time() - began
@@ -108,6 +121,34 @@ def _watch(
     elif ended and last_words and (stacks := last_words.stacks()):
         _say(f"when it was stopped: {stacks}")
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
+
+
+def _nodes(after: int) -> NodeWatch:
+    from envcfg.core.step_nodes import NodeWatch
+
+    return NodeWatch(after, _start_probe, _say)
+
+
+def _start_probe() -> Probing:
+    """Start the probe of ``monitor`` on the nodes of this job.
+
+    Raises:
+        EnvcfgError: this is no job of Slurm, or Slurm does not answer.
+    """
+    from envcfg.commands.job_target import find_job, job_name
+    from envcfg.core.step_nodes import Probing
+    from envcfg.nodes.probe.probes import MONITOR
+    from envcfg.nodes.probe.slurm_job import start_step
+
+    job, hosts, _ = find_job(job_name(None, "monitor"), None, "monitor")
+    step = start_step(MONITOR, job.id, hosts, is_part=False, more=())
+    return Probing(step, hosts, job.gpus)
+
+
+def _network_text(network: Network) -> str:
+    if network.is_good:
+        return "network fast"
+    return "network slow" if network.is_bad else "network not verified"
 
 
 def _wait(seconds: float) -> str | None:

@@ -4,10 +4,12 @@ from functools import partial
 
 from envcfg.core.option import Option, Table, switch
 from envcfg.core.option_values import (
+    read_after,
     read_ranks,
     read_silence,
     read_stage,
     read_word,
+    write_after,
     write_ranks,
 )
 from envcfg.job.plan.diagnostics import PROFILERS
@@ -36,6 +38,12 @@ DIAGNOSTICS: Table = {
             kind="maybe",
             alone="warn",
             choices=("warn", "stop"),
+        ),
+        Option(
+            "--verify-after",
+            metavar="TIME",
+            read=read_after,
+            write=write_after,
         ),
         Option(
             "--on-silence",

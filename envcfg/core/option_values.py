@@ -14,7 +14,7 @@ from envcfg.profile.words import Word, WordError, format_word, parse_word
 # A variable and its new value; None: it is unset.
 Change = tuple[str, "Word | None"]
 _DIGITS = 9  # the most digits of a rank
-_SILENCE = r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])(?:=(?P<then>report|stop))?"
+_TIME = r"(?P<number>[0-9]{1,6})(?P<unit>[smhd])"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # seconds
 _LEAST, _LONGEST = 5, 7 * 86400  # seconds
 
@@ -103,14 +103,28 @@ def write_ranks(ranks: tuple[int, ...]) -> str:
 
 def read_silence(text: str) -> tuple[int, str]:
     """Read seconds and the action after them, as in ``15m`` and ``90s=stop``."""
-    match = re.fullmatch(_SILENCE, text)
+    time, separator, action = text.partition("=")
+    is_action = action in ("report", "stop") if separator else True
+    return _read_time(time if is_action else "", text, ", 15m=stop"), action or "report"
+
+
+def read_after(text: str) -> int:
+    """Read seconds, as in ``5m``; 0 for ``never``."""
+    return 0 if text == "never" else _read_time(text, text, ", never")
+
+
+def write_after(seconds: int) -> str:
+    """Write the text for ``read_after``."""
+    return f"{seconds}s" if seconds else "never"
+
+
+def _read_time(time: str, text: str, more: str) -> int:
+    match = re.fullmatch(_TIME, time)
     seconds = int(match["number"]) * _UNITS[match["unit"]] if match else 0
-    if match is None or not _LEAST <= seconds <= _LONGEST:
-        msg = (
-            f"{text!r} is not a time from {_LEAST}s to 7d, as in 90s, 15m, 2h, 15m=stop"
-        )
+    if not _LEAST <= seconds <= _LONGEST:
+        msg = f"{text!r} is not a time from {_LEAST}s to 7d, as in 90s, 15m, 2h{more}"
         raise ValueError(msg)
-    return seconds, match["then"] or "report"
+    return seconds
 
 
 def read_word(text: str) -> Word:

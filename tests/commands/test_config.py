@@ -37,7 +37,7 @@ SAMPLES = {
     "mem-per-gpu": "60G", "nvme": "10", "time": "1:30:00", "account": "project_462000001",
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
-    "request-arg": "--reservation=me", "on-silence": "15m=stop", "stage": "env=/v e",
+    "request-arg": "--reservation=me", "on-silence": "15m=stop", "verify-after": "10m", "stage": "env=/v e",
     "keep-caches": "/p/kept",
 }  # fmt: skip
 

@@ -101,6 +101,7 @@ TEXTS = {
     "read_word": WORD.filter(bool),
     "read_ranks": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
     "read_silence": st.sampled_from(["5s", "015m", "2h=report", "7d=stop"]),
+    "read_after": st.sampled_from(["5s", "10m", "never"]),
     "read_stage": st.one_of(st.sampled_from(["image", "env"]), TEXT.filter(bool).map("env={}".format)),
     "_plain": PLAIN,
     "_signal": st.sampled_from(["0", "00120", "TERM@300", "SIGUSR2@60"]),

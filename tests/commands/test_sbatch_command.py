@@ -94,6 +94,9 @@ def test_a_job_watches_itself_unless_it_is_told_not_to() -> None:
     assert watcher_of("--verify=stop").startswith(f"{words}stop ")
     silent = watcher_of("--on-silence=15m")
     assert silent.startswith(f"{words}warn --on-silence=900s=report ")
+    later = watcher_of("--verify-after=10m")
+    assert later.startswith(f"{words}warn --verify-after=600s ")
+    assert " --verify-after=never " in watcher_of("--verify-after=never")
     assert watcher_of("--no-verify") == ""
 
 

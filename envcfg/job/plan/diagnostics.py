@@ -23,6 +23,8 @@ class Diagnostics(NamedTuple):
         nccl_log: folder for NCCL's log, a file per process; None: no such folder.
         verify: the step is watched, and its network judged: ``warn``, ``stop``, or
             empty.
+        verify_after: seconds until the watcher reports on the GPUs; 0: never, None: the
+            watcher's default.
         silence: the seconds without output after which ``envcfg hang`` is asked, and
             the action: ``report`` or ``stop``.
         flight: folder for the files of PyTorch's Flight Recorder, with a folder per
@@ -41,6 +43,7 @@ class Diagnostics(NamedTuple):
     nccl: bool = False
     nccl_log: Word | None = None
     verify: str = ""
+    verify_after: int | None = None
     silence: tuple[int, str] | None = None
     flight: Word | None = None
     removes_log: bool = False

@@ -98,6 +98,9 @@ def _watcher(plan: Plan) -> Iterator[str]:
     # --no-default ignores the user's files, because the watcher must act only on
     # this plan.
     yield from ("--watch-step", diagnostics.verify or "off")
+    if diagnostics.verify and diagnostics.verify_after is not None:
+        after = diagnostics.verify_after
+        yield f"--verify-after={f'{after}s' if after else 'never'}"
     if diagnostics.silence:
         yield f"--on-silence={diagnostics.silence[0]}s={diagnostics.silence[1]}"
     # Without expectations in the profile, verification still reports the network

@@ -22,40 +22,61 @@ class ExpectedNodes(NamedTuple):
     Attributes:
         asked_gpus: GPUs of each node that the job requested; None: another request or none.
         whole_gpus: GPUs of a whole node of this system; None: unknown.
+        usual_gpus: GPUs of the other nodes, for a node without a tool.
         interfaces: interfaces for the traffic; empty: unknown.
         profile: name of the profile with these requirements.
     """
 
     asked_gpus: int | None = None
     whole_gpus: int | None = None
+    usual_gpus: int = 0
     interfaces: tuple[str, ...] = ()
     profile: str = ""
+
+
+class Mark(NamedTuple):
+    """A finding about a node, with the numbers of its GPUs."""
+
+    finding: Finding
+    gpus: tuple[int, ...] = ()
 
 
 def find_marks(
     nodes: Sequence[NodeView], requirements: ExpectedNodes, *, idle_below: float
 ) -> list[Finding]:
     """Return the outliers, errors first, then in the order of the nodes."""
+    return [mark.finding for mark in marks(nodes, requirements, idle_below=idle_below)]
+
+
+def marks(
+    nodes: Sequence[NodeView], requirements: ExpectedNodes, *, idle_below: float
+) -> list[Mark]:
+    """Return the outliers of ``find_marks``, each with its GPUs."""
     usual = _usual_use(nodes)
-    findings: list[Finding] = []
+    result: list[Mark] = []
     for node in nodes:
         if node.is_silent:
             since = "" if node.age is None else f" for {node.age:.0f} s"
-            findings.append(_say("node-silent", node, since=since))
+            result.append(_mark("node-silent", node, since=since))
             # A silent node's old values would produce wrong findings.
             continue
-        findings += _of_gpus(node, requirements, idle_below=idle_below)
+        result += _of_gpus(node, requirements, idle_below=idle_below)
         use = _use(node)
         if usual is not None and use is not None and use < _SLOW * usual:
-            findings.append(_say("node-slow", node, use=use, usual=usual))
-        findings += _of_host(node)
-        findings += _of_network(node, requirements)
+            result.append(_mark("node-slow", node, use=use, usual=usual))
+        result += _of_host(node)
+        result += _of_network(node, requirements)
     order = ("error", "warning", "note")
-    return sorted(findings, key=lambda finding: order.index(finding.severity))
+    return sorted(result, key=lambda mark: order.index(mark.finding.severity))
 
 
-def _say(rule: str, node: NodeView, which: str = "", /, **words: object) -> Finding:
-    return finding_in("nodes/monitor", rule, node.host, which, host=node.host, **words)
+def _mark(
+    rule: str, node: NodeView, which: str = "", /, *numbers: int, **words: object
+) -> Mark:
+    finding = finding_in(
+        "nodes/monitor", rule, node.host, which, host=node.host, **words
+    )
+    return Mark(finding, numbers)
 
 
 def by_host(
@@ -70,27 +91,25 @@ def by_host(
 
 def _of_gpus(
     node: NodeView, requirements: ExpectedNodes, *, idle_below: float
-) -> Iterator[Finding]:
+) -> Iterator[Mark]:
     expected, source = _expected(node, requirements)
     if node.tool_waits is not None:
-        yield _say("gpu-tool-waits", node, seconds=node.tool_waits)
+        yield _mark("gpu-tool-waits", node, seconds=node.tool_waits)
     elif node.problem and node.tool != "none":
         which = "expected" if expected else ""
         words = {"tool": node.tool, "problem": node.problem}
-        yield _say("gpu-tool-fails", node, which, **words)
+        yield _mark("gpu-tool-fails", node, which, **words)
     missing = expected - len(node.gpus) if node.tool is not None else 0
     if missing > 0 and node.tool == "none":
-        yield _say("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
+        yield _mark("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
     elif missing > 0:
         gpus = count_of(len(node.gpus), "GPU")
-        yield _say("gpu-missing", node, gpus=gpus, expected=expected, who=source)
+        yield _mark("gpu-missing", node, gpus=gpus, expected=expected, who=source)
     if unknown := [gpu.gpu.number for gpu in node.gpus if gpu.gpu.use is None]:
-        yield _say("gpu-unknown", node, gpus=_gpu_text(unknown, node))
+        yield _mark("gpu-unknown", node, "", *unknown, gpus=_gpu_text(unknown, node))
     if idle := [gpu.gpu.number for gpu in node.gpus if gpu.is_idle]:
-        are = said_of(len(idle), "are")
-        yield _say(
-            "gpu-idle", node, gpus=_gpu_text(idle, node), are=are, below=idle_below
-        )
+        words = {"gpus": _gpu_text(idle, node), "are": said_of(len(idle), "are")}
+        yield _mark("gpu-idle", node, "", *idle, **words, below=idle_below)
 
 
 def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:
@@ -105,6 +124,8 @@ def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:
     # A node without visible GPUs may not be a GPU node at all.
     if requirements.whole_gpus is not None and node.gpus:
         return requirements.whole_gpus, f"profile {requirements.profile}"
+    if node.tool == "none":
+        return requirements.usual_gpus, "other nodes have them"
     return 0, ""
 
 
@@ -113,20 +134,20 @@ def _gpu_text(indices: Sequence[int], node: NodeView) -> str:
     return f"{noun} {number_ranges(indices)} (of {len(node.gpus)})"
 
 
-def _of_host(node: NodeView) -> Iterator[Finding]:
+def _of_host(node: NodeView) -> Iterator[Mark]:
     sample = node.sample
     if sample is None:
         return
     cores = sample.cores or 0
     if cores and sample.load is not None and sample.load > _CROWDED * cores:
-        yield _say("load-high", node, load=sample.load, cores=cores)
+        yield _mark("load-high", node, load=sample.load, cores=cores)
     if sample.memory_used is not None and sample.memory_total:
         share = sample.memory_used / sample.memory_total
         if share > _FULL:
-            yield _say("memory-full", node, share=100 * share)
+            yield _mark("memory-full", node, share=100 * share)
 
 
-def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Finding]:
+def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
     fitting: dict[str, float] = {}  # an adapter counts the same bytes as its interface
     slow: dict[str, float] = {}
     for link in node.links:
@@ -144,7 +165,7 @@ def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Finding
     if fitting and most and slow[most] > max(_TRAFFIC, fast):
         words = {"slow": most, "much": slow[most] / 1e6, "fast": fast / 1e6}
         names = ", ".join(requirements.interfaces)
-        yield _say(
+        yield _mark(
             "wrong-interface", node, **words, wanted=names, profile=requirements.profile
         )
 

@@ -1,0 +1,133 @@
+"""Watch the nodes of a running step: its GPUs, from the probe of ``monitor``.
+
+One step of the probe runs for the whole time and sleeps between questions. It shares the
+cores of the job, so that questions are rare: a few until the first line, then one a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from envcfg.common.errors import EnvcfgError
+from envcfg.nodes.monitor.node_board import PATIENCE, Board
+from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, UseHistory
+from envcfg.nodes.probe.runner import Step, at
+from envcfg.nodes.probe.sample import SampleReader
+
+_INTERVAL = 60.0  # seconds between two questions, at most
+_SLICE = 0.02  # seconds to read answers at a time
+_STARTS = 3  # steps of the probe, if steps end early
+_IDLE_BELOW = 5.0  # percent
+
+
+class Probing(NamedTuple):
+    """A running probe.
+
+    Attributes:
+        hosts: the nodes that answer.
+        asked_gpus: GPUs of each node that the job requested; None if unknown.
+    """
+
+    step: Step
+    hosts: Sequence[str]
+    asked_gpus: int | None
+
+
+class NodeWatch:
+    """The nodes of a step; a context, which ends the probe."""
+
+    def __init__(
+        self, after: float, start: Callable[[], Probing], say: Callable[[str], None]
+    ) -> None:
+        """Begin to wait; the first line comes *after* that many seconds.
+
+        Args:
+            after: seconds.
+            start: starts the probe; may raise ``EnvcfgError``.
+            say: writes a line into the job's output.
+        """
+        self._start, self._say = start, say
+        self._interval = min(_INTERVAL, after / SAMPLES)
+        now = time.monotonic()
+        self._first, self._next = now + after, now + self._interval
+        self._probing: Probing | None = None
+        self._number = self._starts = 0
+        self._asked = 0.0  # time of the open question; 0 if it is answered
+        self._history, self._log = UseHistory(), HealthLog()
+
+    def __enter__(self) -> NodeWatch:
+        """Return the watch."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the probe."""
+        if self._probing:
+            self._probing.step.__exit__()
+            self._probing = None
+
+    def look(self, network: str) -> None:
+        """Ask or read the answers if it is time; *network* is its verdict in words."""
+        try:
+            now = time.monotonic()
+            if self._asked:
+                self._read(now, network)
+            elif now >= self._next and self._starts < _STARTS:
+                self._ask(now)
+        except EnvcfgError as err:
+            self._lose(err.message)
+        except EOFError:
+            errors = self._probing.step.errors if self._probing else ()
+            self._lose(next(iter(reversed(errors)), "their step has ended"))
+
+    def _lose(self, reason: str) -> None:
+        self.__exit__()
+        # A signal to all steps of the job ends the probe as well.
+        if self._number > SAMPLES:
+            self._starts = 0
+        self._asked, self._number = 0.0, 0
+        self._next = time.monotonic() + self._interval
+        if self._starts == _STARTS:
+            self._say(f"unknown: the nodes cannot be asked for their GPUs: {reason}")
+
+    def _ask(self, now: float) -> None:
+        if self._probing is None:
+            self._starts += 1
+            self._probing = self._start()
+            self._reader = SampleReader()
+            self._board = Board(self._probing.hosts, idle_below=_IDLE_BELOW)
+        self._number += 1
+        self._probing.step.ask(self._number)
+        self._asked = now
+
+    def _read(self, now: float, network: str) -> None:
+        probing, board = self._probing, self._board
+        if probing is None:
+            return
+        count = 0
+
+        def take(line: str) -> None:
+            nonlocal count
+            count += 1
+            if sample := self._reader.feed(line):
+                board.take(sample, time.monotonic())
+
+        probing.step.read(take, at(now + _SLICE))
+        patience = 2 * self._interval + PATIENCE
+        is_whole = board.has_answers(self._number, now, patience)
+        # Lines that are not read yet are no silence.
+        if not is_whole and (count or now - self._asked < self._limit()):
+            return
+        self._next, self._asked = max(now, self._asked + self._interval), 0.0
+        views = board.views(now, patience)
+        self._history.add(views)
+        if self._number == 1:  # rates and idle GPUs need two samples
+            return
+        health = self._history.health(views, probing.asked_gpus, is_whole=is_whole)
+        for line in self._log.lines(health, network, is_due=now >= self._first):
+            self._say(line)
+
+    def _limit(self) -> float:
+        # The first answers of a large job come late, because its step starts slowly.
+        return _INTERVAL if self._number == 1 else PATIENCE

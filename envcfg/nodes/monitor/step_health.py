@@ -1,0 +1,198 @@
+"""The health of a running step: findings on its nodes over several minutes; pure.
+
+A single sample falls between two steps or into a checkpoint. A GPU counts as idle only if
+all samples of the last minutes are low, and its use is their mean.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from envcfg.common.findings import Finding
+from envcfg.log.numbers import count_of, first_of, grouped
+from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.monitor.outliers import ExpectedNodes, marks
+
+SAMPLES = 5  # of a GPU that count together
+_IDLE = 5.0  # percent of use
+_BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
+_MOST_LINES = 16  # at one time
+_REPEATS = 3  # times that the same finding is printed
+# Rules about values that are missing: the node may be good or bad.
+_UNKNOWN = frozenset(
+    {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
+)
+_LOOKS = 3  # in a row that show a finding before it is printed
+_AT_ONCE = _UNKNOWN | {"gpu-idle"}  # these need several samples anyway
+# A high load harms only GPUs that wait, and NCCL's own log proves the network in use.
+_ALONE = frozenset({"load-high", "wrong-interface"})
+
+
+class NodeFinding(NamedTuple):
+    """A finding on a node of the step.
+
+    Attributes:
+        kind: the id of its rule.
+        gpus: numbers of the GPUs in question, as the node's tool counts them.
+    """
+
+    kind: str
+    node: str
+    gpus: tuple[int, ...]
+    finding: Finding
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether values are missing, so that the node may be good or bad."""
+        return self.kind in _UNKNOWN
+
+
+class StepHealth(NamedTuple):
+    """The state of all nodes of a step.
+
+    Attributes:
+        gpus: number of the GPUs with a known use.
+        use: their mean use in percent; None if there are none.
+        is_whole: every node has answered the last question.
+    """
+
+    findings: tuple[NodeFinding, ...] = ()
+    gpus: int = 0
+    use: float | None = None
+    is_whole: bool = True
+
+
+class UseHistory:
+    """The last samples of each node's GPUs."""
+
+    def __init__(self) -> None:
+        """Begin without samples."""
+        self._uses: dict[str, deque[Mapping[int, float]]] = {}
+
+    def add(self, views: Sequence[NodeView]) -> None:
+        """Store the newest sample of each node that has answered."""
+        for view in views:
+            if view.tool is not None and view.tool_waits is None and not view.is_silent:
+                samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
+                samples.append(
+                    {
+                        g.gpu.number: g.gpu.use
+                        for g in view.gpus
+                        if g.gpu.use is not None
+                    }
+                )
+
+    def health(
+        self, views: Sequence[NodeView], asked_gpus: int | None, *, is_whole: bool
+    ) -> StepHealth:
+        """Return the health of the step; *asked_gpus* of each node, None if unknown."""
+        steady = [self._steady(view) for view in views]
+        usual = max((len(view.gpus) for view in views), default=0)
+        requirements = ExpectedNodes(asked_gpus=asked_gpus, usual_gpus=usual)
+        findings = [
+            NodeFinding(m.finding.rule, m.finding.subject, m.gpus, m.finding)
+            for m in marks(steady, requirements, idle_below=_IDLE)
+        ]
+        idle = {f.node for f in findings if f.kind == "gpu-idle"}
+        waiting = idle | {f.node for f in findings if f.kind == "node-slow"}
+        uses = [
+            gpu.gpu.use
+            for view in steady
+            for gpu in view.gpus
+            if gpu.gpu.use is not None and not view.is_silent
+        ]
+        return StepHealth(
+            tuple(
+                f
+                for f in findings
+                if (f.kind not in _ALONE or f.node in waiting)
+                and not (f.kind == "node-slow" and f.node in idle)
+            ),
+            len(uses),
+            fmean(uses) if uses else None,
+            is_whole,
+        )
+
+    def _steady(self, view: NodeView) -> NodeView:
+        """Return *view* with the use of its GPUs over all stored samples."""
+        samples = self._uses.get(view.host, ())
+        gpus = []
+        for gpu in view.gpus:
+            uses = [sample.get(gpu.gpu.number) for sample in samples]
+            numbers = [use for use in uses if use is not None]
+            use = fmean(numbers) if numbers else None
+            is_idle = len(numbers) > 1 and max(numbers) < _IDLE
+            gpus.append(GpuView(gpu.gpu._replace(use=use), is_idle=is_idle))
+        return view._replace(gpus=tuple(gpus))
+
+
+class HealthLog:
+    """The lines of a step's output about its health: each only when something changes."""
+
+    def __init__(self) -> None:
+        """Begin without a line."""
+        self._keys: set[object] = set()
+        self._ages: dict[object, int] = {}
+        self._counts: dict[object, int] = {}
+
+    def lines(
+        self, health: StepHealth, network: str, *, is_due: bool = True
+    ) -> Iterator[str]:
+        """Yield the new lines; *network* is the verdict on it in a few words.
+
+        Before it is due, a finding only grows older.
+        """
+        by_key: dict[object, NodeFinding] = {
+            (f.kind, f.node, f.gpus): f for f in health.findings
+        }
+        self._ages = {key: self._ages.get(key, 0) + 1 for key in by_key}
+        lasting = {key for key, f in by_key.items() if self._lasts(f, key)}
+        summary = ""
+        if not by_key:
+            summary = _summary(health, network)
+            # Its percentage changes all the time.
+            lasting = {re.sub(r"\d+ %", "", summary)}
+        # A new finding may be gone at the next look, so the state is open until then.
+        if not (is_due and lasting):
+            return
+        fresh = {key for key in lasting - self._keys if self._may_print(key)}
+        self._keys = lasting
+        yield from _finding_lines([by_key[key] for key in by_key if key in fresh])
+        if summary and fresh:
+            yield summary
+
+    def _lasts(self, finding: NodeFinding, key: object) -> bool:
+        return finding.kind in _AT_ONCE or self._ages[key] >= _LOOKS
+
+    def _may_print(self, key: object) -> bool:
+        # A value at its limit changes all the time, and must not fill the output.
+        self._counts[key] = self._counts.get(key, 0) + 1
+        return self._counts[key] <= _REPEATS
+
+
+def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:
+    """Yield a line for all nodes with the same message, in at most ``_MOST_LINES``."""
+    groups = grouped(findings, lambda f: f.finding._replace(subject="", fix=None))
+    for count, (finding, some) in enumerate(groups.items()):
+        if count == _MOST_LINES:
+            rest = [f.node for group in list(groups.values())[count:] for f in group]
+            yield f"note: {count_of(len(rest), 'more finding')} on {first_of({*rest})}"
+            return
+        names = first_of([f.node for f in some])
+        word = "unknown" if some[0].is_unknown else finding.severity
+        yield f"{word}: {names}: {finding.message}  [{finding.rule}]"
+
+
+def _summary(health: StepHealth, network: str) -> str:
+    """Return the line of a step without findings; empty if an answer is missing."""
+    if not health.is_whole:
+        return ""
+    if health.use is None:
+        return "note: GPUs are not checked: the nodes have no tool that shows them"
+    gpus = count_of(health.gpus, "GPU")
+    gpus = f"all {gpus}" if health.gpus > 1 else "the GPU"
+    if health.use >= _BUSY:
+        return f"{gpus} busy, {network}"
+    return f"{gpus} in use, {health.use:.0f} % of the time, {network}"

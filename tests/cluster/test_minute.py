@@ -1,0 +1,162 @@
+"""Real jobs that look at their GPUs after some seconds, and print what is wrong with them.
+
+The nodes have no GPU: a stand-in of rocm-smi or nvidia-smi shows eight, whose values are
+in a file for each node, which a test changes while the job runs.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import jobs
+import pytest
+
+from cluster import Cluster
+from job import Job
+
+SHAPE = ("-N2", "--ntasks-per-node=8", "--gpus-per-node=8", "--partition=standard-g")
+ROCM = """\
+#!/bin/bash
+cd "${0%/*}" || exit
+read -ra uses <"uses.$SLURMD_NODENAME" || exit 1
+printf '{'
+for card in "${!uses[@]}"; do
+  printf '"card%s": {"GPU use (%%)": "%s", "VRAM Total Memory (B)": "68702699520", ' "$card" "${uses[card]}"
+  printf '"VRAM Total Used Memory (B)": "34351349760", "Average Graphics Package Power (W)": "400.0"}, '
+done
+printf '"system": {"Driver version": "6.3.6"}}\\n'
+"""
+NVIDIA = """\
+#!/bin/bash
+cd "${0%/*}" || exit
+read -ra uses <"uses.$SLURMD_NODENAME" || exit 1
+for card in "${!uses[@]}"; do
+  printf '%s, %s, 40000, 81920, 400.00, NVIDIA H100\\n' "$card" "${uses[card]}"
+done
+"""
+# Each rank writes NCCL's lines, and runs until the file "end" is there.
+PROGRAM = """\
+#!/bin/bash
+name=${NCCL_DEBUG_FILE//%h/$HOSTNAME}
+[[ ! -e said.$RANK ]] || cp "said.$RANK" "${name//%p/$$}"
+until [[ -e end ]]; do sleep 0.5; done
+"""
+BUSY = "97 98 95 97 99 98 97 96"
+Start = Callable[..., Job]
+
+
+def set_uses(cluster: Cluster, node: str, uses: str) -> None:
+    new = cluster.workdir / "uses.new"
+    new.write_text(f"{uses}\n")
+    new.rename(cluster.workdir / f"uses.{node}")
+
+
+@pytest.fixture
+def start(cluster: Cluster, tool: Path) -> Start:
+    """Start a job on two nodes that looks after ten seconds."""
+
+    def submit(
+        smi: str = ROCM,
+        name: str = "rocm-smi",
+        *,
+        network: str = "cxi",
+        after: str = "10s",
+    ) -> Job:
+        folder = cluster.workdir
+        for file, text in ((name, smi), ("program", PROGRAM)):
+            (folder / file).write_text(text)
+            (folder / file).chmod(0o755)
+        job = replace(jobs.Job(nodes=2, ranks_per_node=8), hosts=cluster.nodes)
+        if network:
+            said: dict[int, list[str]] = {rank: [] for rank in range(job.world)}
+            for line in jobs.lines(job):
+                said[line.rank].append(line.text)
+            for rank, texts in said.items():
+                (folder / f"said.{rank}").write_text("\n".join(texts) + "\n")
+        for node in cluster.nodes:
+            if not (folder / f"uses.{node}").exists():
+                set_uses(cluster, node, BUSY)
+        return cluster.submit(
+            f"#!/bin/bash\nPATH={folder}:{tool}:$PATH\n"
+            "source <(envcfg wrap --profile lumi-g --no-modules --fact rocm=6.2.4 "
+            f"--container none --verify --verify-after {after} -- ./program || echo exit $?)\n",
+            *SHAPE,
+        )
+
+    return submit
+
+
+def end(cluster: Cluster, job: Job) -> list[str]:
+    """End the program; return envcfg's lines in the output of the job."""
+    (cluster.workdir / "end").touch()
+    ended = job.wait(timeout=90)
+    print(ended.stdout)
+    assert (ended.state, ended.exit_code) == ("COMPLETED", 0), ended.stdout
+    left = [each.argv for node in cluster.nodes for each in cluster.processes(node)]
+    assert not [argv for argv in left if "envcfg-monitor" in argv], left
+    # All hosts of the cluster share two cores, which is too few for sixteen ranks.
+    return [
+        line
+        for line in ended.stdout.splitlines()
+        if line.startswith("envcfg:")
+        and "note: ranks are not bound" not in line
+        and "[load-high]" not in line
+    ]
+
+
+def test_a_good_job_gets_one_line(cluster: Cluster, start: Start) -> None:
+    job = start()
+    job.wait_output("GPUs busy", timeout=120)
+    lines = end(cluster, job)
+    assert lines[-1] == "envcfg: all 16 GPUs busy, network fast"
+    assert len(lines) == 2, lines
+
+
+def test_idle_gpus_are_named_and_so_is_their_end(
+    cluster: Cluster, start: Start
+) -> None:
+    first, second = cluster.nodes
+    set_uses(cluster, second, "97 98 95 0 99 98 97 96")
+    job = start(NVIDIA, "nvidia-smi", network="")
+    job.wait_output("[gpu-idle]", timeout=120)
+    set_uses(cluster, second, BUSY)
+    job.wait_output("GPUs busy", timeout=120)
+    set_uses(cluster, first, " ".join("0" * 8))
+    job.wait_output("GPUs 0-7", timeout=120)
+    lines = end(cluster, job)
+    warning = "envcfg: warning: "
+    assert lines == [
+        f"{warning}{second}: GPU 3 (of 8) is idle (below 5 %)  [gpu-idle]",
+        "envcfg: all 16 GPUs busy, network not verified",
+        f"{warning}{first}: GPUs 0-7 (of 8) are idle (below 5 %)  [gpu-idle]",
+        lines[-1],
+    ]
+
+
+def test_a_node_that_does_not_report_is_unknown(cluster: Cluster, start: Start) -> None:
+    job = start()
+    job.wait_output("GPUs busy", timeout=120)
+    with cluster.cut_off(cluster.nodes[1]):
+        job.wait_output("[node-silent]", timeout=120)
+    assert re.search(
+        rf"^envcfg: unknown: {cluster.nodes[1]}: did not answer for \d+ s  \[node-silent\]$",
+        job.stdout,
+        re.M,
+    ), job.stdout
+    assert job.refresh().state == "RUNNING"
+    job.cancel()
+    job.wait(timeout=90)
+
+
+def test_without_a_tool_nothing_is_called_busy(cluster: Cluster, start: Start) -> None:
+    job = start("#!/bin/sh\necho 'Unable to initialize' >&2\nexit 1\n")
+    shutil.copy(cluster.workdir / "rocm-smi", cluster.workdir / "nvidia-smi")
+    job.wait_output("[gpu-tool-fails]", timeout=120)
+    lines = end(cluster, job)
+    assert not [line for line in lines if "busy" in line]
+    (line,) = [line for line in lines if "gpu-tool" in line]
+    assert line.startswith("envcfg: unknown: nid001000, nid001001: ")

@@ -1,0 +1,257 @@
+"""The lines about a running step's GPUs, and when each of them is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from lines import gpu_lines, node_lines, used
+
+from envcfg.common.errors import JobError
+from envcfg.core import step_nodes
+from envcfg.core.step_nodes import NodeWatch, Probing
+
+HOSTS = ("n1", "n2")
+BUSY = [97, 95, 96, 98]
+Answer = Callable[[int, str], Sequence[str]]
+
+
+class Clock:
+    """A clock that moves only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Nodes:
+    """The step of a probe whose nodes answer at once, or never."""
+
+    def __init__(self, answer: Answer, hosts: Sequence[str] = HOSTS) -> None:
+        self.answer, self.hosts = answer, hosts
+        self.lines: list[str] = []
+        self.errors: list[str] = []
+        self.is_over = False
+        self.starts = 0
+        self.asked_gpus: int | None = None
+
+    def start(self) -> Probing:
+        self.starts += 1
+        self.is_over = False
+        return Probing(self, self.hosts, self.asked_gpus)  # type: ignore[arg-type]
+
+    def ask(self, number: int) -> None:
+        for host in self.hosts:
+            self.lines += self.answer(number, host)
+
+    def read(self, take: Callable[[str], object], deadline: object) -> bool:
+        assert deadline
+        if self.is_over:
+            raise EOFError
+        for line in self.lines:
+            take(line)
+        self.lines = []
+        return False
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over = True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(step_nodes, "time", made)
+    return made
+
+
+class Watched:
+    """A watch whose time passes by seconds."""
+
+    def __init__(self, clock: Clock, nodes: Nodes, after: float = 300) -> None:
+        self.clock, self.nodes = clock, nodes
+        self.lines: list[str] = []
+        self.watch = NodeWatch(after, nodes.start, self.lines.append)
+
+    def run(self, seconds: int, network: str = "network fast") -> list[str]:
+        """Let time pass; return the lines of that time."""
+        before = len(self.lines)
+        for _ in range(seconds):
+            self.clock.now += 1
+            self.watch.look(network)
+        return self.lines[before:]
+
+
+def answer_of(
+    *uses: object, host: str = "n1", others: Sequence[object] = BUSY
+) -> Answer:
+    """Return nodes that answer; those of *host* with *uses*."""
+
+    def answer(number: int, name: str) -> Sequence[str]:
+        values = uses if name == host else others
+        return [
+            *node_lines(name, number, at=60.0 * number),
+            *gpu_lines(used(*values), name, number),
+        ]
+
+    return answer
+
+
+def test_nothing_is_printed_before_its_time_and_then_one_line(clock: Clock) -> None:
+    watched = Watched(clock, Nodes(answer_of(*BUSY)))
+    assert watched.run(299) == []
+    assert watched.run(10_000) == ["all 8 GPUs busy, network fast"]
+    assert watched.nodes.starts == 1
+
+
+def test_a_question_is_asked_once_a_minute(clock: Clock) -> None:
+    numbers: list[int] = []
+    answer = answer_of(*BUSY)
+
+    def counting(number: int, host: str) -> Sequence[str]:
+        numbers.append(number)
+        return answer(number, host)
+
+    Watched(clock, Nodes(counting)).run(3600)
+    assert max(numbers) <= 60
+
+
+def test_idle_gpus_are_named_until_they_compute(clock: Clock) -> None:
+    nodes = Nodes(answer_of(97, 0, 0, 98))
+    watched = Watched(clock, nodes)
+    idle = "warning: n1: GPUs 1-2 (of 4) are idle (below 5 %)  [gpu-idle]"
+    assert watched.run(900) == [idle]
+    nodes.answer = answer_of(97, 80, 0, 98)
+    assert watched.run(900) == [
+        "warning: n1: GPU 2 (of 4) is idle (below 5 %)  [gpu-idle]"
+    ]
+    nodes.answer = answer_of(*BUSY)
+    assert watched.run(900) == ["all 8 GPUs busy, network fast"]
+
+
+def test_a_single_low_sample_is_no_finding(clock: Clock) -> None:
+    good, low = answer_of(*BUSY), answer_of(0, 0, 0, 0, others=[0, 0, 0, 0])
+    nodes = Nodes(lambda number, host: (low if number % 3 == 0 else good)(number, host))
+    assert Watched(clock, nodes).run(3600) == ["all 8 GPUs busy, network fast"]
+
+
+def test_a_finding_that_comes_and_goes_is_printed_three_times(clock: Clock) -> None:
+    nodes = Nodes(answer_of(*BUSY))
+    watched = Watched(clock, nodes)
+    for number in range(10):
+        nodes.answer = answer_of(*([0] * 4 if number % 2 else BUSY))
+        watched.run(600)
+    assert len([line for line in watched.lines if "idle" in line]) == 3
+    assert len([line for line in watched.lines if "busy" in line]) == 3
+
+
+def test_a_silent_node_is_unknown_and_nothing_is_called_busy(clock: Clock) -> None:
+    good = answer_of(*BUSY)
+    nodes = Nodes(lambda number, host: good(number, host) if host == "n1" else ())
+    (line,) = Watched(clock, nodes).run(900)
+    assert line == "unknown: n2: did not answer  [node-silent]"
+
+
+def test_a_node_that_falls_silent_is_unknown(clock: Clock) -> None:
+    nodes = Nodes(good := answer_of(*BUSY))
+    watched = Watched(clock, nodes)
+    assert watched.run(400) == ["all 8 GPUs busy, network fast"]
+    nodes.answer = lambda number, host: good(number, host) if host == "n1" else ()
+    (line,) = watched.run(400)
+    assert line.startswith("unknown: n2: did not answer for ")
+    nodes.answer = good
+    assert watched.run(400) == ["all 8 GPUs busy, network fast"]
+
+
+MISSING = {
+    "no tool on one node": gpu_lines([], "n2", tool="none"),
+    "a tool that fails": gpu_lines(["Unable to talk to the driver"], "n2", status=9),
+    "a use that the tool does not know": gpu_lines(used("[N/A]", 97, 97, 97), "n2"),
+    "a tool that hangs": ["envcfg-probe n2 1 gpus waits\n"],
+}
+
+
+@pytest.mark.parametrize("case", MISSING)
+def test_unknown_gpus_are_never_called_busy(clock: Clock, case: str) -> None:
+    good = answer_of(*BUSY)
+
+    def answer(number: int, host: str) -> Sequence[str]:
+        if host == "n1":
+            return good(number, host)
+        lines = [line.replace("n2 1 ", f"n2 {number} ") for line in MISSING[case]]
+        return [*node_lines(host, number, at=60.0 * number), *lines]
+
+    (line,) = Watched(clock, Nodes(answer)).run(900)
+    assert line.startswith("unknown: n2: "), line
+
+
+def test_nodes_without_gpus_get_one_note(clock: Clock) -> None:
+    def answer(number: int, host: str) -> Sequence[str]:
+        return [*node_lines(host, number), *gpu_lines([], host, number, tool="none")]
+
+    assert Watched(clock, Nodes(answer)).run(900) == [
+        "note: GPUs are not checked: the nodes have no tool that shows them"
+    ]
+
+
+def test_gpus_that_the_job_asked_for_and_does_not_have_are_named(clock: Clock) -> None:
+    nodes = Nodes(answer_of(*BUSY[:3]))
+    nodes.asked_gpus = 4
+    (line,) = Watched(clock, nodes).run(900)
+    assert line == (
+        "error: n1: 3 GPUs of 4 (the job asked for them) can be seen  [gpu-missing]"
+    )
+
+
+def test_low_use_is_a_number_and_not_busy(clock: Clock) -> None:
+    nodes = Nodes(answer_of(30, 31, 29, 30, others=[30, 30, 30, 30]))
+    watched = Watched(clock, nodes)
+    assert watched.run(900, "network not verified") == [
+        "all 8 GPUs in use, 30 % of the time, network not verified"
+    ]
+
+
+def test_a_probe_that_ends_is_started_again(clock: Clock) -> None:
+    nodes = Nodes(answer_of(*BUSY))
+    watched = Watched(clock, nodes)
+    watched.run(400)
+    nodes.is_over = True
+    nodes.answer = answer_of(0, 0, 0, 0)
+    assert watched.run(900) == [
+        "warning: n1: GPUs 0-3 (of 4) are idle (below 5 %)  [gpu-idle]"
+    ]
+    assert nodes.starts == 2
+
+
+def test_a_probe_that_cannot_start_is_unknown_once(clock: Clock) -> None:
+    nodes = Nodes(answer_of(*BUSY))
+    watched = Watched(clock, nodes)
+
+    def start() -> Probing:
+        nodes.starts += 1
+        raise JobError("cannot run srun")
+
+    watched.watch = NodeWatch(300, start, watched.lines.append)
+    assert watched.run(3600) == [
+        "unknown: the nodes cannot be asked for their GPUs: cannot run srun"
+    ]
+    assert nodes.starts == 3
+
+
+def test_a_thousand_bad_nodes_are_few_lines(clock: Clock) -> None:
+    hosts = [f"nid{number:06}" for number in range(1024)]
+
+    def answer(number: int, host: str) -> Sequence[str]:
+        idle = [use if gpu != int(host[-2:]) % 4 else 0 for gpu, use in enumerate(BUSY)]
+        return [
+            *node_lines(host, number, at=60.0 * number),
+            *gpu_lines(used(*idle), host, number),
+        ]
+
+    lines = Watched(clock, Nodes(answer, hosts)).run(400)
+    assert lines == [
+        f"warning: nid00000{gpu}, nid00000{gpu + 4}, nid0000{gpu + 8:02} and 253 more: "
+        f"GPU {gpu} (of 4) is idle (below 5 %)  [gpu-idle]"
+        for gpu in range(4)
+    ]
