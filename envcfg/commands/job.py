@@ -11,6 +11,7 @@ from envcfg.commands.printing import (
     machinery_place,
     put_script,
     say,
+    say_notes,
     write,
 )
 from envcfg.common.errors import UsageError
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:
         return _put_found(options, step.profile.name, job.findings)
-    say(job.findings)
+    say_notes(job.findings)
     if options.submit:
         from envcfg.commands.submit_option import send_job
 

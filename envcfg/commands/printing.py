@@ -41,6 +41,12 @@ def say(findings: Iterable[Finding]) -> None:
         sys.stderr.write("\n".join(finding.lines()) + "\n")
 
 
+def say_notes(findings: Iterable[Finding]) -> None:
+    """Write the findings on a job to stderr, without notes if ``ENVCFG_QUIET`` is set."""
+    is_quiet = os.environ.get("ENVCFG_QUIET")
+    say(note for note in findings if note.severity != "note" or not is_quiet)
+
+
 def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
     """Write a message that is not a finding to stderr, with a hint.
 

@@ -12,7 +12,7 @@ from envcfg.commands.printing import (
     machinery_place,
     put_script,
     save_machinery,
-    say,
+    say_notes,
     tell,
     wants_script,
     write,
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     step = read_step(options, example, is_line=options.launch_line)
     check_script(options, step.inputs)
     plan = plan_step(step)
-    say(plan.notes)
+    say_notes(plan.notes)
     origin = made_by(options.argv, step)
     if options.json:
         from envcfg.report.plan_report import plan_json

@@ -43,12 +43,14 @@ class CachedImage(NamedTuple):
         bases: the images from which it was built, the nearest first.
         why: the reason if nothing was read.
         imports: the launcher that an installed command uses, and the file.
+        plugin: as in ``ImageFacts``.
     """
 
     facts: Mapping[str, tuple[str, str]] = {}
     bases: tuple[str, ...] = ()
     why: str = ""
     imports: Mapping[str, tuple[str, str]] = {}
+    plugin: str = "unknown"
 
 
 def identify(path: str) -> Identity | None:
@@ -72,7 +74,8 @@ def recall(folder: str, identity: Identity) -> CachedImage | None:
             for pairs in (entry["facts"].items(), entry["imports"].items())
         )
         bases = tuple(map(str, entry["bases"]))
-        return CachedImage(facts, bases, str(entry["why"]), imports)
+        plugin = str(entry["plugin"])
+        return CachedImage(facts, bases, str(entry["why"]), imports, plugin)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None  # a damaged entry is read again
 
@@ -123,7 +126,10 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
         f"{identity.size} {identity.time // 10**9}" if identity and memory.facts else ""
     )
     # The stamp has whole seconds, because stat in the job prints no fractions.
-    return ImageFacts(memory.facts, memory.bases, stamp, memory.imports), findings
+    return (
+        ImageFacts(memory.facts, memory.bases, stamp, memory.imports, memory.plugin),
+        findings,
+    )
 
 
 def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
@@ -152,6 +158,24 @@ def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
     return facts
 
 
+def plugin_state(inspection: Inspection) -> str:
+    """Return whether the image's NCCL loads a plug-in for libfabric.
+
+    ``present``, ``missing``, ``unknown``; ``needless`` if it has neither NCCL nor RCCL.
+    """
+    from envcfg.image.image_facts import unclear_facts
+
+    taken = inspection.taken().keys()
+    if not taken & {"nccl", "rccl"}:
+        return "needless"
+    # A plug-in without the name of its maker may be one for another network.
+    if inspection.metadata.unread or unclear_facts(inspection) & {"nccl", "rccl"}:
+        return "unknown"
+    if "plugin" in taken:
+        return "present"
+    return "unknown" if "interfaces" in taken else "missing"
+
+
 def _look(image: str) -> CachedImage:
     """Read the image, within the time that a script can wait."""
     from contextlib import suppress
@@ -174,7 +198,9 @@ def _look(image: str) -> CachedImage:
             imports: dict[str, tuple[str, str]] = {}
             with suppress(TimeIsUpError):  # the facts count without them
                 imports = command_imports(patient, read.environment)
-            return CachedImage(step_facts(inspection), bases, imports=imports)
+            return CachedImage(
+                step_facts(inspection), bases, "", imports, plugin_state(inspection)
+            )
     except TimeIsUpError:
         why = f"it takes longer than {PATIENCE:.0f} s"
     except (ImageError, SpentError) as err:

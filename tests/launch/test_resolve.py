@@ -220,6 +220,28 @@ def test_a_system_that_is_not_in_production_is_said() -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "written"),
+    [
+        ("site documentation", "written from documentation"),
+        ("user repository", "written from scripts and quotes of users"),
+        ("inferred", "partly inferred from other systems"),
+        ("generated", "generated from the values of another tool"),
+    ],
+)
+def test_a_profile_that_never_ran_is_reported(state: str, written: str) -> None:
+    text = f"verified: {{state: {state}, {REASON}}}"
+    (note,) = plan(text).notes
+    assert (note.rule, note.severity, note.subject, note.message) == (
+        "profile-never-run",
+        "note",
+        "profile p",
+        f"{written}; never run: envcfg profiles probe proves it",
+    )
+    assert plan(f"{text}\nrun: {{envcfg: 1.0, nodes: 2, {REASON}}}").notes == ()
+    assert plan(f"verified: {{state: run, {REASON}}}").notes == ()
+
+
+@pytest.mark.parametrize(
     ("image", "is_pulled"),
     [
         ("docker://ubuntu", True),

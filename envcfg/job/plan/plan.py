@@ -42,12 +42,15 @@ class ImageFacts(NamedTuple):
         stamp: size and modification time of the image file, as ``stat -c '%s %Y'``
             prints them; empty if nothing was read, or if the image is not a file.
         imports: the launcher that an installed command imports, and the file.
+        plugin: whether NCCL or RCCL loads a plug-in for libfabric: ``present``,
+            ``missing``, ``unknown``; ``needless`` without NCCL and RCCL.
     """
 
     facts: Mapping[str, tuple[str, str]] = {}
     bases: tuple[str, ...] = ()
     stamp: str = ""
     imports: Mapping[str, tuple[str, str]] = {}
+    plugin: str = "unknown"
 
 
 class ProgramStart(NamedTuple):

@@ -14,6 +14,14 @@ from envcfg.profile.job_facts import Fact
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 
+# By the state in ``verified``; a profile in the state ``run`` has been proven.
+_WRITTEN = {
+    "site documentation": "written from documentation",
+    "user repository": "written from scripts and quotes of users",
+    "inferred": "partly inferred from other systems",
+    "generated": "generated from the values of another tool",
+}
+
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
     """Yield a note for each unknown fact, with the settings that depend on it."""
@@ -113,8 +121,8 @@ def runtime_notes(
         )
 
 
-def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
-    """Warn of a system that is not in production."""
+def status_notes(profile: Profile) -> Iterable[Finding]:
+    """Warn of a system that is not in production, and of a profile that never ran on it."""
     status = profile.lifecycle
     if status and status.state != "active":
         yield Finding(
@@ -123,6 +131,16 @@ def lifecycle_notes(profile: Profile) -> Iterable[Finding]:
             subject=f"profile {profile.name}",
             message=f"the system is not active ({status.state}): {status.reason.why}",
             source=status.reason.source,
+        )
+    origin = profile.verified
+    if origin and origin.state in _WRITTEN and not profile.run:
+        yield Finding(
+            rule="profile-never-run",
+            severity="note",
+            subject=f"profile {profile.name}",
+            message=f"{_WRITTEN[origin.state]}; never run: envcfg profiles probe proves it",
+            source=origin.reason.source,
+            why=origin.reason.why,
         )
 
 

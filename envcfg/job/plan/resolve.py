@@ -28,15 +28,20 @@ from envcfg.job.plan.diagnostics import check_log_folder, flight_settings, log_s
 from envcfg.job.plan.downloads import download_notes
 from envcfg.job.plan.kept_caches import kept_settings
 from envcfg.job.plan.nested_launcher import look_inside
+from envcfg.job.plan.network_plugin import (
+    fail_without_plugin,
+    plugin_notes,
+    plugin_state,
+)
 from envcfg.job.plan.plan import Options, Place, Plan, PlannedVariable
 from envcfg.job.plan.plan_facts import gather_facts
 from envcfg.job.plan.plan_notes import (
     first_values,
     image_notes,
-    lifecycle_notes,
     masking_notes,
     runtime_notes,
     stack_notes,
+    status_notes,
     unknown_notes,
 )
 from envcfg.profile.entries import Argument, Bundle, Case
@@ -77,6 +82,10 @@ def resolve(
     arguments = _checked_arguments(arguments, runtimes)
     # A clash can involve any two of all settings and bundles.
     _check(profile, {launcher, starter}, planned, bundles)
+    plugin = plugin_state(profile, options, container, modules, planned)
+    if plugin == "missing" and "NCCL_NET" not in options.settings:
+        planned = fail_without_plugin(profile, facts, planned)
+        facts.missed.pop("plugin", None)  # the image is known to have none
     settings, handed_on = _ordered(planned)
     if options.diagnostics.stage:
         check_stage(profile, options, runtimes)
@@ -120,6 +129,7 @@ def resolve(
             *command_notes,
             *conflicts,
             *unknown_notes(facts.missed),
+            *plugin_notes(plugin, profile, options, facts, planned),
             *stack_notes(profile, facts.known, first_values(planned)),
             *broken_up,
             *masking_notes(profile, planned),
@@ -128,7 +138,7 @@ def resolve(
             *download_notes(
                 profile, options.command, options.container, planned.keys()
             ),
-            *lifecycle_notes(profile),
+            *status_notes(profile),
         ),
     )
 
