@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 e148838d3eb82af9)
+# envcfg 0.1.0, profile polaris (sha256 0e6ed17bf42cb8fb)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -21,12 +21,12 @@ ENVCFG_RUNTIME_COMMAND='exec' # by this command of the runtime
 # to load if no runtime is on PATH
 ENVCFG_RUNTIME_MODULES='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:52]
+# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:54]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 # two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for them
-# [profiles/polaris.yaml:67]
+# [profiles/polaris.yaml:69]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
 
@@ -35,9 +35,9 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_RANKS='' ENVCFG_SU
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:92]
-  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:97]
-  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:102]
+  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:94]
+  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:99]
+  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:104]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
@@ -46,20 +46,21 @@ envcfg_mounts() {
   # put them into the container [profiles/slingshot-cuda.yaml:37]
   if [ -e /dev/nvidiactl ]; then envcfg_argument --nv; fi
   # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home folder is
-  # /root inside: what is called by its path there needs a --bind [profiles/polaris.yaml:84]
+  # /root inside: what is called by its path there needs a --bind [profiles/polaris.yaml:86]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
-  envcfg_bind_if /local/scratch # the SSDs; Apptainer shows the container no such folder by itself [profiles/polaris.yaml:78]
+  envcfg_bind_if /local/scratch # the SSDs; Apptainer shows the container no such folder by itself [profiles/polaris.yaml:80]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
-  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:190]
+  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:192]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # two Slingshot adapters in a node, where the family names four [profiles/polaris.yaml:198]
+  # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
+  # [profiles/polaris.yaml:200]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -73,7 +74,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:203]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:205]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # The same of the node and the port where ranks meet.

@@ -45,12 +45,12 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_GPUS='4'             # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:52]
+# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:54]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 # two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for them
-# [profiles/polaris.yaml:67]
+# [profiles/polaris.yaml:69]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
 
@@ -59,19 +59,20 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_LOG='' ENVCFG_LOG_
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:92]
-  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:97]
-  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:102]
+  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:94]
+  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:99]
+  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:104]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
-  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:190]
+  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:192]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # two Slingshot adapters in a node, where the family names four [profiles/polaris.yaml:198]
+  # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
+  # [profiles/polaris.yaml:200]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -85,7 +86,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:203]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:205]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
