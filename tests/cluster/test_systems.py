@@ -19,7 +19,10 @@ RIGHT = {
         "--constraint=MI300 --gpus-per-node=4 -c24",
         "adastra[1001-1002]",
     ),
-    "alps-clariden": ("--partition=normal --gpus-per-node=4 -c72", "alps[1-2]"),
+    "alps-clariden": (
+        "--partition=normal --gpus-per-node=4 -c72 -walps[1-2]",
+        "alps[1-2]",
+    ),
     "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
     "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
     "aws-p5en": ("--exclusive --gpus-per-node=8", "awsn[1-2]"),
@@ -27,6 +30,10 @@ RIGHT = {
     "aws-p6e-gb200": ("--exclusive --gpus-per-node=4", "awsgb[1-2]"),
     "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
     "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
+    "bristen": (
+        "--partition=normal --gpus-per-node=4 -c16 -wbristen[1-2]",
+        "bristen[1-2]",
+    ),
     "capella": ("--partition=capella --gres=gpu:4 -c14", "capella[1-2]"),
     "coreweave": ("--exclusive --gpus-per-node=8 -c8", "coreweave[1-2]"),
     "coreweave-gb200": ("--exclusive --gpus-per-node=4 -c8", "coreweavegb[1-2]"),
@@ -34,6 +41,7 @@ RIGHT = {
         "--partition=batch --gpus-per-node=8 -c7 -wcrusher[1-2]",
         "crusher[1-2]",
     ),
+    "daint": ("--partition=normal --gpus-per-node=4 -c72 -wdaint[1-2]", "daint[1-2]"),
     "dardel": ("--partition=gpu --gpus-per-node=8 -c8 --mem=456G", "dardel[1-2]"),
     "delta": ("--partition=gpuA100x4 --gpus-per-node=4 -c16 --mem=232G", "delta[1-2]"),
     "deltaai": ("--partition=ghx4 --gpus-per-node=4 -c72 --mem=440G", "deltaai[1-2]"),
@@ -46,6 +54,7 @@ RIGHT = {
     "google-a3-ultra": ("--gpus-per-node=8 -c28", "googleu[1-2]"),
     "google-a4": ("--gpus-per-node=8 -c28", "googleb[1-2]"),
     "google-a4x": ("--exclusive --gpus-per-node=4 -c35", "googlegb[1-2]"),
+    "google-a4x-max": ("--exclusive --gpus-per-node=4 -c36", "googlemax[1-2]"),
     "horeka": ("--partition=accelerated --gres=gpu:4 -c38", "horeka[1-2]"),
     "horizon": ("--partition=gb --ntasks-per-node=2 -c36", "horizon[1-2]"),
     "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
@@ -67,6 +76,7 @@ RIGHT = {
     ),
     "karolina": ("--partition=qgpu --gpus-per-node=8 -c16", "karolina[1-2]"),
     "kestrel": ("--partition=gpu-h100 --gres=gpu:4 -c32 --mem=348G", "kestrel[1-2]"),
+    "killarney": ("--gpus-per-node=h100:8 -c6", "killarney[1-2]"),
     "leonardo": (
         "--partition=boost_usr_prod --gres=gpu:4 -c8 --mem=494000M",
         "leonardo[1-2]",
@@ -82,6 +92,7 @@ RIGHT = {
         ),
         "meluxina[1-2]",
     ),
+    "narval": ("--gpus-per-node=a100:4 -c12 --mem=496G", "narval[1-2]"),
     "nibi": ("--gpus-per-node=h100:8 -c14 --mem=2000G", "nibi[1-2]"),
     "nebius": ("--gpus-per-node=8 -c14", "nebius[1-2]"),
     "oci-b200": ("--exclusive --gpus-per-node=8", "ocib[1-2]"),
@@ -98,19 +109,26 @@ RIGHT = {
     "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
     "roihu": ("--partition=gpularge --gres=gpu:gh200:4 -c72", "roihu[1-2]"),
     "rorqual": ("--gpus-per-node=h100:4 -c16 --mem=496G", "rorqual[1-2]"),
+    "santis": (
+        "--partition=normal --gpus-per-node=4 -c71 -wsantis[1-2]",
+        "santis[1-2]",
+    ),
     "setonix": ("--partition=gpu-dev --gpus-per-node=8", "setonix[1-2]"),
     "snellius": (
         "--partition=gpu_h100 --gpus-per-node=4 -c16 --mem=720G",
         "snellius[1-2]",
     ),
+    "stampede3": ("--partition=h100 --ntasks-per-node=4 -c24", "stampede[1-2]"),
+    "tamia": ("--gpus-per-node=h100:4 -c12", "tamia[1-2]"),
     "trillium": ("--gpus-per-node=4 -c24", "trillium[1-2]"),
     "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
+    "vulcan": ("--gpus-per-node=l40s:4 -c16", "vulcan[1-2]"),
 }
 #: Those on which a job names no partition.
 NO_PARTITION = (
     *("adastra-", "aws-", "azure-", "coreweave", "google-", "ibm-", "oci-"),
     *("fir", "jean-zay", "marenostrum5-acc", "nibi", "perlmutter", "rorqual"),
-    *("nebius", "trillium"),
+    *("killarney", "narval", "nebius", "tamia", "trillium", "vulcan"),
 )
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"
