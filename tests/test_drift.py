@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.profile.validate import lacks_coordinates
-from scripts.drifting.__main__ import all_entries, worst
+from scripts.drifting.__main__ import all_entries, main, worst
 from scripts.drifting.checkouts import compare, find_checkouts
 from scripts.drifting.sources import Entry, Spot, read_entries, spots
 from support import ROOT
@@ -108,6 +108,37 @@ def test_what_cannot_be_held_against_anything_is_unreadable(docs: Path) -> None:
         compare(entry, entry.spots[0]._replace(path="none.md"), docs).word
         == "unreadable"
     )
+
+
+def test_fetch_clones_what_sources_name_and_tells_a_change_by_its_exit_code(
+    docs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    root = tmp_path / "project"
+    (root / "profiles").mkdir(parents=True)
+    entries(docs)
+    (docs.parent.parent / "profile.yaml").rename(root / "profiles" / "a.yaml")
+    hub = tmp_path / "hub" / "site"
+    hub.mkdir(parents=True)
+    docs.rename(hub / "docs")
+    config = tmp_path / "config"
+    config.write_text(
+        f'[url "file://{hub.parent}/"]\n\tinsteadOf = https://github.com/'
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    assert main(["--fetch"], root) == 0
+    assert "2 same" in capsys.readouterr().out
+    (hub / "docs" / "nccl.md").write_text("export NCCL_NET=y\n")
+    save(hub / "docs")
+    assert main(["--fetch"], root) == 1
+    assert "+export NCCL_NET=y" in capsys.readouterr().out
+    config.write_text(
+        f'[url "file://{tmp_path}/none/"]\n\tinsteadOf = https://github.com/'
+    )
+    assert main(["--fetch"], root) == 1  # by what was fetched before
+    assert "not fetched: site/docs: " in capsys.readouterr().out
 
 
 def test_coordinates_are_read_from_a_source() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 from scripts.drifting.sources import Entry, Spot
 
+FETCHED = ".drift"  # the folder of the repositories that `fetch` keeps
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
 
 
@@ -39,6 +41,29 @@ def find_checkouts(folders: Sequence[Path]) -> dict[str, Path]:
             if named:
                 found.setdefault("/".join(named[-1]).lower(), path)
     return found
+
+
+def fetch(repository: str, folder: Path) -> str:
+    """Clone *repository* from GitHub into *folder*, or update it; return git's error."""
+    clone = folder / repository.replace("/", "+")
+    if clone.exists():
+        words = ["-C", str(clone), "fetch", "-q", "--prune", "origin"]
+        words.append("+refs/heads/*:refs/heads/*")
+    else:
+        # Files are fetched when they are compared: some repositories have gigabytes.
+        words = ["clone", "-q", "--bare", "--filter=blob:none"]
+        words += [f"https://github.com/{repository}", str(clone)]
+    done = subprocess.run(
+        ["git", *words],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
+    )
+    _git.cache_clear()  # its answers are those of the state before
+    lines = done.stderr.strip().splitlines()
+    return (lines or ["git failed"])[-1] if done.returncode else ""
 
 
 @cache
