@@ -270,6 +270,12 @@ LOGIN_NODES: dict[str, tuple[str, dict[str, str]]] = {
     "tuolumne": ("tuolumne1004", {}),
     "vista": ("login1.vista.tacc.utexas.edu", {}),
     "vista, by its variable": ("login1", {"TACC_SYSTEM": "vista"}),
+    "stampede3, in its domain": ("login1.stampede3.tacc.utexas.edu", {}),
+    "santis, by its variable": ("santis-ln001", {"CLUSTER_NAME": "santis"}),
+    "daint, by its name": ("daint-ln004", {}),
+    "narval, in its domain": ("narval1.narval.alliancecan.ca", {}),
+    "tamia, by its address": ("tamia.alliancecan.ca", {}),
+    "sophia, by its name": ("sophia-login-01", {}),
 }
 
 
@@ -299,8 +305,8 @@ def test_a_system_is_recognised_on_its_login_nodes(
         ("login1", {}),
         ("uan01", {"/etc/clustername": "muller", "NERSC_HOST": "cori"}),
         ("jwlogin01", {"/etc/FZJ/systemname": "juwels"}),
-        ("login1.stampede3.tacc.utexas.edu", {"TACC_SYSTEM": "stampede3"}),
-        ("santis-ln001", {"CLUSTER_NAME": "santis"}),
+        ("login1.frontera.tacc.utexas.edu", {"TACC_SYSTEM": "frontera"}),
+        ("eiger-ln001", {"CLUSTER_NAME": "eiger"}),
     ],
 )
 def test_a_login_node_of_another_system_is_none(

@@ -31,7 +31,7 @@
 #SBATCH --ntasks-per-node=4
 
 # a GH200 is a CPU of 72 cores with a GPU, and has a NIC; of the node's host memory the
-# site asks for 450G. On Santis one core of each is the system's, and 72 are refused
+# site asks for 450G
 #SBATCH --cpus-per-task=72
 
 # 112G for each GPU

@@ -1,0 +1,166 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
+# envcfg 0.1.0, profile bristen (sha256 HASH)
+# made by: envcfg sbatch --profile bristen --account a-big01 --partition normal --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show bristen
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# given for this job
+#SBATCH --account=a-big01
+
+# all nodes; they are not shared
+#SBATCH --partition=normal
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# GPUs that are asked for by node stay in one group of devices, so that those of a node
+# reach each other's memory
+#SBATCH --gpus-per-node=4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# 4 GPUs, 64 cores and 4 NICs in a node
+#SBATCH --cpus-per-task=16
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-16}"
+
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
+
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+ENVCFG_CLUSTERS='bristen'   # where this job may run
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
+# source is given [profiles/slingshot.yaml:50]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  # as in the family; a job of one node has no address on Slingshot
+  # [profiles/alps-clariden.yaml:131]
+  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
+  # the plugin has this name, or takes it for its own [profiles/alps-clariden.yaml:136]
+  if [ "$ENVCFG_NODES" -eq 1 ]; then
+    envcfg_set -u NCCL_NET
+  elif [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET 'AWS Libfabric'
+  fi
+  # as CSCS's own images have it; NCCL takes it as the beginning of the four names
+  # [profiles/alps-clariden.yaml:144]
+  envcfg_set NCCL_SOCKET_IFNAME hsn
+  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
+  # [profiles/slingshot.yaml:93]
+  envcfg_set GLOO_SOCKET_IFNAME hsn0
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/alps-clariden.yaml:159]
+  # Slingshot is not a rail network. In the Container Engine the hook decides it
+  # [profiles/alps-clariden.yaml:165]
+  envcfg_set NCCL_CROSS_NIC 1
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:183]
+  envcfg_set FI_MR_CACHE_MONITOR userfaultfd
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:177]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:171]
+  # CSCS measured it best over many programs; the 32768 of older lists is not valid
+  # [profiles/alps-clariden.yaml:189]
+  envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
+  # CSCS measured it best over many programs. In the Container Engine the hook decides it
+  # [profiles/alps-clariden.yaml:195]
+  envcfg_set FI_CXI_RX_MATCH_MODE software
+  # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can hand
+  # over wrong data without a word [profiles/alps-clariden.yaml:151]
+  envcfg_set NCCL_PROTO '^LL128'
+  # PMIx looks for munge, which is not in the container, and warns in every rank
+  # [profiles/alps-clariden.yaml:201]
+  envcfg_set PMIX_MCA_psec '^munge'
+  # CUDA keeps compiled kernels in the home folder, which many ranks share
+  # [profiles/alps-clariden.yaml:207]
+  envcfg_set CUDA_CACHE_DISABLE 1
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn '--expect-network=AWS Libfabric' --expect-network=Libfabric --expect-network=OFI --expect-provider=cxi --require-gdr "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/slingshot.yaml:136]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/slingshot.yaml:142]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/slingshot.yaml:148]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile bristen --account a-big01 --partition normal --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'

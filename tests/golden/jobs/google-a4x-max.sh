@@ -1,0 +1,147 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
+# envcfg 0.1.0, profile google-a4x-max (sha256 HASH)
+# made by: envcfg sbatch --profile google-a4x-max --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
+# Submit it by: sbatch FILE
+# Who says so, and since when: envcfg profiles show google-a4x-max
+# It starts the ranks by:
+#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
+#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#SBATCH --job-name=dump
+
+# 4 GPUs on each node
+#SBATCH --nodes=2
+
+# 72 GPUs share their NVLink, as the blueprint's topology 1x72 says, and 4 are in a node
+#SBATCH --segment=2
+
+# in Google's test; Slurm does not divide the adapters of a node between jobs
+#SBATCH --exclusive
+
+# as Google's test asks for them
+#SBATCH --gpus-per-node=4
+
+# one task for each GPU
+#SBATCH --ntasks-per-node=4
+
+# a quarter of two processors with 72 cores
+#SBATCH --cpus-per-task=36
+
+# the job is ended after it; the shorter, the sooner
+#SBATCH --time=00:15:00
+
+# stdout and stderr, by name and number of the job
+#SBATCH --output=%x-%j.out
+
+# --- What srun must be told again ---------------------------------------------------
+
+# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
+# one core
+export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-36}"
+
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
+
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# the runtimes show it to the container by themselves; the node's larger disks are at /mnt/localssd,
+# where the blueprint mounts them: for data, with --bind [profiles/google-a4x.yaml:69]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  # where the plugin does not load, the job ends instead of going on over plain TCP
+  # [profiles/google-a4x.yaml:86]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_NET gIB
+  fi
+  envcfg_set NCCL_SOCKET_IFNAME eth0,eth1 # bootstrap by the two interfaces that are not for GPUs [profiles/google-a4x-max.yaml:47]
+  # the eight ports that belong to the GPUs [profiles/google-a4x-max.yaml:53]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_IB_HCA =mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7
+  fi
+  # as Google's test sets it; the network of these ports is IPv6 only
+  # [profiles/google-a4x-max.yaml:60]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_set NCCL_IB_GID_INDEX 3
+  fi
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn --expect-network=gIB "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/infiniband-cuda.yaml:109]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/infiniband-cuda.yaml:115]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/infiniband-cuda.yaml:121]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  # the plugin is the host's; a PyTorch that has its own NCCL inside may keep that
+  # [profiles/google-a4x.yaml:79]
+  if [ "$ENVCFG_NODES" -gt 1 ]; then
+    envcfg_force LD_LIBRARY_PATH /usr/local/gib/lib64:"${LD_LIBRARY_PATH:-/usr/lib/aarch64-linux-gnu}"
+  fi
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile google-a4x-max --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'

@@ -1,0 +1,126 @@
+#!/bin/bash
+# envcfg:job HASH
+# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
+# envcfg 0.1.0, profile sophia (sha256 HASH)
+# made by: envcfg sbatch --profile sophia --account Catalyst --partition by-node --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
+# Submit it by: qsub FILE
+# Who says so, and since when: envcfg profiles show sophia
+# It starts the ranks by:
+#   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" \
+#     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+
+# --- What is asked for, and why -----------------------------------------------------
+
+# its name in the queue
+#PBS -N dump
+
+# hours are booked to a project, as ALCF's example does
+#PBS -A Catalyst
+
+# whole nodes
+#PBS -q by-node
+
+# 8 GPUs on each node
+#PBS -l select=2
+#PBS -l place=scatter
+
+# a job starts only while the file systems that it names are up
+#PBS -l filesystems=home:eagle
+
+# the job is ended after it; the shorter, the sooner
+#PBS -l walltime=00:15:00
+
+# stdout and stderr, by name and number of the job
+#PBS -j oe
+
+cd "${PBS_O_WORKDIR:-.}" || exit # PBS starts a job in the home folder
+
+# --- What this job needs ------------------------------------------------------------
+ENVCFG_BASHOPTS=${BASHOPTS-}
+[ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
+
+ENVCFG_GPUS='8'             # on each node
+ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# node-local on nearly all clusters, and the runtimes show it to the container by themselves
+# [profiles/infiniband-cuda.yaml:70]
+ENVCFG_SCRATCH=/tmp # for node-local caches
+
+# Not used by this job.
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_CPU_LISTS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+
+# Modules for the step.
+envcfg_modules() {
+  # where ALCF keeps the module of Apptainer [profiles/sophia.yaml:86]
+  envcfg_module use /soft/spack/base/0.7.1/install/modulefiles/Core/
+  envcfg_module load apptainer # brings Apptainer, which works on compute nodes only [profiles/sophia.yaml:91]
+}
+
+# Variables; envcfg_set: unless the job exports its own.
+envcfg_settings() {
+  envcfg_set NCCL_DEBUG INFO
+  envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
+  envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
+  # A value that the job exports itself wins over the profile's.
+  envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
+  # The same of the node and the port where ranks meet.
+  envcfg_keep_exported "default: the step's first node" MASTER_ADDR
+  envcfg_keep_exported quietly MASTER_PORT
+  ENVCFG_LOG="${PWD:-}"
+}
+
+envcfg_run_watcher() {
+  exec envcfg check-log --no-default all --watch-step warn --expect-network=IB --expect-network=IBext "$@"
+}
+
+# Variables of each rank, in the container.
+envcfg_rank_settings() {
+  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # [profiles/infiniband-cuda.yaml:109]
+  envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
+  # compiled extensions default to the home folder, where ranks race for a lock
+  # [profiles/infiniband-cuda.yaml:115]
+  envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
+  # the default is in /tmp by user name, so jobs that share a node share it
+  # [profiles/infiniband-cuda.yaml:121]
+  envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
+  envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
+    TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
+    TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
+}
+
+# --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
+case ${BASH_VERSION:-none}:${SHELLOPTS-} in
+  none:* | [1-3].* | 4.[0-3].* | *:*posix*) # as sh, too, bash reads other rules
+    printf 'envcfg: error: this needs bash 4.4 or newer, not in its POSIX mode; run it as in: bash job.sh\n' >&2
+    case $- in *i*) return 4 ;; *) exit 4 ;; esac
+    ;;
+esac
+
+# --- begin 6 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+ENVCFG_READONLY=$'\n'$(\builtin readonly -p && \builtin declare -F)
+ENVCFG_TRY=$'*\ndeclare -*([a-z])r*([a-z]) @(ENVCFG|envcfg|IFS)[_=\n]*' # "readonly" of a name of envcfg
+# shellcheck disable=SC2053 # it is a pattern
+if [[ $- == *r* || ${FUNCNEST-} == [1-9] || ${FUNCNEST-} == [1-9][0-9] || $ENVCFG_READONLY == $ENVCFG_TRY ]]; then
+  \builtin printf 'envcfg: error: this shell is restricted, has a low FUNCNEST, or a readonly name that envcfg needs (ENVCFG_*, envcfg_*, IFS)\n' >&2
+  \builtin printf '  hint: start the step in a shell without these: bash job.sh\n' >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+
+# --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
+# Slurm runs a copy of this script: so the path of the file is in full.
+ENVCFG_FILE=/home/me/.envcfg/HASH.bash
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile sophia --account Catalyst --partition by-node --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
+  { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
+  ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''
+  if [[ ${ENVCFG_FILE##*/} == "${ENVCFG_HASH:0:32}.bash" ]]; then break; fi
+done
+if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
+  \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
+  if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
+  \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
+fi
+\builtin eval "$ENVCFG_TEXT"
+
+envcfg_run python3 dump.py out 'a b'
