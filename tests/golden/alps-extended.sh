@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 1f828d822fd35bf5)
+# envcfg 0.1.0, profile alps-clariden (sha256 55fd98afcd169ed7)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -33,7 +33,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:207]
+  # [profiles/alps-clariden.yaml:216]
   envcfg_set CUDA_CACHE_DISABLE 1
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 20433062bd017127)
+# envcfg 0.1.0, profile lumi-g (sha256 c868c0ec3c4f4b3c)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

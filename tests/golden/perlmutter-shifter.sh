@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 b5ca8d85b181f9ad)
+# envcfg 0.1.0, profile perlmutter (sha256 1c54fc3216789da0)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 0e6ed17bf42cb8fb)
+# envcfg 0.1.0, profile polaris (sha256 1f237d3f67b1f006)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -55,12 +55,12 @@ envcfg_mounts() {
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
-  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:192]
+  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
-  # [profiles/polaris.yaml:200]
+  # [profiles/polaris.yaml:209]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -74,7 +74,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:205]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:214]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # The same of the node and the port where ranks meet.

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 26141d8a131fc8d3)
+# envcfg 0.1.0, profile tuolumne (sha256 ef14b6baa1de3b59)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

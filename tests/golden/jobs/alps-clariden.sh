@@ -64,42 +64,42 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a job of one node has no address on Slingshot
-  # [profiles/alps-clariden.yaml:131]
+  # [profiles/alps-clariden.yaml:140]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/alps-clariden.yaml:136]
+  # the plugin has this name, or takes it for its own [profiles/alps-clariden.yaml:145]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:144]
+  # [profiles/alps-clariden.yaml:153]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/alps-clariden.yaml:159]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/alps-clariden.yaml:168]
   # Slingshot is not a rail network. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:165]
+  # [profiles/alps-clariden.yaml:174]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:183]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:192]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:177]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:171]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:186]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:180]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:189]
+  # [profiles/alps-clariden.yaml:198]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # CSCS measured it best over many programs. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:195]
+  # [profiles/alps-clariden.yaml:204]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can hand
-  # over wrong data without a word [profiles/alps-clariden.yaml:151]
+  # over wrong data without a word [profiles/alps-clariden.yaml:160]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:201]
+  # [profiles/alps-clariden.yaml:210]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:207]
+  # [profiles/alps-clariden.yaml:216]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET

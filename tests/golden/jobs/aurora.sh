@@ -66,17 +66,17 @@ envcfg_modules() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  envcfg_set ZE_FLAT_DEVICE_HIERARCHY FLAT # each tile is a device [profiles/aurora.yaml:180]
-  # Level Zero alone; OpenCL would show each device a second time [profiles/aurora.yaml:185]
+  envcfg_set ZE_FLAT_DEVICE_HIERARCHY FLAT # each tile is a device [profiles/aurora.yaml:189]
+  # Level Zero alone; OpenCL would show each device a second time [profiles/aurora.yaml:194]
   envcfg_set ONEAPI_DEVICE_SELECTOR level_zero:gpu
   # ALCF calls it essential for training; oneCCL asks PALS who the ranks are
-  # [profiles/aurora.yaml:191]
+  # [profiles/aurora.yaml:200]
   envcfg_set CCL_PROCESS_LAUNCHER pmix
   # ALCF calls it essential for training, and a build without MPI has another default; tried up to
-  # 1024 nodes [profiles/aurora.yaml:198]
+  # 1024 nodes [profiles/aurora.yaml:207]
   envcfg_set CCL_ATL_TRANSPORT mpi
-  envcfg_set CCL_KVS_MODE mpi                # ALCF calls it essential for training [profiles/aurora.yaml:210]
-  envcfg_set FI_MR_CACHE_MONITOR userfaultfd # ALCF calls it essential for training [profiles/aurora.yaml:217]
+  envcfg_set CCL_KVS_MODE mpi                # ALCF calls it essential for training [profiles/aurora.yaml:219]
+  envcfg_set FI_MR_CACHE_MONITOR userfaultfd # ALCF calls it essential for training [profiles/aurora.yaml:226]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -95,13 +95,13 @@ envcfg_run_watcher() {
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
   # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/aurora.yaml:230]
+  # [profiles/aurora.yaml:239]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/aurora.yaml:236]
+  # [profiles/aurora.yaml:245]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
   # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/aurora.yaml:242]
+  # [profiles/aurora.yaml:251]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -55,7 +55,7 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='deltaai'   # where this job may run
-# a disk of 3.9 TB in each node, which is emptied after the job [profiles/deltaai.yaml:85]
+# a disk of 3.9 TB in each node, which is emptied after the job [profiles/deltaai.yaml:86]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.

@@ -63,9 +63,9 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the Ethernet ports eno* do not reach other compute nodes, and NCCL would hang on them
-  # [profiles/leonardo.yaml:97]
+  # [profiles/leonardo.yaml:96]
   envcfg_set NCCL_SOCKET_IFNAME ib0
-  envcfg_set GLOO_SOCKET_IFNAME ib0 # gloo has its own variable and would take eno* as well [profiles/leonardo.yaml:102]
+  envcfg_set GLOO_SOCKET_IFNAME ib0 # gloo has its own variable and would take eno* as well [profiles/leonardo.yaml:101]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log

@@ -66,7 +66,7 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 # Modules for the step.
 envcfg_modules() {
   # the variant that gives the container the host's libfabric and MPI, and binds the file systems
-  # [profiles/setonix.yaml:140]
+  # [profiles/setonix.yaml:153]
   envcfg_module load singularity/4.1.0-mpi
 }
 
@@ -92,7 +92,7 @@ envcfg_settings() {
   envcfg_set HSA_FORCE_FINE_GRAIN_PCIE 1
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   # all of Pawsey's ROCm images set it; so an image from elsewhere behaves as they do
-  # [profiles/setonix.yaml:159]
+  # [profiles/setonix.yaml:172]
   envcfg_set FI_CXI_DISABLE_CQ_HUGETLB 1
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
