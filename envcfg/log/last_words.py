@@ -28,6 +28,7 @@ _STEP = re.compile(r"(?i)\b(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}\d")
 _HARMLESS = re.compile(
     r"(?i)\b(?:0|no) (?:errors|failures)\b|\berror[_ ]?(?:rate|bar)|\bwarn|\bignor"
     r"|NCCL INFO|\bset the environment variable|^envcfg: |\bcoproc ENVCFG_|^\s*raise\b"
+    r"|\bFailed to send MESSAGE_TASK_EXIT"
 )
 
 # Reports of launchers about the ends of processes.

@@ -182,6 +182,8 @@ def _common_network(report: LogReport, world: World) -> str:
         return ""
     if any(rank.network is None for rank in report.ranks):
         return ""
+    if not report.ranks and not all(e.process.networks for e in world.entities):
+        return ""
     rank_count = len({rank.rank for rank in report.ranks}) or len(world.entities)
     noun = ("rank", "ranks") if report.ranks else ("process", "processes")
     gdr = {"yes": " with GPU RDMA", "no": " without GPU RDMA"}.get(job.gdr, "")
