@@ -174,7 +174,9 @@ def _first_of(attempt: Attempt, job: Job, world: World) -> FirstEnd | None:
     elif attempt.causes and isinstance(attempt.causes[0], LogException):
         first = _of_thrown(attempt.causes[0], attempt, hosts)
     elif ends := [end for end in (*attempt.causes, *codes) if isinstance(end, End)]:
-        first = _of_line(ends[0], attempt, hosts)
+        # A report of torchrun lists the other failures before its root cause.
+        roots = (end for end in ends if end.root and ends[0].rule.event == "failure")
+        first = _of_line(next(roots, ends[0]), attempt, hosts)
     elif attempt.waits:
         return _of_waits(attempt, hosts)
     elif thrown := [
