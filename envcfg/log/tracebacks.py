@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-from envcfg.log.exceptions import STAMP, End, Frame, LogException
+from envcfg.log.exceptions import PATIENCE, STAMP, End, Frame, LogException
 from envcfg.log.line_owner import Owner, speaker
 from envcfg.log.prefix import said_in_json, without_colours
 from envcfg.log.process_facts import Sighting, Spot, clip
@@ -255,6 +255,8 @@ class Tracebacks:
     def _new(self, prefix: str, stream: _Stream) -> LogException:
         match = _PROCESS.search(stream.before)
         process = (match["one"] or match["name"].lower()) if match else ""
+        # The end may be in the next block.
+        self._until = max(self._until, self._lines + PATIENCE)
         aside = _ASIDE.search(stream.before) is not None
         return LogException(prefix, process, aside=aside)
 

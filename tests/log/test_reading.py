@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import lzma
 import re
 import sys
@@ -243,6 +244,23 @@ socketStartConnect: Connect to 10.0.0.1<3434> failed : Software caused connectio
 def test_message_over_several_lines(lines: str, block: int, end: str) -> None:
     for log in (f"loss 0.5\n{lines}loss 0.5\n", lines, lines.removesuffix("\n")):
         assert _judged(log.replace("\n", end), block).verdict == "broken"
+
+
+TRACEBACK = (
+    "Traceback (most recent call last):",
+    '  File "/app/train.py", line 212, in <module>',
+    "    dist.all_reduce(loss)",
+    "torch.distributed.DistBackendError: NCCL error in: a.hpp:317, unhandled system error",
+)
+
+
+@pytest.mark.parametrize("block", [1, 1 << 17])
+@pytest.mark.parametrize(
+    "ends", list(itertools.product("\r\n", repeat=len(TRACEBACK))), ids=repr
+)
+def test_traceback_over_several_blocks(ends: tuple[str, ...], block: int) -> None:
+    log = "".join(line + end for line, end in zip(TRACEBACK, ends, strict=True))
+    assert "(train.py:212)" in _judged(log, block).summary
 
 
 GOT = "gpu-07:900:955 [0] a.cc:1 NCCL WARN NET/IB : Got"
