@@ -73,6 +73,29 @@ class Attempt:
         return Owner() if self.agents and owner.is_task else owner
 
 
+def by_step(ends: Iterable[LogException | End]) -> list[list[LogException | End]]:
+    """Return *ends* by the step of the job, one list or more.
+
+    srun reports a task of a step once, so that a second report of it is of another step.
+    """
+    steps: list[list[LogException | End]] = [[]]
+    tasks: set[tuple[int, int]] = set()
+    new: list[LogException | End] = []
+    for end in in_order(list(ends)):
+        new.append(end)
+        if isinstance(end, LogException) or not end.fields.get("tasks"):
+            continue
+        own = {(end.sighting.spot.source, rank) for rank in end.who.ranks}
+        if own & tasks:
+            steps.append([])
+            tasks.clear()
+        tasks |= own
+        steps[-1] += new
+        new = []
+    steps[-1] += new
+    return steps
+
+
 def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
     """Return the number of ranks that report a loss, else of those that were ended.
 

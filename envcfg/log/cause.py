@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.common.characters import one_line
-from envcfg.log.attempt import EXCEPTION, Attempt, absent_of, others_of, silent_of
+from envcfg.log.attempt import (
+    EXCEPTION,
+    Attempt,
+    absent_of,
+    by_step,
+    others_of,
+    silent_of,
+)
 from envcfg.log.exceptions import End, Frame, LogException
 from envcfg.log.job_state import Job
 from envcfg.log.line_owner import Owner
@@ -89,25 +96,37 @@ def first_end(job: Job, world: World) -> FirstEnd | None:
     )
     last = len(endings.starts)
     attempts = [
-        Attempt(
-            (
-                event
-                # Earlier attempts ended, because another attempt followed them.
-                for event in events
-                if endings.attempt(event) == number
-                and (number < last or not _is_over(event, job, ended=ended))
-            ),
-            endings,
-        )
+        [
+            event
+            # Earlier attempts ended, because another attempt followed them.
+            for event in events
+            if endings.attempt(event) == number
+            and (number < last or not _is_over(event, job, ended=ended))
+        ]
         for number in range(last + 1)
     ]
-    firsts = [_first_of(attempt, job, world) for attempt in attempts]
-    found = firsts.pop()
+    firsts = [
+        [_first_of(Attempt(step, endings), job, world) for step in by_step(attempt)]
+        for attempt in attempts
+    ]
+    steps = [step for step in firsts.pop() if step]
+    if not steps:
+        return None
+    found = _of_steps(steps)
     # Only earlier attempts count: a repeated end suggests a permanent fault.
-    alike = sum(
-        first.fingerprint == found.fingerprint for first in firsts if first and found
-    )
-    return found and found._replace(repeats=alike)
+    prints = [first.fingerprint for attempt in firsts for first in attempt if first]
+    return found._replace(repeats=prints.count(found.fingerprint))
+
+
+def _of_steps(steps: Sequence[FirstEnd]) -> FirstEnd:
+    """Return the first end that is a cause, with that of another step of the job."""
+    causes = [step for step in steps if not step.rule.consequence]
+    first = causes[0] if causes else steps[0]
+    for step in causes:
+        if step.fingerprint != first.fingerprint:
+            told = filter(None, (first.other_ranks, f"another step: {step.words}"))
+            return first._replace(other_ranks="; ".join(told))
+    return first
 
 
 def _is_handled(lines: Iterable[End]) -> bool:
