@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from support import CACHED, LOCAL, Wrap, require
+from envcfg.job.script.modules import render_module
+from support import CACHED, LOCAL, Wrap, bash, require
 
 # Says who it is and what it gets; WITH is the exit code that TERM, INT and HUP lead to.
 PROGRAM = """
@@ -240,3 +241,28 @@ def test_a_process_with_the_number_of_a_rank_that_has_ended_is_left_alone(
         timeout=60,
     )  # fmt: skip
     assert done.stdout.splitlines() == [f"code {code}", "untouched"], done.stderr
+
+
+# A bash whose book is wrong: it lists each child as running, for ever.
+STALE = """
+jobs() { printf '%s\\n' "${all[@]}"; }
+envcfg_step_of() {
+  local ENVCFG_IGNORED='' ENVCFG_APART='' ENVCFG_WATCH_PID='' ENVCFG_LED=() all=()
+  envcfg_listen
+  envcfg_tie
+  ENVCFG_TELL=envcfg_reach
+  for code in "$@"; do
+    envcfg_spawn sh -c "exit $code"
+  done
+  all=("${ENVCFG_PIDS[@]}")
+  envcfg_watch $#
+}
+envcfg_step_of 0 0; echo "code $?"
+envcfg_step_of 0 3; echo "code $?"
+"""
+
+
+def test_a_rank_that_has_ended_is_not_waited_for_even_if_bash_lists_it() -> None:
+    texts = [render_module(name) for name in ("signals", "local/step")]
+    done = bash("\n".join([*texts, STALE]), timeout=30)
+    assert done.stdout.split(b"\n") == [b"code 0", b"code 3", b""], done.stderr

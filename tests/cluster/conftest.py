@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from cluster import Cluster
 from holder import take_cluster
 from job import ClusterError
-from tool import install_tool
+from tool import install_locked, install_tool
 
 HERE = Path(__file__).resolve().parent
 # Slurm's own answers, under another name, as far as it has Mahti's nodes.
@@ -119,3 +120,12 @@ def tool(cluster: Cluster) -> Path:
 def programs(tool: Path) -> Path:
     """The folder with this folder's programs, as the hosts see it."""
     return tool.parent / "programs"
+
+
+@pytest.fixture(scope="session")
+def ray_library(cluster: Cluster) -> Path:
+    """Return a folder with Ray, for PYTHONPATH."""
+    folder = cluster.home / "ray"
+    shutil.rmtree(folder, ignore_errors=True)
+    install_locked("programs", folder)
+    return folder

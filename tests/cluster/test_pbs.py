@@ -85,9 +85,15 @@ def mpiexec(request: pytest.FixtureRequest, workdir: Path) -> str:
     return name
 
 
-def submit(cluster: Cluster, workdir: Path, *options: str, start: str = "") -> Job:
+def submit(
+    cluster: Cluster,
+    workdir: Path,
+    *options: str,
+    start: str = "",
+    base: tuple[str, ...] = BASE,
+) -> Job:
     """Submit a job with the script of wrap, and with what *start* adds before it."""
-    made = wrap_text(*BASE, *options)
+    made = wrap_text(*base, *options)
     assert made.code == 0, made.err
     (workdir / "wrap.sh").write_bytes(made.out)
     return cluster.submit(f"{HEAD}{start}\nsource ./wrap.sh\n", *SIZE)
@@ -273,3 +279,33 @@ def test_the_profile_of_polaris_runs_as_it_is(
     assert (job.state, job.exit_code) == ("COMPLETED", 0), (mpiexec, job.stdout)
     assert "this job does not own a whole node" in job.stdout
     assert len([x for x in job.stdout.splitlines() if x.startswith("{")]) == 4
+
+
+@pytest.mark.parametrize("program", ["7", "5 wait"])
+def test_ray_makes_one_cluster_of_both_nodes(
+    cluster: Cluster,
+    programs: Path,
+    workdir: Path,
+    ray_library: Path,
+    mpiexec: str,
+    program: str,
+) -> None:
+    words = ("python3", str(programs / "with_ray.py"), *program.split())
+    options = ("--launcher", "ray", "--set", f"PYTHONPATH={ray_library}")
+    options += ("--unset", "HIP_VISIBLE_DEVICES")  # 7 in the image
+    binds = ("--bind", str(ray_library))
+    options = (*image(cluster), *options, *binds, "--", *words)
+    job = submit(cluster, workdir, *options, base=BASE[:2])
+    if program == "5 wait":
+        job.wait_output("ready\n", timeout=120)
+        job.cancel("--signal=USR1", "--batch")
+    job.wait(timeout=120)
+    assert (job.state, job.exit_code) == ("FAILED", int(program[0])), job.stdout
+    assert "Ray runs on 2 nodes" in job.stdout
+    lines = [json.loads(x) for x in job.stdout.splitlines() if x.startswith("{")]
+    nodes = {line["node"]: line["address"] for line in lines if "node" in line}
+    assert sorted(nodes) == list(cluster.nodes), mpiexec
+    assert all(address.startswith("10.253.") for address in nodes.values()), nodes
+    assert left_running(cluster) == []
+    for node in cluster.nodes:
+        assert "ray-" not in cluster.node(node, ["ls", "/tmp"]).stdout, node

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from cluster import Cluster
 from job import Job
-from tool import install_locked
 
 NODES = ("-N2", "--ntasks-per-node=1", "--gpus-per-node=2", "--partition=standard-g", "--time=5")  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def library(cluster: Cluster) -> Path:
-    folder = cluster.home / "ray"
-    shutil.rmtree(folder, ignore_errors=True)
-    install_locked("programs", folder)
-    return folder
+# A job of one node whose profile has no starter of the scheduler.
+LOCAL = ("-N1", "-n1", "--gpus-per-node=2", "--partition=small-g", "--time=5")
 
 
 def script(
-    cluster: Cluster, tool: Path, library: Path, words: str, options: str = ""
+    cluster: Cluster, tool: Path, ray_library: Path, words: str, options: str = ""
 ) -> str:
     return (
         "#!/bin/bash\nset -euo pipefail\n"
         f"PATH={tool}:$PATH\n"
         f"source <(envcfg wrap --container {cluster.pytorch_image} --runtime apptainer "
-        f"--fact rocm=6.2.4 --bind {library} --set PYTHONPATH={library} --launcher ray {options} "
+        f"--fact rocm=6.2.4 --bind {ray_library} --set PYTHONPATH={ray_library} --launcher ray {options} "
         f"-- python3 {tool.parent}/programs/with_ray.py {words} || echo exit $?)\n"
     )
 
@@ -53,9 +45,9 @@ def left_over(cluster: Cluster) -> list[str]:
 
 
 def test_a_program_runs_once_and_sees_all_nodes(
-    cluster: Cluster, tool: Path, library: Path
+    cluster: Cluster, tool: Path, ray_library: Path
 ) -> None:
-    job = cluster.sbatch(script(cluster, tool, library, "7"), *NODES, timeout=120)
+    job = cluster.sbatch(script(cluster, tool, ray_library, "7"), *NODES, timeout=120)
     assert (job.state, job.exit_code) == ("FAILED", 7), job.stdout
     *nodes, whole = shown(job)
     assert sorted(node["node"] for node in nodes) == list(cluster.nodes)
@@ -72,10 +64,10 @@ def test_a_program_runs_once_and_sees_all_nodes(
 
 
 def test_a_signal_reaches_the_program_once_and_ray_serves_it_to_the_end(
-    cluster: Cluster, tool: Path, library: Path
+    cluster: Cluster, tool: Path, ray_library: Path
 ) -> None:
     for name in ("USR1", "TERM"):
-        job = cluster.submit(script(cluster, tool, library, "5 wait"), *NODES)
+        job = cluster.submit(script(cluster, tool, ray_library, "5 wait"), *NODES)
         job.wait_output("ready\n", timeout=90)
         job.cancel(f"--signal={name}")
         job.wait(timeout=60)
@@ -85,10 +77,10 @@ def test_a_signal_reaches_the_program_once_and_ray_serves_it_to_the_end(
 
 
 def test_two_jobs_share_their_nodes(
-    cluster: Cluster, tool: Path, library: Path
+    cluster: Cluster, tool: Path, ray_library: Path
 ) -> None:
     options = ("-N2", "--ntasks-per-node=1", "--gpus-per-node=1", "--partition=small-g", "--mem=1G", "--cpus-per-task=1", "--time=5")  # fmt: skip
-    text = script(cluster, tool, library, "0 wait")
+    text = script(cluster, tool, ray_library, "0 wait")
     jobs = [cluster.submit(text, *options) for _ in range(2)]
     for job in jobs:
         job.wait_output("ready\n", timeout=120)
@@ -101,9 +93,9 @@ def test_two_jobs_share_their_nodes(
 
 
 def test_the_end_of_ray_on_one_node_ends_the_job(
-    cluster: Cluster, tool: Path, library: Path
+    cluster: Cluster, tool: Path, ray_library: Path
 ) -> None:
-    job = cluster.submit(script(cluster, tool, library, "0 idle"), *NODES)
+    job = cluster.submit(script(cluster, tool, ray_library, "0 idle"), *NODES)
     job.wait_output("ready\n", timeout=90)
     (pid,) = (
         process.pid
@@ -118,9 +110,9 @@ def test_the_end_of_ray_on_one_node_ends_the_job(
 
 
 def test_a_node_that_is_cut_off_ends_the_program_and_is_named(
-    cluster: Cluster, tool: Path, library: Path
+    cluster: Cluster, tool: Path, ray_library: Path
 ) -> None:
-    job = cluster.submit(script(cluster, tool, library, "0 idle"), *NODES)
+    job = cluster.submit(script(cluster, tool, ray_library, "0 idle"), *NODES)
     job.wait_output("ready\n", timeout=90)
     first, second = cluster.nodes[:2]
     with cluster.cut_off(second):
@@ -158,3 +150,22 @@ def test_a_server_over_two_nodes_says_when_it_is_ready(
     assert words[1].endswith(" --headless")
     assert re.search(rf"vllm is ready after \d+ s: http://{first}:8123\n", job.stdout)
     assert cluster.left_running() == []
+
+
+def test_ray_runs_on_one_machine_and_hears_signals_once(
+    cluster: Cluster, tool: Path, workdir: Path, ray_library: Path
+) -> None:
+    (workdir / "one.yaml").write_text("name: one\nlaunch: {launchers: [local]}\n")
+    options = "--profile ./one.yaml --unset HIP_VISIBLE_DEVICES"  # 7 in the image
+    for name in ("USR1", "TERM"):
+        text = script(cluster, tool, ray_library, "5 wait", options)
+        text = text.replace("source <(", "exec bash <(").replace(" || echo exit $?", "")
+        job = cluster.submit(text, *LOCAL)
+        job.wait_output("ready\n", timeout=90)
+        assert "Ray runs on 1 nodes" in job.stdout
+        job.cancel(f"--signal={name}", "--batch")
+        job.wait(timeout=60)
+        # By TERM, Slurm's own word for the job is the signal.
+        assert (job.exit_code, job.signal) in {(5, 0), (0, 15)}, job.stdout
+        assert f"1 answer after ['SIG{name}']" in job.stdout
+        assert left_over(cluster) == []

@@ -203,6 +203,7 @@ class Node:
         self.name = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
         self.signals: list[int] = []
         self.last = (0, 0.0)
+        self.others: list[Any] = []
         self.silent: dict[str, int] = {}  # turns without an answer, by node
         self.ray: subprocess.Popen[bytes] | None = None
         self.command: subprocess.Popen[bytes] | None = None
@@ -320,7 +321,7 @@ class Node:
         except OSError as error:
             tell("error", f"{self.words[0]}: {error.strerror}")
             return 126 if isinstance(error, PermissionError) else 127
-        others = [node for node in nodes if node[2] != self.address]
+        self.others = [node for node in nodes if node[2] != self.address]
         turns = 0
         while True:
             try:
@@ -328,9 +329,9 @@ class Node:
                 return int(code if code >= 0 else 128 - code)
             except subprocess.TimeoutExpired:
                 self.check_ray()
-            if others:
+            if self.others:
                 turns += 1
-                self.check_node(*others[turns % len(others)])
+                self.check_node(*self.others[turns % len(self.others)])
 
     def joined_nodes(self) -> list[Any]:
         """Return name and resources of each node, once all are there."""
@@ -417,6 +418,19 @@ class Node:
             quiet = 0 if end_children() else quiet + 1
             time.sleep(0.05)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.await_others()
+
+    def await_others(self) -> None:
+        """Wait until Ray has ended on the other nodes.
+
+        When this task fails, mpiexec kills the others, and their files would stay.
+        """
+        end = time.monotonic() + 10
+        for _, _, address, port in self.others:
+            while is_listening(address, port) and time.monotonic() < end:
+                time.sleep(0.2)
+        if self.others:
+            time.sleep(1)  # they remove their files after that
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from types import FrameType
@@ -16,6 +17,10 @@ from types import FrameType
 import ray
 from ray._private.accelerators.amd_gpu import AMDGPUAcceleratorManager as Amd
 from ray._private.accelerators.nvidia_gpu import NvidiaGPUAcceleratorManager as Nvidia
+
+
+def node_name() -> str:
+    return os.environ.get("SLURMD_NODENAME") or socket.gethostname()
 
 
 @ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
@@ -30,7 +35,7 @@ class Seen:
             "VLLM_HOST_IP",
         )
         return {
-            "node": os.environ["SLURMD_NODENAME"],
+            "node": node_name(),
             "address": ray.util.get_node_ip_address(),
             "gpus": manager.get_current_process_visible_accelerator_ids(),
             **{name: os.environ.get(name) for name in names},
@@ -44,9 +49,7 @@ actors = [Seen.options(num_gpus=gpus).remote() for _ in nodes]
 for shown in ray.get([actor.show.remote() for actor in actors]):
     print(json.dumps(shown), flush=True)
 print(
-    json.dumps(
-        {"resources": ray.cluster_resources(), "head": os.environ["SLURMD_NODENAME"]}
-    ),
+    json.dumps({"resources": ray.cluster_resources(), "head": node_name()}),
     flush=True,
 )
 if sys.argv[2:] == ["idle"]:

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # local/step 5: end all processes that ranks have started
+# shellcheck shell=bash # local/step 6: end all processes that ranks have started
 # Each rank leads a process group, so that a signal reaches what it has started, too. The
 # shell that starts the ranks is their watcher: it has its own group and a pipe to the shell
 # that the job knows, and when that one is killed, it is still the parent of the ranks.
@@ -81,7 +81,8 @@ envcfg_family() { # set ENVCFG_FAMILY to all processes that ranks have started, 
 
 envcfg_reach() { # SIGNAL: send it to all that ranks have started; a warning is for the ranks alone
   local envcfg_pid
-  if [[ $1 == USR[12] ]]; then
+  # A Ray cluster passes a signal to the program, and ends after it.
+  if [[ $1 == USR[12] || ($1 != KILL && -n ${ENVCFG_RAY-}) ]]; then
     envcfg_kill "$1"
     return
   fi
@@ -110,6 +111,15 @@ envcfg_tell_end() { # RANK CODE RANKS: tell which rank has failed, in the words 
   printf '%s: rank %d %s\n' "${envcfg_node:-localhost}" "$1" "$envcfg_how" >&2
 }
 
+envcfg_runs() { # PID: whether it runs, by the kernel's book: bash 5.2 has listed a process that had ended, for ever
+  local envcfg_line=''
+  local -a envcfg_fields=()
+  { IFS= read -r -d '' envcfg_line <"/proc/$1/stat"; } 2>/dev/null || :
+  read -r -a envcfg_fields <<<"${envcfg_line##*) }" # behind the name, the state, and 17 fields later the threads
+  # The first thread of a process may end before the others.
+  [[ ${envcfg_fields[0]-X} != [ZX] ]] || ((${envcfg_fields[17]-0} > 1))
+}
+
 # Looks at the ranks in growing intervals, as wait -n forgets children that end early.
 envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
   local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_rest_ms=2000 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
@@ -125,7 +135,9 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
     envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
     while [[ $envcfg_pid != end ]]; do
       read -r -u "$ENVCFG_PIPE" envcfg_pid
-      if [[ $envcfg_pid == [0-9]* && $envcfg_pid != "${ENVCFG_WATCH_PID-}" ]]; then envcfg_running+=("$envcfg_pid"); fi
+      if [[ $envcfg_pid == [0-9]* && $envcfg_pid != "${ENVCFG_WATCH_PID-}" ]] && envcfg_runs "$envcfg_pid"; then
+        envcfg_running+=("$envcfg_pid")
+      fi
     done
     ENVCFG_PIDS=("${envcfg_running[@]}")
     envcfg_release
