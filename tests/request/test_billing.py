@@ -68,6 +68,14 @@ PUBLISHED = {
     # Kestrel: three quarters of the memory with two GPUs, as in the centre's own example.
     "kestrel: memory decides": ("kestrel", JobUse(1, 2, 32, memory(261)), "75", "memory"),
     "lonestar6": ("lonestar6", JobUse(2, 6, 252, partition="gpu-a100"), "6", "whole nodes"),
+    # Alps, ALCF: node-hours. Stampede3: four for a node.
+    "clariden": ("alps-clariden", JobUse(2, 2, 72, partition="normal"), "2", "whole nodes"),
+    "daint": ("daint", JobUse(3, 12, 864, partition="normal"), "3", "whole nodes"),
+    "santis": ("santis", JobUse(3, 12, 852, partition="debug"), "3", "whole nodes"),
+    "bristen": ("bristen", JobUse(1, 4, 64, partition="normal"), "1", "whole nodes"),
+    "polaris": ("polaris", JobUse(10, 40, partition="prod"), "10", "whole nodes"),
+    "aurora": ("aurora", JobUse(2, 24, partition="debug"), "2", "whole nodes"),
+    "stampede3": ("stampede3", JobUse(4, 16, 384, partition="h100"), "16", "whole nodes"),
     # Snellius: quarters of a node, Karolina: eighths.
     "snellius: memory of two": ("snellius", JobUse(1, 1, 16, memory(360)), "384", "memory"),
     "karolina: half a node": ("karolina", JobUse(1, 4, 64), "0.5", "GPUs"),

@@ -52,8 +52,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_RANKS='8'            # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='setonix'   # where this job may run
-# the order of GCDs is not that of CCDs, and all eight cores of each are usable: the page binds a
-# task to one core per CCD by 49,57,17,25,0,9,33,41 [profiles/setonix.yaml:49]
+# the order of GCDs is not that of CCDs, and all eight cores of each are usable
+# [profiles/setonix.yaml:50]
 ENVCFG_CPU_MASKS=0x00ff000000000000,0xff00000000000000,0x0000000000ff0000,0x00000000ff000000,0x00000000000000ff,0x000000000000ff00,0x000000ff00000000,0x0000ff0000000000
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
@@ -66,7 +66,7 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 # Modules for the step.
 envcfg_modules() {
   # the variant that gives the container the host's libfabric and MPI, and binds the file systems
-  # [profiles/setonix.yaml:153]
+  # [profiles/setonix.yaml:152]
   envcfg_module load singularity/4.1.0-mpi
 }
 
@@ -92,7 +92,7 @@ envcfg_settings() {
   envcfg_set HSA_FORCE_FINE_GRAIN_PCIE 1
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
   # all of Pawsey's ROCm images set it; so an image from elsewhere behaves as they do
-  # [profiles/setonix.yaml:172]
+  # [profiles/setonix.yaml:171]
   envcfg_set FI_CXI_DISABLE_CQ_HUGETLB 1
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
