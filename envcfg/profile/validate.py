@@ -37,6 +37,7 @@ _PAGE = re.compile(
 )
 _REPOSITORY = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+")
 _SOON = 60  # days
+_LIMITS = ("nodes", "gpus", "time", "min_nodes", "min_gpus", "sizes")
 _OPPOSITES = {"<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 
 
@@ -110,7 +111,7 @@ def _outdated(profile: Profile, today: date) -> Iterator[Finding]:
         (f"request.{kind}.{name}", queue.reason)
         for kind, queues in kinds.items()
         for name, queue in queues.items()
-        if queue
+        if queue and any(getattr(queue, limit, None) for limit in _LIMITS)
     ]
     if profile.billing:
         dated.append(("billing", profile.billing.reason))

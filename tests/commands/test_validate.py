@@ -215,7 +215,7 @@ def test_a_file_of_a_layer_is_checked_over_those_below_it(
 def test_strict_names_limits_that_are_soon_outdated(
     check: Callable[..., Wrapped], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f"request:\n  partitions:\n    long: {{nodes: 9, {REASON}}}\n"
+    text = f"request:\n  partitions:\n    long: {{nodes: 9, {REASON}}}\n    all: {{default: true, {REASON}}}\n"
     day, end = 86_400, 1_795_046_400  # 2026-11-19, 184 days after the source
     named = (
         "my.yaml:4:11: note: request.partitions.long: of 2026-05-19: refuses nothing"
@@ -225,6 +225,7 @@ def test_strict_names_limits_that_are_soon_outdated(
         done = check(text, "--strict")
         assert done.code == 0
         assert (f"{named} after 2026-11-18\n" in done.text) == is_named, days
+        assert "partitions.all" not in done.text  # it has no limit
         assert check(text).text.startswith("my.yaml: ok")
 
 
