@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 1c54fc3216789da0)
+# envcfg 0.1.0, profile perlmutter (sha256 ca07606311376a8e)
 # made by: envcfg wrap --print job --profile perlmutter --runtime podman-hpc --container docker.io/a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -39,16 +39,16 @@ envcfg_mounts() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:144]
+  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:146]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:149]
+  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:151]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:157]
+  # [profiles/perlmutter.yaml:159]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -62,7 +62,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:162]
+  # [profiles/perlmutter.yaml:164]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR

@@ -16,7 +16,8 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# hours on GPU nodes are booked to a project's second account, with this ending
+# hours are booked to a project; its account for GPU nodes ends in _g, which scripts of
+# NERSC leave out
 #SBATCH --account=m1234_g
 
 # whole nodes, as many as there are
@@ -71,16 +72,16 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:144]
+  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:146]
   # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:149]
+  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:151]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:157]
+  # [profiles/perlmutter.yaml:159]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
   # [profiles/slingshot.yaml:93]
@@ -94,7 +95,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
   # HDF5 cannot lock on the site's shared file systems, and opening a file fails
-  # [profiles/perlmutter.yaml:162]
+  # [profiles/perlmutter.yaml:164]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
