@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -113,7 +113,9 @@ class Reader:
         # "Last error:" matches no rule by itself, so the rulebook does not list it.
         gates = (*jobs[0].rulebook.gates, _LAST)
         entries = (needle.encode() for needle in jobs[0].rulebook.needles)
-        self._scanner = Scanner(gates, (*needles(), *WORDS), (*entries, *_ALWAYS))
+        self._scanner = Scanner(
+            gates, (*needles(), *WORDS, *_FENCES), (*entries, *_ALWAYS)
+        )
         self._names: list[str] = []
         self._takers: list[Sequence[Job]] = []  # the jobs of each source
         self._plain: list[bool] = []
@@ -196,7 +198,6 @@ class Reader:
             first = _split(block.text)
             with self._keeping_bugs(block):
                 block.looked = self._join(begun[2], first, block)
-        block.fences = self._fences_in(block)
         block.begins_inside = spot == self._cut
         if text:  # a followed file may have grown by a part of a line
             for job in self.jobs:
@@ -207,6 +208,7 @@ class Reader:
         with self._keeping_bugs(block):
             candidates = self._scanner.candidates(block.text)
         gates = self._scanner.held
+        block.fences = self._fences_in(block, gates)
         with self._keeping_bugs(block):
             block.signs = signs_in(block.text, gates) if self._has_signs else []
         while not block.is_read:
@@ -229,11 +231,14 @@ class Reader:
             self._lines[spot.source, spot.block] = lines
         return block.looked
 
-    def _fences_in(self, block: _Block) -> list[int]:
-        """Return where quoted parts of *block* begin and end, in turns."""
+    def _fences_in(self, block: _Block, contained: Set[bytes]) -> list[int]:
+        """Return where quoted parts of *block* begin and end, in turns.
+
+        *contained* are the words that it may hold.
+        """
         source = block.spot.source
         fences = [0] if self._is_fenced.get(source) else []
-        if any(fence in block.text for fence in _FENCES):
+        if not contained.isdisjoint(_FENCES):
             fences += [match.start() for match in _FENCE.finditer(block.text)]
         self._is_fenced[source] = len(fences) % 2 == 1
         return fences
