@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 from shutil import which
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.common.budget import Budget
+from envcfg.common.budget import Budget, SpentError
 from envcfg.common.datafile import finding_in
-from envcfg.common.errors import OutputError
+from envcfg.common.errors import ImageError, OutputError
 from envcfg.common.findings import Finding
-from envcfg.core.image_cache import step_facts
+from envcfg.core.image_cache import MEGABYTES, PATIENCE, step_facts
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
-from envcfg.image.host_libraries import Host, parse_host
+from envcfg.image.host_libraries import Host, parse_host, read_host
+from envcfg.image.host_parts import Image, Parts, choose_parts
 from envcfg.image.image_facts import inspect_tree
 from envcfg.image.image_record import Inspection
 from envcfg.image.layers import Mount, Overlay
@@ -99,7 +100,7 @@ def judge_image(
     """
     environ = dict(inspection.metadata.environment)
     findings: list[Finding] = []
-    is_laid = False
+    is_laid, own, provider = False, tree, None
     if profile is None:
         from envcfg.profile.version_conflicts import Job, known_faults
 
@@ -132,6 +133,7 @@ def judge_image(
                 finding_in("image", "image-known", inspection.image, **words)
             )
         tree = Overlay(tree, machine, layers)
+        provider = site_profile.expect and site_profile.expect.provider
         environ |= _settings(site_profile, facts, _FINDING)
         faults = stack_notes(
             site_profile, facts.known, _settings(site_profile, facts, site_profile.env)
@@ -139,15 +141,13 @@ def judge_image(
     index = LibraryIndex(tree, environ)
     image_facts = (fact for fact in inspection.facts if fact.taken)
     starts = [(e.evidence, e.why) for e in image_facts if e.name in {"nccl", "rccl"}]
+    before = _loaded_before(inspection)
     # NCCL loads the plug-in itself, so it is a second start of the chain.
     if plugin := loaded_plugin(index, environ, inspection.facts):
         starts.append((plugin.path, plugin.why))
-    # PyTorch loads its libraries before NCCL searches for a plug-in.
-    before: list[str] = []
-    if torch := inspection.taken().get("torch"):
-        site = torch.evidence.rpartition("/torch")[0]  # a folder may be named so
-        names = {name for sign in load_signs().libraries for name in sign.needed_by}
-        before = [f"{site}/torch/lib/{name}" for name in sorted(names)]
+    elif starts and provider:
+        image = Image(own, inspection.facts, environ, before)
+        findings += choose_parts(image, host or read_host(), provider).findings
     chain = follow(index, starts, before)
     machine_of_host = host.architecture if host else ""
     return chain, [
@@ -155,6 +155,39 @@ def judge_image(
         *faults,
         *findings,
     ]
+
+
+def host_parts(image: str, profile: Profile) -> Parts:
+    """Return the parts of this machine by which *image* reaches the profile's network.
+
+    There are none if the image cannot be read.
+    """
+    host = read_host()
+    provider = profile.expect and profile.expect.provider
+    if not provider or not any(fact.name == "plugin" for fact in host.facts):
+        return Parts()
+    try:
+        with (
+            Budget(image, seconds=PATIENCE, megabytes=MEGABYTES),
+            open_image(image) as (tree, metadata),
+        ):
+            inspection = inspect_tree(tree, metadata, image)
+            environ = inspection.metadata.environment
+            before = _loaded_before(inspection)
+            image_seen = Image(tree, inspection.facts, environ, before)
+            return choose_parts(image_seen, host, provider)
+    except (OSError, SpentError, ImageError):
+        return Parts()
+
+
+def _loaded_before(inspection: Inspection) -> list[str]:
+    """Return the libraries that PyTorch loads before NCCL searches for a plug-in."""
+    torch = inspection.taken().get("torch")
+    if torch is None:
+        return []
+    site = torch.evidence.rpartition("/torch")[0]  # a folder may be named so
+    names = {name for sign in load_signs().libraries for name in sign.needed_by}
+    return [f"{site}/torch/lib/{name}" for name in sorted(names)]
 
 
 def _facts(profile: Profile, inspection: Inspection, tree: Tree) -> Facts:

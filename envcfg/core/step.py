@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.backends.scheduler_client import query
 from envcfg.backends.starters import OWN
+from envcfg.common.bind import Bind
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
@@ -20,7 +21,8 @@ from envcfg.core.selection import (
     select_profile,
 )
 from envcfg.core.step_options import STEP, read_diagnostics
-from envcfg.job.plan.container import choose_runtimes, named_runtimes
+from envcfg.job.plan.applicable_settings import GIVEN
+from envcfg.job.plan.container import choose_runtimes, chosen_runtimes, named_runtimes
 from envcfg.job.plan.diagnostics import is_path
 from envcfg.job.plan.image_files import locate_image, missing_sources
 from envcfg.job.plan.plan import ImageFacts, Options, Plan
@@ -29,6 +31,7 @@ from envcfg.job.plan.plan_notes import one_node_notes
 from envcfg.job.plan.program_file import program_notes
 from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
+from envcfg.profile.entries import Mount
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 from envcfg.site.machine import on_path
@@ -242,7 +245,34 @@ def resolve_step(step: Step) -> Plan:
         UsageError: options contradict each other, or the profile.
     """
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    image = step.options.container
+    if image and any(note.rule == "image-without-plugin" for note in plan.notes):
+        options, notes = _with_host_parts(step, image)
+        plan = resolve(step.profile, step.profile_hash, options, notes)
     return plan._replace(defaults=step.defaults)
+
+
+def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ...]]:
+    """Return options and notes with the plug-in of this machine, if the image loads it."""
+    runtime = chosen_runtimes(step.profile, step.options)[0]
+    if not runtime.makes_targets:
+        return step.options, step.notes
+    from envcfg.core.inspection import host_parts
+
+    parts = host_parts(image, step.profile)
+    reason = GIVEN._replace(
+        why="the image lacks it for this network, and it fits the image",
+        source="this machine",
+    )
+    mounts = tuple(
+        # Another node may lack the file: then NCCL_NET ends the job.
+        Mount(Bind(mount.source, mount.target, ("ro",)), reason, if_exists=mount.source)
+        for mount in parts.mounts
+    )
+    return (
+        step.options._replace(host_parts=mounts),
+        (*parts.findings, *step.notes),
+    )
 
 
 def complete(plan: Plan, step: Step, nodes: int) -> Plan:

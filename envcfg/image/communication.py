@@ -86,7 +86,7 @@ def plugin_facts(
     """
     counted = loaded_plugin(index, environ, facts)
     by_file: dict[str | None, str] = {}
-    for path in (*([counted.path] if counted else ()), *_plugin_files(index)):
+    for path in (*([counted.path] if counted else ()), *plugin_files(index)):
         by_file.setdefault(index.tree.resolve(path), path)
     for path in by_file.values():
         if (library := index.library(path)) is None:
@@ -107,7 +107,7 @@ def plugin_facts(
             yield ImageFact("interfaces", interfaces, path, is_taken, "what it exports")
 
 
-def _plugin_files(index: LibraryIndex) -> Iterator[str]:
+def plugin_files(index: LibraryIndex) -> Iterator[str]:
     """Yield the paths of files with a plug-in's name, in the folders of plug-ins."""
     signs, tree = load_signs().plugins, index.tree
     for folder in signs.folders:
@@ -130,7 +130,7 @@ def loaded_plugin(
     plugin_name = environ.get("NCCL_NET_PLUGIN", "").partition(",")[0]
     if plugin_name.startswith("/"):
         return Location(plugin_name, "NCCL_NET_PLUGIN of the image")
-    for stem, path in dict.fromkeys(_stems(facts)):
+    for stem, path in dict.fromkeys(stems(facts)):
         names = (
             (plugin_name, f"{stem}-{plugin_name}.so")
             if plugin_name
@@ -144,7 +144,7 @@ def loaded_plugin(
     return None
 
 
-def _stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
+def stems(facts: Sequence[ImageFact]) -> Iterator[tuple[str, str]]:
     """Yield the name stems that the libraries in use search for, with their paths.
 
     If none is in use, the stems of all libraries are yielded, without a path.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from envcfg.common.errors import UsageError
 from envcfg.common.nesting import read_json
+from envcfg.image.communication import plugin_files, provider_facts
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.image_record import ImageFact, Library
 from envcfg.image.layers import RecordedTree
@@ -101,6 +102,14 @@ def _facts(index: LibraryIndex) -> tuple[tuple[ImageFact, ...], dict[str, str]]:
             starts[path] = real
             value = index.version(sign, path)
             facts.append(ImageFact(sign.fact, value, path, taken=path == paths[0]))
+    facts += provider_facts(index, facts)
+    for path in plugin_files(index):
+        real = index.tree.resolve(path)
+        groups = index.first_words(path, load_signs().plugins.strings)
+        if real is None or real in starts.values() or not groups:
+            continue
+        starts[path] = real
+        facts.append(ImageFact("plugin", groups["value"], path, why=groups["kind"]))
     return tuple(facts), starts
 
 

@@ -52,6 +52,7 @@ RUNTIME = Runtime(
     sign="ch-run",
     example="/images/pytorch",
     opens_file=True,
+    makes_targets=False,
     is_reference=never,  # it opens every image by its path
     refuse=refuse,
     doubt=doubt,

@@ -60,6 +60,7 @@ class Runtime(NamedTuple):
         unpacked: names in an image folder, of which at least one must exist.
         described: suffixes of files that describe an image but are not images.
         opens_file: whether each task opens the image by its path, so that a copy works.
+        makes_targets: whether a bind can have a target that the image does not have.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Runtime(NamedTuple):
     unpacked: tuple[str, ...] = ("bin", "usr")
     described: tuple[str, ...] = ()
     opens_file: bool = False
+    makes_targets: bool = True
 
     @property
     # Conditions need one name for interchangeable runtimes.

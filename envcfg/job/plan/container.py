@@ -59,7 +59,8 @@ def choose_container(
     own = choose_arguments(profile_arguments(profile, first), facts)
     # The user's binds come after the profile's, because a later bind of the same
     # target wins.
-    mounts = [Mount(bind=bind, reason=GIVEN) for bind in options.binds]
+    given = [Mount(bind=bind, reason=GIVEN) for bind in options.binds]
+    mounts = (*profile.binds.values(), *options.host_parts, *given)
     arguments = [Argument(word=word, reason=GIVEN) for word in options.runtime_args]
     words = [checked(argument, first) for argument in (*own, *arguments)]
     prefixes = applying([profile.prefix], facts, lambda prefix: prefix.words[0])
@@ -69,7 +70,7 @@ def choose_container(
         runtimes=tuple(runtime.name for runtime in named),
         verb=str(verb),
         arguments=tuple(words),
-        binds=tuple(_binds((*profile.binds.values(), *mounts), first, facts)),
+        binds=tuple(_binds(mounts, first, facts)),
         exports=tuple(applying(profile.exports.values(), facts, attrgetter("name"))),
         prefix=next((prefix.words for prefix in prefixes), ()),
         stamp=options.image_facts.stamp,

@@ -12,11 +12,12 @@ from envcfg.profile.entries import Case, Setting
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Module
-from envcfg.profile.words import format_word
+from envcfg.profile.words import Ref, format_word
 
 _NET = "NCCL_NET"
 _SEVERAL = (Test("nodes", ">", "1"),)
-_SEARCH = ("NCCL_NET_PLUGIN", "LD_LIBRARY_PATH")
+_PATH = "LD_LIBRARY_PATH"
+_SEARCH = ("NCCL_NET_PLUGIN", _PATH)
 # Binds, modules and options of runtimes that may bring the host's plug-in.
 _BRINGS = ("nccl", "rccl", "ofi")
 
@@ -30,12 +31,15 @@ def plugin_state(
 ) -> str:
     """Return whether the image has the plug-in that the network of *profile* needs.
 
-    ``needless`` without such a network, without NCCL, or on one node; ``missing`` only
-    if neither the image nor the host brings one; else ``present`` or ``unknown``.
+    ``needless`` without such a network, without NCCL, or on one node; ``bound`` with the
+    host's; ``missing`` only if neither image nor host brings one; else ``present`` or
+    ``unknown``.
     """
     needs = profile.expect and profile.expect.provider and profile.expect.networks
     if not needs or container is None or options.known_nodes == 1:
         return "needless"
+    if options.host_parts:
+        return "bound"
     if "plugin" in options.facts:
         return "present"
     words = (
@@ -75,6 +79,16 @@ def fail_without_plugin(
     cases = choose_cases(Setting(_NET, (case,)), facts)
     before = own.cases if own else ()
     return {**planned, _NET: PlannedVariable(_NET, (*before, *cases))}
+
+
+def search_host_parts(options: Options) -> dict[str, PlannedVariable]:
+    """Return the variable by which the loader finds the bound parts of the host."""
+    if not options.host_parts:
+        return {}
+    folder = options.host_parts[0].bind.target.rpartition("/")[0]
+    word = (f"{folder}:", Ref(_PATH, folder))  # an empty part would be the work folder
+    case = Case(word, options.host_parts[0].reason)
+    return {_PATH: PlannedVariable(_PATH, (case,))}
 
 
 def plugin_notes(

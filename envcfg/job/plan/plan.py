@@ -12,7 +12,7 @@ from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding
 from envcfg.job.plan.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.entries import Argument, Bundle, Case, Export
+from envcfg.profile.entries import Argument, Bundle, Case, Export, Mount
 from envcfg.profile.job_facts import Fact, Reason
 from envcfg.profile.profile_model import (
     Expect,
@@ -103,6 +103,7 @@ class Options(NamedTuple):
         agent_options: options for torchrun or accelerate, as the command gave them.
         has_mode: those options already name the mode of accelerate.
         program: the words for a program that starts the ranks of its node.
+        host_parts: the plug-in of this machine and its libraries, for an image without.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
         facts: stated by the user.
         modules: modules to load in addition to those of the profile; *no_modules*:
@@ -122,6 +123,7 @@ class Options(NamedTuple):
     runtimes_here: tuple[str, ...] = ()
     runtime_args: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
+    host_parts: tuple[Mount, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
     nodes: int | None = None

@@ -32,6 +32,7 @@ from envcfg.job.plan.network_plugin import (
     fail_without_plugin,
     plugin_notes,
     plugin_state,
+    search_host_parts,
 )
 from envcfg.job.plan.plan import Options, Place, Plan, PlannedVariable
 from envcfg.job.plan.plan_facts import gather_facts
@@ -83,7 +84,8 @@ def resolve(
     # A clash can involve any two of all settings and bundles.
     _check(profile, {launcher, starter}, planned, bundles)
     plugin = plugin_state(profile, options, container, modules, planned)
-    if plugin == "missing" and "NCCL_NET" not in options.settings:
+    planned |= search_host_parts(options)
+    if plugin in {"missing", "bound"} and "NCCL_NET" not in options.settings:
         planned = fail_without_plugin(profile, facts, planned)
         facts.missed.pop("plugin", None)  # the image is known to have none
     settings, handed_on = _ordered(planned)
