@@ -80,6 +80,7 @@ class Signs(NamedTuple):
     labels: str
     interfaces: tuple[Mapping[str, Any], ...]
     driver: tuple[str, ...]
+    c_library: tuple[str, ...]
     drivers: Mapping[str, str]
     machines: Mapping[str, str]
     python_sites: tuple[str, ...]
@@ -149,3 +150,8 @@ def net_versions(symbols: Sequence[str]) -> list[int]:
 def is_of_driver(soname: str) -> bool:
     """Return whether *soname* comes with the driver (``--nv``, ``--rocm``)."""
     return any(fnmatchcase(soname, name) for name in load_signs().driver)
+
+
+def is_of_c_library(soname: str) -> bool:
+    """Return whether *soname* is a part of glibc, which fits no other image."""
+    return any(fnmatchcase(soname, name) for name in load_signs().c_library)

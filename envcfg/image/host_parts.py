@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envcfg.common.datafile import finding_in
 from envcfg.common.findings import Finding
 from envcfg.image.communication import stems
-from envcfg.image.fact_patterns import is_of_driver
+from envcfg.image.fact_patterns import is_of_c_library, is_of_driver
 from envcfg.image.host_libraries import Host
 from envcfg.image.image_record import ImageFact
 from envcfg.image.layers import Mount, Overlay
@@ -101,7 +101,9 @@ def _fill(
         added = {
             soname: path
             for soname, needed_by in chain.missing
-            if "/" not in soname and not is_of_driver(soname)
+            if "/" not in soname
+            and not is_of_driver(soname)
+            and not is_of_c_library(soname)
             for by in [overlay.on_host(needed_by)]
             if by and (path := _find(host, soname, by))
         }

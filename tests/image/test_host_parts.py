@@ -130,6 +130,13 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     assert words in finding.message
 
 
+def test_the_c_library_is_never_bound(image: Image, host: Image) -> None:
+    (image.root / SYSTEM / "libc.so.6").unlink()  # as in images with musl
+    chosen = parts(image, recorded(host))
+    assert chosen.mounts == ()
+    assert "libc.so.6 is neither in the image nor bound" in chosen.findings[0].message
+
+
 def test_a_host_of_another_architecture_is_refused(image: Image, host: Image) -> None:
     chosen = parts(image, recorded(host)._replace(architecture="aarch64"))
     assert chosen.mounts == ()
