@@ -137,11 +137,11 @@ def _start_probe() -> Probing:
     """
     from envcfg.commands.job_target import find_job, job_name
     from envcfg.core.step_nodes import Probing
-    from envcfg.nodes.probe.probes import MONITOR
+    from envcfg.nodes.probe.probes import WATCH
     from envcfg.nodes.probe.slurm_job import start_step
 
     job, hosts, _ = find_job(job_name(None, "monitor"), None, "monitor")
-    step = start_step(MONITOR, job.id, hosts, is_part=False, more=())
+    step = start_step(WATCH, job.id, hosts, is_part=False, more=())
     return Probing(step, hosts, job.gpus)
 
 

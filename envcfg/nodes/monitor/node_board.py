@@ -5,15 +5,20 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from envcfg.common.characters import whole_number
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.runner import Patience, Step, at
 from envcfg.nodes.probe.sample import (
     Counter,
     GpuSample,
     NodeSample,
+    RankSample,
     Sample,
     SampleReader,
 )
+
+_TICKS = 100  # of the kernel for programs, in a second (USER_HZ)
+_MOST_CORES = 8192
 
 
 class GpuView(NamedTuple):
@@ -21,6 +26,25 @@ class GpuView(NamedTuple):
 
     gpu: Gpu
     is_idle: bool = False
+
+
+class RankView(NamedTuple):
+    """A rank and the time of processors since the sample before, in cores.
+
+    Attributes:
+        gpus: numbers of its GPUs as the node's tool counts them; empty if unknown.
+        use, worker_use: 1.0 is a whole core; None before the second sample.
+    """
+
+    sample: RankSample
+    gpus: tuple[int, ...] = ()
+    use: float | None = None
+    worker_use: float | None = None
+
+    @property
+    def cores(self) -> frozenset[int]:
+        """The cores that it may use; empty if unknown."""
+        return core_numbers(self.sample.cores)
 
 
 class NodeView(NamedTuple):
@@ -37,6 +61,7 @@ class NodeView(NamedTuple):
         other_gpus: number of the node's GPUs that the job does not have.
         problem: message of the tool instead of numbers.
         tool_waits: seconds since a late tool was started.
+        ranks: the job's ranks on the node, if the probe asks for them.
     """
 
     host: str
@@ -51,6 +76,7 @@ class NodeView(NamedTuple):
     other_gpus: int = 0
     problem: str | None = None
     tool_waits: float | None = None
+    ranks: tuple[RankView, ...] = ()
 
 
 class _State:
@@ -141,6 +167,7 @@ class Board:
                 for gpu in ours
             ),
             other_gpus=len(answer.gpus) - len(ours),
+            ranks=tuple(_ranks(state.before, sample, [gpu.number for gpu in ours])),
             problem=answer.problem,
         )
 
@@ -155,6 +182,54 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
     spent = (now.spent or 0) - (before.spent or 0)
     busy = (now.busy or 0) - (before.busy or 0)
     return min(100.0, 100 * busy / spent) if spent > 0 and busy >= 0 else None
+
+
+def _ranks(
+    before: NodeSample | None, now: NodeSample, gpus: Sequence[int]
+) -> Iterator[RankView]:
+    old = {rank.rank: rank for rank in before.ranks} if before else {}
+    seconds = now.time - before.time if before else 0.0
+    for rank in now.ranks:
+        view = RankView(rank, _gpus_of(rank, gpus, is_alone=len(now.ranks) == 1))
+        earlier = old.get(rank.rank)
+        if earlier and seconds > 0:
+            spent, worked = rank.ticks - earlier.ticks, rank.worker_ticks
+            # Workers that ended took their time with them.
+            worked = max(0, worked - earlier.worker_ticks)
+            share = 1 / (seconds * _TICKS)
+            view = view._replace(use=spent * share, worker_use=worked * share)
+        yield view
+
+
+def _gpus_of(
+    rank: RankSample, gpus: Sequence[int], *, is_alone: bool
+) -> tuple[int, ...]:
+    """Return the GPUs of *rank*, of the node's *gpus*; empty if they are unknown.
+
+    A rank that sees several takes that of its local rank, as PyTorch's launchers do.
+    """
+    numbers = [whole_number(word) for word in rank.mask.split(",")]
+    visible = [number for number in numbers if number is not None]
+    if rank.mask == "-":
+        visible = [*gpus]
+    elif len(visible) < len(numbers):  # the mask has names of GPUs
+        return ()
+    if len(visible) > 1 and not is_alone:
+        local = -1 if rank.local is None else rank.local
+        visible = visible[local : local + 1] if local >= 0 else []
+    return tuple(number for number in visible if number in gpus)
+
+
+def core_numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        a, b = whole_number(first), whole_number(last or first)
+        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
+            return frozenset()
+        numbers.update(range(a, b + 1))
+    return frozenset(numbers)
 
 
 def _links(before: NodeSample | None, now: NodeSample) -> Iterator[Counter]:

@@ -57,22 +57,23 @@ def marks(
     for node in nodes:
         if node.is_silent:
             since = "" if node.age is None else f" for {node.age:.0f} s"
-            result.append(_mark("node-silent", node, since=since))
+            result.append(make_mark("node-silent", node, since=since))
             # A silent node's old values would produce wrong findings.
             continue
         result += _of_gpus(node, requirements, idle_below=idle_below)
         use = _use(node)
         if usual is not None and use is not None and use < _SLOW * usual:
-            result.append(_mark("node-slow", node, use=use, usual=usual))
+            result.append(make_mark("node-slow", node, use=use, usual=usual))
         result += _of_host(node)
         result += _of_network(node, requirements)
     order = ("error", "warning", "note")
     return sorted(result, key=lambda mark: order.index(mark.finding.severity))
 
 
-def _mark(
+def make_mark(
     rule: str, node: NodeView, which: str = "", /, *numbers: int, **words: object
 ) -> Mark:
+    """Return the finding of *rule* about a node, and about its GPUs of these *numbers*."""
     finding = finding_in(
         "nodes/monitor", rule, node.host, which, host=node.host, **words
     )
@@ -94,22 +95,24 @@ def _of_gpus(
 ) -> Iterator[Mark]:
     expected, source = _expected(node, requirements)
     if node.tool_waits is not None:
-        yield _mark("gpu-tool-waits", node, seconds=node.tool_waits)
+        yield make_mark("gpu-tool-waits", node, seconds=node.tool_waits)
     elif node.problem and node.tool != "none":
         which = "expected" if expected else ""
         words = {"tool": node.tool, "problem": node.problem}
-        yield _mark("gpu-tool-fails", node, which, **words)
+        yield make_mark("gpu-tool-fails", node, which, **words)
     missing = expected - len(node.gpus) if node.tool is not None else 0
     if missing > 0 and node.tool == "none":
-        yield _mark("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
+        yield make_mark("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
     elif missing > 0:
         gpus = count_of(len(node.gpus), "GPU")
-        yield _mark("gpu-missing", node, gpus=gpus, expected=expected, who=source)
+        yield make_mark("gpu-missing", node, gpus=gpus, expected=expected, who=source)
     if unknown := [gpu.gpu.number for gpu in node.gpus if gpu.gpu.use is None]:
-        yield _mark("gpu-unknown", node, "", *unknown, gpus=_gpu_text(unknown, node))
+        yield make_mark(
+            "gpu-unknown", node, "", *unknown, gpus=_gpu_text(unknown, node)
+        )
     if idle := [gpu.gpu.number for gpu in node.gpus if gpu.is_idle]:
         words = {"gpus": _gpu_text(idle, node), "are": said_of(len(idle), "are")}
-        yield _mark("gpu-idle", node, "", *idle, **words, below=idle_below)
+        yield make_mark("gpu-idle", node, "", *idle, **words, below=idle_below)
 
 
 def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:
@@ -140,11 +143,11 @@ def _of_host(node: NodeView) -> Iterator[Mark]:
         return
     cores = sample.cores or 0
     if cores and sample.load is not None and sample.load > _CROWDED * cores:
-        yield _mark("load-high", node, load=sample.load, cores=cores)
+        yield make_mark("load-high", node, load=sample.load, cores=cores)
     if sample.memory_used is not None and sample.memory_total:
         share = sample.memory_used / sample.memory_total
         if share > _FULL:
-            yield _mark("memory-full", node, share=100 * share)
+            yield make_mark("memory-full", node, share=100 * share)
 
 
 def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
@@ -165,7 +168,7 @@ def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
     if fitting and most and slow[most] > max(_TRAFFIC, fast):
         words = {"slow": most, "much": slow[most] / 1e6, "fast": fast / 1e6}
         names = ", ".join(requirements.interfaces)
-        yield _mark(
+        yield make_mark(
             "wrong-interface", node, **words, wanted=names, profile=requirements.profile
         )
 

@@ -7,13 +7,15 @@ all samples of the last minutes are low, and its use is their mean.
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
 from envcfg.common.findings import Finding
-from envcfg.log.numbers import count_of, first_of, grouped
+from envcfg.log.numbers import count_of, first_of, grouped, ranks_of
 from envcfg.nodes.monitor.node_board import GpuView, NodeView
-from envcfg.nodes.monitor.outliers import ExpectedNodes, marks
+from envcfg.nodes.monitor.outliers import ExpectedNodes, Mark, make_mark, marks
+from envcfg.nodes.monitor.rank_marks import rank_marks
 
 SAMPLES = 5  # of a GPU that count together
 _IDLE = 5.0  # percent of use
@@ -24,8 +26,11 @@ _REPEATS = 3  # times that the same finding is printed
 _UNKNOWN = frozenset(
     {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
 )
-_LOOKS = 3  # in a row that show a finding before it is printed
+_HALF = 0.5  # share of the memory, below which growth is no problem yet
+_SOON = 3600.0  # seconds until the memory is full
+_LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
 _AT_ONCE = _UNKNOWN | {"gpu-idle"}  # these need several samples anyway
+_OF_GPUS = frozenset({"gpu-idle", "gpu-unknown", "gpu-unlike"})
 # A high load harms only GPUs that wait, and NCCL's own log proves the network in use.
 _ALONE = frozenset({"load-high", "wrong-interface"})
 
@@ -36,17 +41,25 @@ class NodeFinding(NamedTuple):
     Attributes:
         kind: the id of its rule.
         gpus: numbers of the GPUs in question, as the node's tool counts them.
+        ranks: the ranks that use these GPUs; empty if they are unknown.
     """
 
     kind: str
     node: str
     gpus: tuple[int, ...]
+    ranks: tuple[int, ...]
     finding: Finding
 
     @property
     def is_unknown(self) -> bool:
         """Whether values are missing, so that the node may be good or bad."""
         return self.kind in _UNKNOWN
+
+    @property
+    def key(self) -> object:
+        """What stays the same while only the measured numbers change."""
+        text = re.sub(r"[0-9.]+", "", self.finding.message)
+        return self.kind, self.node, self.gpus, self.ranks, text
 
 
 class StepHealth(NamedTuple):
@@ -70,10 +83,16 @@ class UseHistory:
     def __init__(self) -> None:
         """Begin without samples."""
         self._uses: dict[str, deque[Mapping[int, float]]] = {}
+        self._memory: dict[str, deque[tuple[float, int]]] = {}
 
     def add(self, views: Sequence[NodeView]) -> None:
         """Store the newest sample of each node that has answered."""
         for view in views:
+            sample = view.sample
+            if sample and sample.memory_used is not None and not view.is_silent:
+                values = self._memory.setdefault(view.host, deque(maxlen=SAMPLES))
+                if not values or values[-1][0] < sample.time:
+                    values.append((sample.time, sample.memory_used))
             if view.tool is not None and view.tool_waits is None and not view.is_silent:
                 samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
                 samples.append(
@@ -91,9 +110,21 @@ class UseHistory:
         steady = [self._steady(view) for view in views]
         usual = max((len(view.gpus) for view in views), default=0)
         requirements = ExpectedNodes(asked_gpus=asked_gpus, usual_gpus=usual)
+        all_marks = [
+            *marks(steady, requirements, idle_below=_IDLE),
+            *rank_marks(steady),
+            *self._growing(steady),
+        ]
+        by_host = {view.host: view for view in views}
         findings = [
-            NodeFinding(m.finding.rule, m.finding.subject, m.gpus, m.finding)
-            for m in marks(steady, requirements, idle_below=_IDLE)
+            NodeFinding(
+                mark.finding.rule,
+                mark.finding.subject,
+                mark.gpus,
+                _ranks_of(mark.gpus, by_host[mark.finding.subject]),
+                mark.finding,
+            )
+            for mark in all_marks
         ]
         idle = {f.node for f in findings if f.kind == "gpu-idle"}
         waiting = idle | {f.node for f in findings if f.kind == "node-slow"}
@@ -115,6 +146,20 @@ class UseHistory:
             is_whole,
         )
 
+    def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:
+        """Yield nodes whose memory grows with every sample and will soon be full."""
+        for view in views:
+            values = [*self._memory.get(view.host, ())]
+            total = view.sample.memory_total if view.sample else None
+            rises = [now[1] > before[1] for before, now in pairwise(values)]
+            if view.is_silent or not total or len(values) < SAMPLES or not all(rises):
+                continue
+            (first, little), (last, much) = values[0], values[-1]
+            seconds = (total - much) * (last - first) / (much - little)
+            if much > _HALF * total and seconds < _SOON:
+                words = {"share": 100 * much / total, "minutes": seconds / 60}
+                yield make_mark("memory-grows", view, **words)
+
     def _steady(self, view: NodeView) -> NodeView:
         """Return *view* with the use of its GPUs over all stored samples."""
         samples = self._uses.get(view.host, ())
@@ -126,6 +171,12 @@ class UseHistory:
             is_idle = len(numbers) > 1 and max(numbers) < _IDLE
             gpus.append(GpuView(gpu.gpu._replace(use=use), is_idle=is_idle))
         return view._replace(gpus=tuple(gpus))
+
+
+def _ranks_of(gpus: Sequence[int], view: NodeView) -> tuple[int, ...]:
+    """Return the ranks of a node that use one of *gpus*."""
+    ranks = (rank for rank in view.ranks if not {*rank.gpus}.isdisjoint(gpus))
+    return tuple(sorted(rank.sample.rank for rank in ranks))
 
 
 class HealthLog:
@@ -144,9 +195,7 @@ class HealthLog:
 
         Before it is due, a finding only grows older.
         """
-        by_key: dict[object, NodeFinding] = {
-            (f.kind, f.node, f.gpus): f for f in health.findings
-        }
+        by_key: dict[object, NodeFinding] = {f.key: f for f in health.findings}
         self._ages = {key: self._ages.get(key, 0) + 1 for key in by_key}
         lasting = {key for key, f in by_key.items() if self._lasts(f, key)}
         summary = ""
@@ -181,8 +230,11 @@ def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:
             yield f"note: {count_of(len(rest), 'more finding')} on {first_of({*rest})}"
             return
         names = first_of([f.node for f in some])
+        ranks = sorted({rank for f in some for rank in f.ranks})
+        # Messages about ranks name them already.
+        more = f", {ranks_of(ranks)}" if ranks and finding.rule in _OF_GPUS else ""
         word = "unknown" if some[0].is_unknown else finding.severity
-        yield f"{word}: {names}: {finding.message}  [{finding.rule}]"
+        yield f"{word}: {names}: {finding.message}{more}  [{finding.rule}]"
 
 
 def _summary(health: StepHealth, network: str) -> str:

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2154 # gpus.sh stands above it
+# shellcheck disable=SC2154 # gpus.sh and processes.sh stand above it
 # The probe of envcfg hang: one runs on each node of the job, and ends by itself. It reads
 # /proc, asks NCCL's RAS, lets PyTorch write Flight Recorder's dumps, and changes nothing.
 #
@@ -8,8 +8,7 @@
 #   envcfg_probe JOB --abort=TIME   ranks of Python end with their stacks in the job's output
 #
 # A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
-declare -A envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
-envcfg_ours=() envcfg_mains=()
+declare -A envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
 envcfg_tell() { # KIND TEXT: in parts, as srun tears lines of 1000 bytes
@@ -19,113 +18,6 @@ envcfg_tell() { # KIND TEXT: in parts, as srun tears lines of 1000 bytes
     envcfg_text=${envcfg_text:700}
   done
   printf 'envcfg-hang %s %s %s\n' "$envcfg_host" "$1" "$envcfg_text"
-}
-
-envcfg_stat() { # PID: its state, parent, time of processors and beginning
-  local envcfg_line
-  IFS= read -r -d '' envcfg_line <"/proc/$1/stat"
-  envcfg_line=${envcfg_line##*') '} # a name may hold anything
-  read -ra envcfg_fields <<<"$envcfg_line"
-  ((${#envcfg_fields[@]} > 19))
-} 2>/dev/null
-
-envcfg_environ() { # PID: what counts of the environment that it was started with
-  local envcfg_entry
-  local -a envcfg_all=()
-  mapfile -d '' -t envcfg_all <"/proc/$1/environ"
-  for envcfg_entry in "${envcfg_all[@]}"; do
-    case $envcfg_entry in
-      SLURM_JOB_ID=* | SLURM_STEP_ID=* | SLURM_PROCID=* | SLURM_LOCALID=* | SLURMD_NODENAME=* | \
-        RANK=* | LOCAL_RANK=* | WORLD_SIZE=* | MASTER_PORT=* | PATH=* | NCCL_RAS_ADDR=* | NCCL_RAS_ENABLE=* | \
-        PYTHONFAULTHANDLER=* | \
-        TORCH_NCCL_DEBUG_INFO_PIPE_FILE=* | TORCH_NCCL_DEBUG_INFO_TEMP_FILE=* | \
-        TORCH_FR_DUMP_TEMP_FILE=*)
-        envcfg_of[${1}_${envcfg_entry%%=*}]=${envcfg_entry#*=}
-        ;;
-    esac
-  done
-} 2>/dev/null
-
-envcfg_inherit() { # PID NAME: its own value, or that of the nearest process above it
-  local envcfg_at=$1 envcfg_depth=0
-  while ((envcfg_at > 1 && envcfg_depth++ < 64)); do
-    envcfg_value=${envcfg_of[${envcfg_at}_$2]-}
-    [[ -z $envcfg_value ]] || return 0
-    envcfg_at=${envcfg_parent[$envcfg_at]-0}
-  done
-  return 1
-}
-
-# A container may start without Slurm's variables: what is above it has them.
-envcfg_is_of_job() { # PID
-  envcfg_inherit "$1" SLURM_JOB_ID && [[ $envcfg_value == "$envcfg_job" ]] || return 1
-  ! envcfg_inherit "$1" SLURMD_NODENAME || [[ $envcfg_value == "$envcfg_host" ]] || return 1
-  ! envcfg_inherit "$1" SLURM_STEP_ID || [[ $envcfg_value != "${SLURM_STEP_ID-}" ]]
-}
-
-envcfg_is_wrapper() { # PID: it only holds the program that it has started
-  local envcfg_name=
-  IFS= read -r -d '' envcfg_name <"/proc/$1/comm"
-  envcfg_name=${envcfg_name%$'\n'}
-  case $envcfg_name in
-    sh | bash | dash | env | tini | srun | time | timeout | numactl | starter* | apptainer* | \
-      Apptainer* | singularity* | Singularity* | podman* | conmon | crun | runc | ch-run | \
-      shifter* | enroot* | bwrap) ;;
-    *) return 1 ;;
-  esac
-} 2>/dev/null
-
-envcfg_find() { # the processes of the job, and of each rank the one that is its program
-  local envcfg_path envcfg_pid envcfg_has_rank=
-  local -a envcfg_pids=()
-  for envcfg_path in /proc/[0-9]*; do
-    envcfg_pid=${envcfg_path##*/}
-    [[ -O $envcfg_path && $envcfg_pid != "$$" ]] || continue
-    envcfg_stat "$envcfg_pid" || continue
-    envcfg_parent[$envcfg_pid]=${envcfg_fields[1]}
-    envcfg_environ "$envcfg_pid"
-    envcfg_pids+=("$envcfg_pid")
-  done
-  for envcfg_pid in "${envcfg_pids[@]}"; do
-    envcfg_is_of_job "$envcfg_pid" || continue
-    envcfg_ours+=("$envcfg_pid")
-    envcfg_value=${envcfg_of[${envcfg_pid}_RANK]-}
-    [[ $envcfg_value =~ ^[0-9]{1,7}$ ]] || continue
-    envcfg_rank[$envcfg_pid]=$envcfg_value
-    envcfg_has_rank=yes
-  done
-  if [[ -z $envcfg_has_rank ]]; then # a program of MPI, say: a rank is a task
-    for envcfg_pid in "${envcfg_ours[@]}"; do
-      envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || continue # the batch script is none
-      [[ $envcfg_value != 42949672?? ]] || continue          # nor is the shell of salloc
-      envcfg_inherit "$envcfg_pid" SLURM_PROCID && envcfg_rank[$envcfg_pid]=$envcfg_value
-    done
-  fi
-  envcfg_choose "${envcfg_ours[@]}"
-  envcfg_tell processes "${#envcfg_ours[@]}"
-}
-
-# A rank's program is the topmost of its processes that is not a wrapper; those below it, as
-# workers that load data, are started by it.
-envcfg_choose() { # PID...
-  local envcfg_pid envcfg_at envcfg_depth envcfg_is_main
-  local -A envcfg_is_held=()
-  for envcfg_pid; do
-    ! envcfg_is_wrapper "$envcfg_pid" || envcfg_is_held[$envcfg_pid]=yes
-  done
-  for envcfg_pid; do
-    [[ -n ${envcfg_rank[$envcfg_pid]-} && -z ${envcfg_is_held[$envcfg_pid]-} ]] || continue
-    envcfg_at=${envcfg_parent[$envcfg_pid]} envcfg_depth=0 envcfg_is_main=yes
-    while ((envcfg_at > 1 && envcfg_depth++ < 64)); do
-      if [[ ${envcfg_rank[$envcfg_at]-} == "${envcfg_rank[$envcfg_pid]}" &&
-        -z ${envcfg_is_held[$envcfg_at]-} ]]; then
-        envcfg_is_main=
-        break
-      fi
-      envcfg_at=${envcfg_parent[$envcfg_at]-0}
-    done
-    [[ -z $envcfg_is_main ]] || envcfg_mains+=("$envcfg_pid")
-  done
 }
 
 # What a rank and all that it has started have used of processors, in ticks: of a rank that
@@ -432,6 +324,7 @@ envcfg_probe() { # JOB [HOST...]
   printf -v envcfg_time '%(%s)T' -1
   envcfg_tell begin "$envcfg_time"
   envcfg_find
+  envcfg_tell processes "${#envcfg_ours[@]}"
   if [[ ${1-} == --abort=* ]]; then
     envcfg_abort "${1#*=}"
     return

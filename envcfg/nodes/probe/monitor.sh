@@ -72,6 +72,7 @@ envcfg_node() {
   envcfg_memory
   envcfg_interfaces
   envcfg_adapters
+  ! envcfg_has envcfg_ranks || envcfg_ranks # where ranks.sh stands above
   envcfg_say end "$envcfg_count"
 }
 

@@ -43,8 +43,12 @@ PREFLIGHT = Probe(
 SITE = Probe(
     "preflight", "/bin/sh", ("gpus.sh", _PLACE, "nics.sh", "site.sh", "preflight.sh")
 )
-HANG = Probe("hang", "/bin/bash", ("gpus.sh", "hang.sh"))
+HANG = Probe("hang", "/bin/bash", ("gpus.sh", "processes.sh", "hang.sh"))
 MONITOR = Probe("monitor", "/bin/sh", ("gpus.sh", "monitor.sh"))
+# For the watcher of a step: also the ranks, which only bash can read.
+WATCH = Probe(
+    "monitor", "/bin/bash", ("gpus.sh", "processes.sh", "ranks.sh", "monitor.sh")
+)
 
 
 def words_of(line: str, tag: str, count: int) -> list[str] | None:

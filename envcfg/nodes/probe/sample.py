@@ -39,6 +39,25 @@ class Counter(NamedTuple):
         return (self.received_rate or 0.0) + (self.sent_rate or 0.0)
 
 
+class RankSample(NamedTuple):
+    """The program of a rank, and the processes that it has started: its workers.
+
+    Attributes:
+        local: its number on the node; None if unknown.
+        ticks, worker_ticks: time of processors so far, in ticks of the kernel.
+        cores: the cores that it may use, as in ``0-7,64-71``.
+        mask: the value of its ``*_VISIBLE_DEVICES``; ``-`` if there is none.
+    """
+
+    rank: int
+    local: int | None
+    ticks: int
+    workers: int
+    worker_ticks: int
+    cores: str
+    mask: str
+
+
 class NodeSample(NamedTuple):
     """The state of a node.
 
@@ -49,6 +68,8 @@ class NodeSample(NamedTuple):
         busy, spent: time of all cores so far, in ticks of the kernel.
         memory_used, memory_total: bytes; used is memory not available to programs.
         counters: of all interfaces and adapters.
+        ranks: the ranks of the job on the node, if the probe asks for them.
+        near: for each GPU in PCI order, the cores next to it; ``-`` if unknown.
         is_whole: False if lines are missing.
     """
 
@@ -62,6 +83,8 @@ class NodeSample(NamedTuple):
     memory_used: int | None = None
     memory_total: int | None = None
     counters: tuple[Counter, ...] = ()
+    ranks: tuple[RankSample, ...] = ()
+    near: tuple[str, ...] = ()
     is_whole: bool = False
 
 
@@ -172,6 +195,12 @@ def _with_line(sample: NodeSample, line: str) -> NodeSample:
             counted = int(received) * int(words), int(sent) * int(words)
             its = None if interface == "-" else interface
             counter = Counter(name, *counted, its, is_adapter=True)
+        case ["rank", rank, local, _, ticks, workers, worker_ticks, cores, mask]:
+            numbers = (int(ticks), int(workers), int(worker_ticks))
+            row = RankSample(int(rank), whole_number(local), *numbers, cores, mask)
+            return sample._replace(ranks=(*sample.ranks, row))
+        case ["near", *near]:
+            return sample._replace(near=tuple(near))
         case _:
             return sample
     return sample._replace(counters=(*sample.counters, counter))

@@ -1,0 +1,196 @@
+"""Findings about ranks, their cores and loaders, and GPUs unlike the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from lines import gpu_lines, node_lines, read
+
+from envcfg.nodes.monitor.node_board import Board, core_numbers
+from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, UseHistory
+
+GIB = 1024  # of nvidia-smi's unit
+
+
+def nvidia(
+    uses: Sequence[object], memory: Sequence[int] = (), power: Sequence[object] = ()
+) -> list[str]:
+    memory = memory or [40 * GIB] * len(uses)
+    power = power or ["400.00"] * len(uses)
+    return [
+        f"{number}, {use}, {memory[number]}, {80 * GIB}, {power[number]}, H100"
+        for number, use in enumerate(uses)
+    ]
+
+
+def rank(
+    number: int,
+    local: object = "-",
+    *,
+    own: float = 0,
+    workers: int = 0,
+    worked: float = 0,
+    cores: str = "0-15",
+    mask: str = "-",
+) -> tuple[float, float, str]:
+    """Return a rank; *own* and *worked* in cores."""
+    row = f"rank {number} {local} S {{}} {workers} {{}} {cores} {mask}"
+    return own, worked, row
+
+
+def told(
+    uses: Sequence[object],
+    *ranks: tuple[float, float, str],
+    memory: Sequence[int] = (),
+    power: Sequence[object] = (),
+    near: str = "",
+    available: Sequence[int] = (),
+) -> list[str]:
+    """Return the lines about one node after some minutes of the same state."""
+    board, history, log = Board(["n1"], idle_below=5.0), UseHistory(), HealthLog()
+    lines: list[str] = []
+    for number in range(1, SAMPLES + 5):
+        rows = [
+            row.format(int(own * 6000 * number), int(worked * 6000 * number))
+            for own, worked, row in ranks
+        ]
+        rows += [f"near {near}"] if near else []
+        free = available[min(number, len(available)) - 1] if available else 3 << 20
+        sample = node_lines(
+            "n1", number, at=60.0 * number, counters=rows, available=free
+        )
+        for part in read(
+            [*sample, *gpu_lines(nvidia(uses, memory, power), "n1", number)]
+        ):
+            board.take(part, 60.0 * number)
+        views = board.views(60.0 * number, 130.0)
+        history.add(views)
+        if number > 1:
+            lines += log.lines(
+                history.health(views, None, is_whole=True), "network fast"
+            )
+    return lines
+
+
+GOOD = ["all 4 GPUs busy, network fast"]
+BUSY = [97, 98, 96, 99]
+FOUR = [
+    rank(n, n, own=1.0, cores=f"{4 * n}-{4 * n + 3}", mask=str(n)) for n in range(4)
+]
+
+
+def test_a_good_node_has_no_finding() -> None:
+    near = "0-7 0-7 8-15 8-15"
+    assert told(BUSY, *FOUR, near=near) == GOOD
+    assert told(BUSY) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("masks", "gpu"),
+    [
+        (["0", "1", "2", "3"], 2),
+        (["0,1,2,3"] * 4, 2),
+        (["-"] * 4, 2),
+        (["3", "2", "1", "0"], 1),
+    ],
+)
+def test_an_idle_gpu_is_told_with_its_rank(masks: Sequence[str], gpu: int) -> None:
+    ranks = [rank(8 + n, n, own=0.7, mask=mask) for n, mask in enumerate(masks)]
+    uses = [0 if number == gpu else 97 for number in range(4)]
+    assert told(uses, *ranks) == [
+        f"warning: n1: GPU {gpu} (of 4) is idle (below 5 %), rank 10  [gpu-idle]"
+    ]
+
+
+def test_a_mask_of_names_leaves_the_rank_unknown() -> None:
+    ranks = [rank(n, n, own=0.7, mask=f"GPU-{n}ab") for n in range(4)]
+    assert told([97, 0, 97, 97], *ranks) == [
+        "warning: n1: GPU 1 (of 4) is idle (below 5 %)  [gpu-idle]"
+    ]
+
+
+def test_one_rank_has_all_gpus_that_it_sees() -> None:
+    assert told([97, 0, 0, 97], rank(0, 0, own=0.7)) == [
+        "warning: n1: GPUs 1-2 (of 4) are idle (below 5 %), rank 0  [gpu-idle]"
+    ]
+
+
+def test_a_loader_that_computes_while_its_rank_waits_is_named() -> None:
+    slow = rank(3, 3, own=0.1, workers=1, worked=0.98, cores="3", mask="3")
+    lines = told([97, 98, 96, 20], *FOUR[:3], slow)
+    assert (
+        "warning: n1: the loader holds rank 3 up: 1 worker, 1 core  [loader-slow]"
+        in lines
+    )
+    assert (
+        "warning: n1: GPU 3 is used 20 %, the others 96 %, rank 3  [gpu-unlike]"
+        in lines
+    )
+
+
+def test_a_loader_that_sleeps_is_named() -> None:
+    slow = rank(3, 3, own=0.1, workers=2, worked=0.01, cores="0-3", mask="3")
+    assert told([97, 98, 96, 0], *FOUR[:3], slow) == [
+        "warning: n1: GPU 3 (of 4) is idle (below 5 %), rank 3  [gpu-idle]",
+        (
+            "warning: n1: rank 3 waits while its GPU waits: 2 workers at 1 % of a core, "
+            "4 cores  [rank-waits]"
+        ),
+    ]
+
+
+def test_a_rank_that_loads_its_data_itself_is_named() -> None:
+    slow = rank(3, 3, own=0.99, cores="12-15", mask="3")
+    lines = told([97, 98, 96, 20], *FOUR[:3], slow)
+    assert lines[0] == (
+        "warning: n1: rank 3 computes on the processor while its GPU waits: no workers, "
+        "4 cores  [rank-on-cpu]"
+    )
+
+
+def test_one_core_for_all_ranks_is_named() -> None:
+    ranks = [rank(n, n, own=0.25, cores="0", mask=str(n)) for n in range(4)]
+    assert told(BUSY, *ranks) == [
+        "warning: n1: ranks 0-3 share 1 core in all  [cores-shared]"
+    ]
+
+
+def test_cores_far_from_the_gpu_are_named() -> None:
+    assert told(BUSY, *FOUR, near="0-7 0-7 0-7 8-15") == [
+        (
+            "warning: n1: rank 2 computes on cores 8-11, and the cores next to its GPU are 0-7"
+            "  [cores-far]"
+        )
+    ]
+    # Of eight GPUs of the node the tool shows four: their places are unknown.
+    assert told(BUSY, *FOUR, near="0-7 " * 8) == GOOD
+
+
+def test_other_memory_and_less_power_are_named() -> None:
+    assert told(BUSY, memory=[40 * GIB] * 3 + [2 * GIB]) == [
+        "warning: n1: GPU 3 has 2 GiB of memory in use, the others 40 GiB  [gpu-unlike]"
+    ]
+    assert told(BUSY, power=["640.00"] * 3 + ["180.00"]) == [
+        "warning: n1: GPU 3 draws 180 W, the others 640 W  [gpu-unlike]"
+    ]
+    # Dies without power of their own, and small differences.
+    assert told(BUSY, power=["500", "[N/A]", "480", "[N/A]"]) == GOOD
+    assert told(BUSY, memory=[40 * GIB, 38 * GIB, 44 * GIB, 30 * GIB]) == GOOD
+
+
+def test_memory_that_grows_is_named_before_it_is_full() -> None:
+    leak = [(3 << 20) - (n << 18) for n in range(9)]  # 0.25 of 4 GiB in a minute
+    assert told(BUSY, available=leak)[-1] == (
+        "warning: n1: 75 % of the node's memory is used, and at this rate all of it in 4 min"
+        "  [memory-grows]"
+    )
+    assert told(BUSY, available=[(3 << 20) + n % 2 for n in range(9)]) == GOOD
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("0-7,64-71", 16), ("3", 1), ("-", 0), ("", 0), ("7-0", 0), ("a", 0)],
+)
+def test_lists_of_cores(text: str, count: int) -> None:
+    assert len(core_numbers(text)) == count
