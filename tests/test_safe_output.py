@@ -81,7 +81,7 @@ def test_stdout_has_many_names(here: Path, writer: str, name: str) -> None:
     assert done.text.startswith(FIRST[writer])
     assert done.text.count(FIRST[writer]) == 1  # and nothing else
     assert not done.text.endswith("\n\n")
-    assert "the log holds no line" not in done.text or writer in OF_A_LOG
+    assert "the log has no line" not in done.text or writer in OF_A_LOG
     assert names_in(here) == before
 
 

@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         metavar="NAME|FILE",
-        help="the system (default: the one of which the scripts show two signs, if any)",
+        help="the system (default: recognised by two signs in the scripts)",
     )
     for rows in LINT.values():
         for row in rows:

@@ -232,7 +232,7 @@ def _with_labels(
             continue
         name = match["fact"]
         image_fact = next((f for f in facts if f.name == name and f.taken), None)
-        why = "the maker of the image says so"
+        why = "from the image's labels"
         facts.append(ImageFact(name, value, f"label {label}", why=why))
         if image_fact and not agree(image_fact.value, value):
             words = {

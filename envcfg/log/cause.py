@@ -234,7 +234,7 @@ def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
     whom = (
         ranks_of({int(name or 0) for name in names_given}) if names_given else "others"
     )
-    displayed, says = attempt.waits[0], f"waited in vain for {whom}"
+    displayed, says = attempt.waits[0], f"waited for {whom}, which never joined"
     rule = attempt.rule(displayed)
     print_ = f"{rule.id} {whom}"
     return FirstEnd(

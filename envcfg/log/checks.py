@@ -112,7 +112,7 @@ def _fallen(
     if any(_did_connect(entity.process) for entity in fallen):
         if expect.allow_socket:  # else each rank that uses them is a finding already
             for entity in fallen:
-                detail = "use TCP sockets while others do not"
+                detail = "use TCP sockets, but other ranks do not"
                 yield entity, Symptom("socket-fallback", "degraded", detail)
         return  # the job connected nevertheless
     for entity in fallen:

@@ -85,7 +85,7 @@ class ColdStart:
             return ""
         step, seconds, _ = self.start
         name = "first step" if step in ("0", "1") else f"step {step}"
-        return f"{name} after {seconds} s: kernels were compiled anew"
+        return f"{name} after {seconds} s: kernels were compiled again"
 
 
 def _seconds(line: str, first: str) -> int | None:

@@ -66,7 +66,7 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
         yield "lines-quoted", "all lines of NCCL in the log are quoted"
         return
     if not job.records and not any(p.seen for p in people):
-        question = "the log holds no line of NCCL or RCCL"
+        question = "the log has no line of NCCL or RCCL"
         rules = job.rulebook.rules.values()
         # A rule may know why there are no lines, such as a failed start of the
         # container.

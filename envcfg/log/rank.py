@@ -143,7 +143,7 @@ def _network(
         yield Symptom(
             "single-node",
             "inconclusive",
-            "ran on one node, so that no network was used",
+            "ran on one node, so no network was used",
         )
     elif names and multi is None:
         detail = "do not show whether there are several nodes"

@@ -69,7 +69,7 @@ def _silent(answer: Answer, *, dead: bool) -> Iterator[TraceFinding]:
     # RAS may count more processes than it lists.
     many = max(report.dead if dead else report.missing, len(ras_processes))
     if many:
-        message = "are given up by NCCL" if dead else "did not answer NCCL in time"
+        message = "are lost for NCCL" if dead else "did not answer NCCL in time"
         where = first_of(
             {
                 f"process {ras_process.pid} on {ras_process.host}"

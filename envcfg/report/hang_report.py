@@ -35,7 +35,7 @@ def hang_lines(evidence: Evidence, judgement: Judgement) -> Iterator[Line]:
     looked += f"Python stacks of {sum(bool(rank.stack) for rank in evidence.ranks)}, "
     looked += f"RAS of {count_of(len(evidence.ras_read), 'node')}, "
     looked += f"Flight Recorder of {count_of(len(evidence.flights), 'rank')}"
-    yield "dim", f"looked at: {looked}"
+    yield "dim", f"checked: {looked}"
 
 
 def _title(evidence: Evidence) -> str:

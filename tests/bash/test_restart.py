@@ -81,7 +81,7 @@ def run(
     "says",
     [
         "restart: nid001234 went down",
-        "restart: inconclusive: the log holds no line of NCCL or RCCL",
+        "restart: inconclusive: the log has no line of NCCL or RCCL",
         "",
         None,
         "anything: else",

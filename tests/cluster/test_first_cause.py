@@ -160,5 +160,5 @@ def test_first_line_names_rank_node_and_cause(
         expected += f"|rank 3{ENDS['never']}"
     if (case.launcher, case.end) == ("deepspeed", "never"):
         # What its ranks say has no number in front: if rank 0 gives up first, none is named.
-        expected += "|the job ended: only 3 of 4 ranks came together in time"
+        expected += "|the job ended: only 3 of 4 ranks joined in time"
     assert re.match(f"broken: (?:{expected})", first), first

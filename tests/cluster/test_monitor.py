@@ -128,9 +128,7 @@ def test_traffic_on_the_management_network_is_marked(
     job = flow(cluster, programs, "nmn0")
     said = monitor("--once", *LUMI, job.id)
     assert said.code == 0, said.err
-    mark = (
-        r"^warning: nid001000\b.*: nmn0 carries \d+ MB/s, hsn0, hsn1, hsn2, hsn3 0 MB/s"
-    )
+    mark = r"^warning: nid001000\b.*: nmn0 transfers \d+ MB/s, hsn0, hsn1, hsn2, hsn3 0 MB/s"
     assert re.search(mark, said.out, re.MULTILINE), said.out
     assert "(profile lumi-g)  [wrong-interface]\n  fix: envcfg check-log" in said.out
 

@@ -18,7 +18,7 @@ DOUBTFUL = {
     "misspelt value": (["NCCL_DEBUG=INOF"], "--set NCCL_DEBUG: 'INOF' is not one of VERSION, WARN", "did you mean INFO?"),
     "space in a list": (["NCCL_SOCKET_IFNAME=hsn0, hsn1"], "the space in ' hsn1' is part of the name", "write hsn0,hsn1"),
     "misspelt name to unset": (["-NCCL_SOCKET_IFNAM"], "--unset NCCL_SOCKET_IFNAM: no known program", "did you mean NCCL_SOCKET_IFNAME?"),
-    "name that nobody reads": (["MIOPEN_USER_DB=/tmp"], "no program reads MIOPEN_USER_DB", "write MIOPEN_USER_DB_PATH"),
+    "name that no program reads": (["MIOPEN_USER_DB=/tmp"], "no program reads MIOPEN_USER_DB", "write MIOPEN_USER_DB_PATH"),
     "space beside a reference": (["NCCL_SOCKET_IFNAME=${A}, hsn1"], "the space in ' hsn1'", "hsn1"),
     "quotes": (["NCCL_DEBUG='INFO'"], "the quotes are part of the value", "leave them out"),
     "no number": (["NCCL_NTHREADS=many"], "'many' is not one of 64, 128", "NCCL takes the digits"),

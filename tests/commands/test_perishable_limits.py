@@ -135,7 +135,7 @@ def test_what_the_scheduler_says_wins(asked: Path) -> None:
     assert "partition standard-g gives a job 8 at most" in refused.err
     assert "is more than partition standard-g gives: 1-00:00:00" in refused.err
     unknown = job("--partition", "small-g", "--nodes", "1", "--time", "10")
-    assert "knows no partition small-g" in unknown.err
+    assert "has no partition small-g" in unknown.err
     other = job("--partition", "night-g", "--nodes", "4", "--time", "10")
     assert "partition night-g gives a job 3 at most" in other.err
     assert job("--partition", "night-g", "--nodes", "3", "--time", "10").code == 0

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 55fd98afcd169ed7)
+# envcfg 0.1.0, profile alps-clariden (sha256 f2f4c81fcdafa95c)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -14,8 +14,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_IMAGE='ghcr.io#eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -23,38 +23,38 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:81]
-  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:86]
+  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:82]
+  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:87]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:216]
+  # [profiles/alps-clariden.yaml:217]
   envcfg_set CUDA_CACHE_DISABLE 1
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # The same of the node and the port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
-  # receivers fetch every message there (alt_read), which the driver lets them only then
+  # receivers fetch every message there (alt_read), which the driver allows only with this option
   # [profiles/alps-clariden.yaml:62]
   envcfg_option --network=disable_rdzv_get
 }
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile aws-p5 (sha256 386f6a57d479a220)
+# envcfg 0.1.0, profile aws-p5 (sha256 fcef60e64486c56e)
 # made by: envcfg wrap --print job --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -16,7 +16,7 @@ ENVCFG_IMAGE='/images/pytorch.sqsh'
 ENVCFG_IMAGE_IS_FILE='yes'  # the job must be able to read it
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 # node-local on nearly all clusters, and the runtimes show it to the container by themselves
-# [profiles/efa.yaml:74]
+# [profiles/efa.yaml:75]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -24,35 +24,36 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_export NVIDIA_VISIBLE_DEVICES all                 # without it Enroot puts no driver into an image that is not based on NVIDIA's [profiles/efa.yaml:86]
-  envcfg_export NVIDIA_DRIVER_CAPABILITIES compute,utility # of the driver, Enroot by itself brings what nvidia-smi needs, and no CUDA [profiles/efa.yaml:92]
+  envcfg_export NVIDIA_VISIBLE_DEVICES all                 # without it Enroot puts no driver into an image that is not based on NVIDIA's [profiles/efa.yaml:87]
+  envcfg_export NVIDIA_DRIVER_CAPABILITIES compute,utility # of the driver, Enroot by itself brings what nvidia-smi needs, and no CUDA [profiles/efa.yaml:93]
   envcfg_bind /data /data:/mnt/data:ro
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # names of interfaces differ by instance and image (ens6, enp40s0), so it is said which cannot
-  # reach another node [profiles/efa.yaml:109]
+  # the names of interfaces differ by instance and image (ens6, enp40s0), so this list excludes
+  # those that cannot reach other nodes [profiles/efa.yaml:110]
   envcfg_set NCCL_SOCKET_IFNAME '^docker,lo,veth'
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # The same of the node and the port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
-  # the node is the job's, so ranks may use all of its cores, not the few of srun's choice
+  # the job has the whole node, so ranks may use all its cores, not only those that srun selects
   # [profiles/efa.yaml:44]
   envcfg_option --cpu-bind=none
 }
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/efa.yaml:116]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/efa.yaml:117]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/efa.yaml:122]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/efa.yaml:123]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it [profiles/efa.yaml:128]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/efa.yaml:129]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

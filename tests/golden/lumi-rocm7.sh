@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 c868c0ec3c4f4b3c)
+# envcfg 0.1.0, profile lumi-g (sha256 6ea87483b8ea8a09)
 # made by: envcfg wrap --print job --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -23,12 +23,12 @@ ENVCFG_RUNTIME_COMMAND='run'  # by this command of the runtime
 ENVCFG_RUNTIME_MODULES='module load Local-LAIF; module load lumi-aif-singularity-bindings'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
-# the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core of the
-# node [profiles/lumi-g.yaml:77]
+# the GCDs are not in the order of the CCDs; srun accepts masks only if the job has all cores of the
+# node [profiles/lumi-g.yaml:78]
 ENVCFG_CPU_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
 ENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe # cores of all of them
-# node-local, but in memory and counted against the job, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# node-local, but in memory and part of the job's memory limit, so it must be cleaned
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -36,38 +36,38 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module load Local-LAIF # makes the modules of the LUMI AI Factory known [profiles/lumi-g.yaml:195]
-  # binds the file systems and what MPI and Slurm need in these images [profiles/lumi-g.yaml:201]
+  envcfg_module load Local-LAIF # adds the modules of the LUMI AI Factory [profiles/lumi-g.yaml:196]
+  # binds the file systems and what MPI and Slurm need in these images [profiles/lumi-g.yaml:202]
   envcfg_module load lumi-aif-singularity-bindings
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  envcfg_bind_if /var/spool/slurmd # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:145]
-  envcfg_bind_if /pfs              # /scratch, /project and others are links into it [profiles/lumi-g.yaml:162]
-  envcfg_bind_if /scratch          # the project's scratch [profiles/lumi-g.yaml:167]
-  envcfg_bind_if /projappl         # the project's own software [profiles/lumi-g.yaml:172]
-  envcfg_bind_if /project          # the project's persistent storage [profiles/lumi-g.yaml:177]
-  envcfg_bind_if /flash            # the project's flash storage [profiles/lumi-g.yaml:182]
-  envcfg_bind_if /appl             # the system's software and its container images [profiles/lumi-g.yaml:187]
+  envcfg_bind_if /var/spool/slurmd # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
+  envcfg_bind_if /pfs              # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
+  envcfg_bind_if /scratch          # the project's scratch [profiles/lumi-g.yaml:168]
+  envcfg_bind_if /projappl         # the project's own software [profiles/lumi-g.yaml:173]
+  envcfg_bind_if /project          # the project's persistent storage [profiles/lumi-g.yaml:178]
+  envcfg_bind_if /flash            # the project's flash storage [profiles/lumi-g.yaml:183]
+  envcfg_bind_if /appl             # the system's software and its container images [profiles/lumi-g.yaml:188]
   envcfg_bind /data /data:/data:ro
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
-  # takes the management network [profiles/slingshot.yaml:86]
+  # bootstrap and socket traffic must use the four Slingshot interfaces; by default, the library
+  # uses the management network [profiles/slingshot.yaml:87]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  # multi-node jobs hang with it in the ROCm 7 images; without it they are as fast
-  # [profiles/lumi-g.yaml:303]
+  # multi-node jobs hang with it in the ROCm 7 images; without it they are equally fast
+  # [profiles/lumi-g.yaml:305]
   envcfg_set -u NCCL_NET_GDR_LEVEL
-  # keeps these images from hanging when a second process group is made [profiles/lumi-g.yaml:316]
+  # these images hang without it when a second process group is created [profiles/lumi-g.yaml:319]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
   envcfg_force NCCL_NET 'AWS Libfabric' 'your options'
   envcfg_force QUOTE ''"'"'"$HOME`id`\' 'your options'
   envcfg_force -u NCCL_DEBUG 'your options'
@@ -77,7 +77,7 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   envcfg_pass SLURM_JOB_ID
-  # the MPICH of these images finds its ranks by PMI2; others think they are alone
+  # the MPICH in these images needs PMI2 to find its ranks; without it, each process runs alone
   # [profiles/lumi-g.yaml:64]
   envcfg_option --mpi=pmi2
 }
@@ -86,22 +86,22 @@ envcfg_settings() {
 envcfg_rank_settings() {
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
+  # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
+  # [profiles/slingshot-rocm.yaml:50]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/slingshot-rocm.yaml:56]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock that Lustre does not keep well [profiles/lumi-g.yaml:359]
+  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:362]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 c868c0ec3c4f4b3c)
+# envcfg 0.1.0, profile lumi-g (sha256 6ea87483b8ea8a09)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -22,8 +22,8 @@ ENVCFG_RUNTIME_COMMAND='exec' # by this command of the runtime
 ENVCFG_RUNTIME_MODULES='module use /appl/local/containers/ai-modules; module load singularity-AI-bindings'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
-# node-local, but in memory and counted against the job, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# node-local, but in memory and part of the job's memory limit, so it must be cleaned
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -31,38 +31,39 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_
 
 # Modules for the step.
 envcfg_modules() {
-  # holds the bindings for images that run on the host's libfabric [profiles/lumi-g.yaml:207]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container look here [profiles/lumi-g.yaml:145]
-  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:150]
-  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:156]
-  envcfg_bind_if /pfs                   # /scratch, /project and others are links into it [profiles/lumi-g.yaml:162]
-  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:167]
-  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:172]
-  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:177]
-  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:182]
-  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:187]
+  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
+  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:151]
+  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:157]
+  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
+  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:168]
+  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:173]
+  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:178]
+  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:183]
+  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:188]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
-  # takes the management network [profiles/slingshot.yaml:86]
+  # bootstrap and socket traffic must use the four Slingshot interfaces; by default, the library
+  # uses the management network [profiles/slingshot.yaml:87]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  # GPU RDMA between GPU and NIC of a NUMA node; said to be the default from ROCm 6.2 on, which
-  # RCCL's source does not show, so it stays explicit [profiles/lumi-g.yaml:308]
+  # GPU RDMA if the GPU and the NIC are on the same NUMA node; it is said to be the default since
+  # ROCm 6.2, but RCCL's source does not show this, so it is set explicitly
+  # [profiles/lumi-g.yaml:310]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
-  # torchrun, which accelerate is too, sets 1 if it is not set; seven cores belong to each GCD
-  # [profiles/lumi-g.yaml:353]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
+  # torchrun and accelerate set 1 if it is not set; each GCD has seven cores
+  # [profiles/lumi-g.yaml:356]
   envcfg_set OMP_NUM_THREADS 7
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
@@ -76,22 +77,22 @@ envcfg_task_settings() {
   envcfg_has_mode=
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
+  # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
+  # [profiles/slingshot-rocm.yaml:50]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/slingshot-rocm.yaml:56]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock that Lustre does not keep well [profiles/lumi-g.yaml:359]
+  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:362]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 ca07606311376a8e)
+# envcfg 0.1.0, profile perlmutter (sha256 448939d88d70abf9)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -17,11 +17,12 @@ ENVCFG_IMAGE='docker:a/pytorch:2.9'
 ENVCFG_RUNTIMES='shifter'    # the first that is on PATH enters the container
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
 ENVCFG_CLUSTERS='perlmutter' # where this job may run
-# GPUs are numbered against the order of the cores that they hang on [profiles/perlmutter.yaml:58]
+# the GPUs are numbered in the opposite order of the cores next to them
+# [profiles/perlmutter.yaml:58]
 ENVCFG_CPU_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -29,35 +30,33 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_IMAGE_IS_FILE=''
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_argument --module=gpu,nccl-plugin # the same for Shifter; it takes the place of the modules that a job has by itself [profiles/perlmutter.yaml:83]
+  envcfg_argument --module=gpu,nccl-plugin # the same for Shifter; it replaces the job's default modules [profiles/perlmutter.yaml:83]
   envcfg_bind /data /data:/data:ro
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:146]
-  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:151]
+  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:146]
+  # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
+  # version of the plugin accepts this name [profiles/perlmutter.yaml:151]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:159]
-  envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:159]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  # HDF5 cannot lock on the site's shared file systems, and opening a file fails
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  # HDF5 cannot lock files on the site's shared file systems, so opening a file fails
   # [profiles/perlmutter.yaml:164]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   # A value that the job exports itself wins over the profile's.
@@ -65,21 +64,21 @@ envcfg_settings() {
   # The same of the node and the port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
-  # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
+  # if Slurm shows each task only its own GPU, the GPUs of a node cannot access each other
   # [profiles/perlmutter.yaml:54]
   envcfg_option --gpu-bind=none
 }
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

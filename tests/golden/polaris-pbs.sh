@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 1f237d3f67b1f006)
+# envcfg 0.1.0, profile polaris (sha256 01b81326a643f2c5)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -21,11 +21,11 @@ ENVCFG_RUNTIME_COMMAND='exec' # by this command of the runtime
 # to load if no runtime is on PATH
 ENVCFG_RUNTIME_MODULES='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:54]
+# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:54]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
-# two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for them
+# two SSDs of the node, which ALCF also uses for Apptainer's caches; they need no request
 # [profiles/polaris.yaml:69]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
@@ -42,38 +42,37 @@ envcfg_modules() {
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  # the driver's libraries come from the host and must fit its kernel module, so the runtime has to
-  # put them into the container [profiles/slingshot-cuda.yaml:37]
-  if [ -e /dev/nvidiactl ]; then envcfg_argument --nv; fi
+  if [ -e /dev/nvidiactl ]; then envcfg_argument --nv; fi # the driver's libraries must match the host's kernel module, so the runtime must bind them into the container [profiles/slingshot-cuda.yaml:37]
   # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home folder is
-  # /root inside: what is called by its path there needs a --bind [profiles/polaris.yaml:86]
+  # /root inside: files that are used by their path in the home folder need a --bind
+  # [profiles/polaris.yaml:86]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
-  envcfg_bind_if /local/scratch # the SSDs; Apptainer shows the container no such folder by itself [profiles/polaris.yaml:80]
+  envcfg_bind_if /local/scratch # the SSDs, which Apptainer does not bind by default [profiles/polaris.yaml:80]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
-  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
+  # the plugin has two to three times the bandwidth of sockets; if it does not load, the job ends.
+  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
   # [profiles/polaris.yaml:209]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
   envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:214]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
@@ -84,14 +83,14 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

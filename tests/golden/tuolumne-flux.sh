@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 ef14b6baa1de3b59)
+# envcfg 0.1.0, profile tuolumne (sha256 d59f8326de5c5e55)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -17,8 +17,8 @@ ENVCFG_IMAGE_IS_FILE='yes'              # the job must be able to read it
 ENVCFG_RUNTIMES='singularity apptainer' # the first that is on PATH enters the container
 ENVCFG_RUNTIME_COMMAND='exec'           # by this command of the runtime
 ENVCFG_RANK_SHELL='/bin/sh'             # starts the program in each rank
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -31,27 +31,27 @@ envcfg_mounts() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the same, by the name that the plugins for older ROCm have [profiles/tuolumne.yaml:163]
+  # the same, with the name of the plugins for older ROCm [profiles/tuolumne.yaml:163]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:169]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
-  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and takes the name as it stands [profiles/tuolumne.yaml:174]
-  envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:174]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  # the provider's default serves here, which the family doubles [profiles/tuolumne.yaml:184]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
+  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:184]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
-  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:130]
+  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
   envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:179]
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
   # [profiles/tuolumne.yaml:190]
@@ -59,24 +59,24 @@ envcfg_settings() {
   # batch normalization must have the layout of the convolutions around it
   # [profiles/tuolumne.yaml:195]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
-  # a program that finds it takes itself for one that MPI starts, and may start itself again
+  # a program that finds this variable assumes that MPI started it, and may start itself again
   # (Lightning) [profiles/tuolumne.yaml:208]
   envcfg_set -u PMI_RANK
-  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:214]
-  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:220]
-  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:226]
-  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:232]
-  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:238]
-  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:244]
-  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:250]
-  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:256]
-  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:262]
+  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:215]
+  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:221]
+  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:227]
+  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:233]
+  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:239]
+  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:245]
+  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:251]
+  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:257]
+  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:263]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
   # The same of the node and the port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
-  # as the family's; here an attribute of the step turns the scheduler's own way off
+  # as the family's; here an attribute of the step disables the scheduler's own protocol
   # [profiles/tuolumne.yaml:144]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
@@ -95,20 +95,20 @@ envcfg_settings() {
 envcfg_rank_settings() {
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
+  # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
+  # [profiles/slingshot-rocm.yaml:50]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/slingshot-rocm.yaml:56]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile workstation (sha256 e2a490f2ffe76bea)
+# envcfg 0.1.0, profile workstation (sha256 c9bb0a2707c25801)
 # made by: envcfg wrap --print job --profile workstation --container none --ranks 2 -- python3 dump.py out 'a b'
 # Source it in a batch script, evaluate it, run it, submit it: all the same.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

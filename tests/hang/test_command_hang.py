@@ -132,7 +132,7 @@ def test_a_rank_that_sleeps_is_named(rank: Rank) -> None:
         "[hang-rank-apart]"
     )
     assert lines[-2].endswith("slurm.out:2, 10 min ago: step 2")
-    assert lines[-1].startswith("looked at: processes of 4 ranks, Python stacks of 0, ")
+    assert lines[-1].startswith("checked: processes of 4 ranks, Python stacks of 0, ")
 
 
 def test_json_holds_all_that_was_seen(rank: Rank) -> None:

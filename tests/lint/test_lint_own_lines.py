@@ -15,7 +15,7 @@ LINES = [
     ("source <(envcfg wrap --contaner x.sif -- a || echo exit $?)", "--container?"),
     ('eval "$(envcfg wrap --ranks x -- a || echo exit $?)"', "--ranks"),
     ('source <(envcfg wrap "$A" --contaner=$B -- a || echo exit $?)', "--container?"),
-    (f"source <(envcfg wrap {OPTIONS} -- a)", "goes on without its step"),
+    (f"source <(envcfg wrap {OPTIONS} -- a)", "continues without its step"),
     (f"envcfg wrap {OPTIONS} --set NCLL_DEBUG=INFO -o x -- a", "mean NCCL_DEBUG?"),
     ("envcfg wrp --from a", "mean 'wrap'?"),
     ("if envcfg check-log --folow x; then echo; fi", "mean --follow?"),

@@ -84,7 +84,7 @@ def test_the_first_step_is_told_with_its_time(name: str) -> None:
     log, words = TOLD[name]
     (note,) = [each for each in check(log).findings if each.rule == RULE]
     assert note.severity == "note"
-    assert note.message == f"{words}: kernels were compiled anew"
+    assert note.message == f"{words}: kernels were compiled again"
     assert "--keep-caches" in (note.fix or "")
     assert note.evidence
     assert note.evidence.text in log
@@ -105,4 +105,4 @@ def test_a_growing_log_says_the_same_or_nothing(size: int) -> None:
         piece = "".join(lines[first : first + size]).encode()
         state.take(piece, Spot(0, offset, 0), needles())
         offset += len(piece)
-    assert state.message == "first step after 412 s: kernels were compiled anew"
+    assert state.message == "first step after 412 s: kernels were compiled again"

@@ -156,14 +156,14 @@ ALL = EXIT + "srun: error: nid001234: tasks 0-1: Terminated\n"
 @pytest.mark.parametrize(
     ("log", "first"),
     [
-        (waited(2, GLOO) + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
-        (waited(1, GLOO) + waited(2, GLOO) + ALL, "ranks 1-2 (nid001234, nid001235) waited in vain for rank 0"),
-        (waited(2, f"{KEYS}/worker/count") + ALL, "rank 2 (nid001235) waited in vain for others"),
-        (waited(2, f"{UNIQUE}/default_pg/0//cuda//0/0") + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
-        (waited(2, f"{UNIQUE}/7//cuda//0/0") + ALL, "rank 2 (nid001235) waited in vain for others"),
-        (waited(2, "torch.distributed.DistStoreError: Socket Timeout") + ALL, "rank 2 (nid001235) waited in vain for others"),
-        (waited(2, OLD) + ALL, "the job ended: only 3 of 4 ranks came together in time"),
-        (TRACE.replace("ValueError: corrupt shard 1234", GLOO) + ALL, "rank 2 (nid001235) waited in vain for rank 0"),
+        (waited(2, GLOO) + ALL, "rank 2 (nid001235) waited for rank 0, which never joined"),
+        (waited(1, GLOO) + waited(2, GLOO) + ALL, "ranks 1-2 (nid001234, nid001235) waited for rank 0, which never joined"),
+        (waited(2, f"{KEYS}/worker/count") + ALL, "rank 2 (nid001235) waited for others, which never joined"),
+        (waited(2, f"{UNIQUE}/default_pg/0//cuda//0/0") + ALL, "rank 2 (nid001235) waited for rank 0, which never joined"),
+        (waited(2, f"{UNIQUE}/7//cuda//0/0") + ALL, "rank 2 (nid001235) waited for others, which never joined"),
+        (waited(2, "torch.distributed.DistStoreError: Socket Timeout") + ALL, "rank 2 (nid001235) waited for others, which never joined"),
+        (waited(2, OLD) + ALL, "the job ended: only 3 of 4 ranks joined in time"),
+        (TRACE.replace("ValueError: corrupt shard 1234", GLOO) + ALL, "rank 2 (nid001235) waited for rank 0, which never joined"),
         # Who says nothing where all others wait, who ends by itself, or raises, is the cause.
         ("".join(waited(rank, GLOO) for rank in range(1, 8)) + EXIT, "rank 0 never joined the others"),
         (waited(1, GLOO) + EXIT, "rank 2 (nid001235) ended with exit code 1"),

@@ -25,7 +25,7 @@ CASES = {
     "gid": (
         "misc/ibvwrap.cc:345 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument",
         "an incorrect GID index is forced by NCCL_IB_GID_INDEX.",
-        "NCCL_IB_GID_INDEX names a wrong one",
+        "NCCL_IB_GID_INDEX has a wrong index",
     ),
     "bar1": (
         "include/cudawrap.h:53 NCCL WARN Cuda failure 711 'peer mapping resources exhausted'",

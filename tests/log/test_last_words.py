@@ -37,7 +37,7 @@ MLPERF = ':::MLLOG {{"namespace": "", "time_ms": 1773480413000, "key": "{}", "me
 )
 def test_the_first_line_quotes_the_last_words(log: str, words: str) -> None:
     report = check(log)
-    no_lines = "the log holds no line of NCCL or RCCL"
+    no_lines = "the log has no line of NCCL or RCCL"
     assert report.summary == f"inconclusive: {words or no_lines}"
 
 
@@ -59,7 +59,7 @@ def test_steps_do_not_erase_an_exception() -> None:
 def test_lines_of_envcfg_are_no_evidence(line: str) -> None:
     good = text(Job(ranks_per_node=2))
     assert check(f"{good}{line}\n").verdict == "ok"
-    assert check(f"{line}\n").summary.endswith("the log holds no line of NCCL or RCCL")
+    assert check(f"{line}\n").summary.endswith("the log has no line of NCCL or RCCL")
 
 
 def test_a_known_good_end_is_final() -> None:

@@ -127,7 +127,7 @@ def test_teardown_messages_have_sources() -> None:
         ),
         (
             "run.sh: line 31:  4711 Aborted      (core dumped) python t.py\n",
-            "gave up by itself (SIGABRT)",
+            "aborted (SIGABRT)",
         ),
     ],
 )

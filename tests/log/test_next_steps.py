@@ -23,7 +23,7 @@ CANCELLED = (
 )
 ANSWERS = {"done", "fix first", "restart", "restart without", "wait", "unknown"}
 LOGS = {
-    "empty": ("", "unknown: the log holds no line of NCCL or RCCL"),
+    "empty": ("", "unknown: the log has no line of NCCL or RCCL"),
     "good": (GOOD, "unknown: no line says how the job ended"),
     "good-and-ended": (
         GOOD + ENDED,

@@ -62,10 +62,7 @@ def test_two_jobs_are_no_better_than_the_worse(name: str, dialect: str) -> None:
         assert report.verdict != "ok"
 
 
-ONE_NODE = (
-    "inconclusive: {} processes on nid001001, a part of their own: ranks 0-{} ran on one "
-    "node, so that no network was used"
-)
+ONE_NODE = "inconclusive: {} processes on nid001001, a part of their own: ranks 0-{} ran on one node, so no network was used"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +212,7 @@ def test_files_of_several_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     Path("slurm-3.out").write_text(text(Job(ranks_per_node=4, fallen=frozenset({1}))))
     done = envcfg("check-log", "slurm-1.out", "slurm-2.out")
     assert done.code == 3
-    assert done.text.startswith("inconclusive: job 1: the log holds no line of NCCL")
+    assert done.text.startswith("inconclusive: job 1: the log has no line of NCCL")
     worst = json.loads(envcfg("check-log", "--json", ".").text)
     assert worst["summary"].startswith("degraded: job 3: 4 of 8 ranks use TCP")
     note = worst["findings"][-1]

@@ -325,7 +325,7 @@ def _judged(log: str, block: int) -> LogReport:
 def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(data)
-    nothing = "inconclusive: the log holds no line of NCCL or RCCL"
+    nothing = "inconclusive: the log has no line of NCCL or RCCL"
     assert read(path).summary == f"{nothing}: a.log is {kind}"
 
 
@@ -336,7 +336,7 @@ def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) 
 def test_text_is_text(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.log"
     path.write_text(text)
-    assert read(path).summary == "inconclusive: the log holds no line of NCCL or RCCL"
+    assert read(path).summary == "inconclusive: the log has no line of NCCL or RCCL"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

@@ -283,7 +283,7 @@ def test_a_first_step_that_waited_for_a_compiler_is_told_once(watched: Watched) 
     watched.network.look()
     (told,) = watched.heard
     assert told == (
-        "note: first step after 412 s: kernels were compiled anew; --keep-caches keeps "
+        "note: first step after 412 s: kernels were compiled again; --keep-caches keeps "
         "them for the next job"
     )
 

@@ -309,7 +309,7 @@ def test_traffic_on_another_interface_is_marked(
     assert [mark.rule for mark in found] == ["wrong-interface"] * marked
     if marked:
         assert found[0].message == (
-            "nmn0 carries 120 MB/s, hsn0, hsn1 1 MB/s (profile lumi-g)"
+            "nmn0 transfers 120 MB/s, hsn0, hsn1 1 MB/s (profile lumi-g)"
         )
 
 

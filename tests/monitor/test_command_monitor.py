@@ -169,9 +169,7 @@ def test_what_stands_out_is_told_by_node_to_other_programs(
     monkeypatch.setenv("FAKE_TRES", "gres/gpu:4")
     missing = look("--format", "text")
     assert missing.code == 1
-    assert "node1: error: 3 GPUs of 4 (the job asked for them) can be seen" in (
-        missing.text
-    )
+    assert "node1: error: shows 3 GPUs of 4 (the job asked for them)" in (missing.text)
     assert look("--once").code == 0
 
 
@@ -216,7 +214,7 @@ def test_some_nodes_can_be_chosen(notes: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_profile_says_which_gpus_a_node_has(gpus: Path) -> None:
     assert gpus.exists()
     done = envcfg("monitor", "--once", "--interval", "0.2", "--profile", "lumi-g", "12")
-    assert "3 GPUs of 8 (profile lumi-g) can be seen  [gpu-missing]" in done.text
+    assert "shows 3 GPUs of 8 (profile lumi-g)  [gpu-missing]" in done.text
 
 
 def test_live_is_a_line_of_json_for_each_look_until_the_job_ends(

@@ -68,7 +68,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "warning",
             "n1",
             "the tool of its GPUs did not answer for 21 s",
-            "a GPU or its driver may hang: say so to the site's support",
+            "a GPU or its driver may hang: report it to the site's support",
         ),
     ),
     (
@@ -79,7 +79,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "warning",
             "n1",
             "rocm-smi: Driver not initialized",
-            "a GPU may be lost: say so to the site's support",
+            "a GPU may be lost: report it to the site's support",
         ),
     ),
     (
@@ -90,7 +90,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "error",
             "n1",
             "rocm-smi: one is lost",
-            "a GPU may be lost: say so to the site's support",
+            "a GPU may be lost: report it to the site's support",
         ),
     ),
     (
@@ -100,9 +100,9 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "gpu-unseen",
             "warning",
             "n1",
-            "1 GPU should be here (the job asked for them), and neither nvidia-smi, "
-            "rocm-smi nor amd-smi is",
-            "put the tool on PATH before envcfg monitor: the nodes have it from here",
+            "1 GPU should be here (the job asked for them), but nvidia-smi, "
+            "rocm-smi and amd-smi are missing",
+            "put the tool on PATH before you run envcfg monitor: the nodes get this PATH",
         ),
     ),
     (
@@ -112,8 +112,8 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "gpu-missing",
             "error",
             "n1",
-            "1 GPU of 2 (Slurm gave them to the job) can be seen",
-            "leave the node out next time: sbatch --exclude=n1",
+            "shows 1 GPU of 2 (Slurm gave them to the job)",
+            "exclude the node from the next job: sbatch --exclude=n1",
         ),
     ),
     (
@@ -123,8 +123,8 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "gpu-missing",
             "error",
             "n1",
-            "7 GPUs of 8 (profile lumi-g) can be seen",
-            "leave the node out next time: sbatch --exclude=n1",
+            "shows 7 GPUs of 8 (profile lumi-g)",
+            "exclude the node from the next job: sbatch --exclude=n1",
         ),
     ),
     (
@@ -134,7 +134,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "gpu-unknown",
             "warning",
             "n1",
-            "nothing is known of the use of GPUs 1-2 (of 4)",
+            "the use of GPUs 1-2 (of 4) is unknown",
             None,
         ),
     ),
@@ -146,7 +146,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "warning",
             "n1",
             "GPU 3 (of 4) is idle (below 5 %)",
-            "a rank that waits, has ended, or is bound to another GPU",
+            "a rank waits, has ended, or is bound to another GPU",
         ),
     ),
     (
@@ -178,9 +178,8 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "wrong-interface",
             "warning",
             "n1",
-            "eth9 carries 70 MB/s, hsn0, hsn1 8 MB/s (profile lumi-g)",
-            "envcfg check-log says which network the ranks use; files that are read "
-            "over this interface count as well",
+            "eth9 transfers 70 MB/s, hsn0, hsn1 8 MB/s (profile lumi-g)",
+            "envcfg check-log shows the network of the ranks; reading files over this interface also counts",
         ),
     ),
 ]
@@ -202,7 +201,7 @@ def test_a_node_that_is_slow_is_told_what_the_others_do() -> None:
         "node-slow",
         "warning",
         "n2",
-        "its GPUs are used 20 %, those of the others 80 %",
+        "its GPU use is 20 %, that of the other nodes 80 %",
         "compare load, memory and network with those of the other nodes",
     )
 

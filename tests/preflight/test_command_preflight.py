@@ -157,7 +157,7 @@ def test_a_log_that_is_bad_for_certain_ends_ranks_that_go_on(nodes: Nodes) -> No
     [
         ((), 3, "network     unknown: NCCL was not used"),
         (("--require", "fast"), 1, "the fast network is not proven: NCCL was not used"),
-        (("--nodes-only",), 0, "network     unknown: not looked at"),
+        (("--nodes-only",), 0, "network     unknown: not checked"),
     ],
 )
 def test_what_is_not_proven_is_inconclusive_or_an_error_where_it_is_wanted(
@@ -245,7 +245,7 @@ def test_here_alone_one_node_needs_no_network(
     done = preflight("--launcher", "local", "--require", "fast")
     assert done.code == 3, done
     assert "network     unneeded: one node" in done.text
-    assert "no collective: the image lacks what it needs: No module" in done.text
+    assert "no collective: the image lacks a module: No module" in done.text
 
 
 def test_sockets_of_processes_whose_ranks_are_not_named_fail_it(nodes: Nodes) -> None:

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[tuple[str, ...], str, str, str]] = {
     "no such interface": (("network hsn1 GONE",), "interface-down", "error", "has no interface hsn1"),
     "device": (("device 0 /dev/cxi*",), "device-missing", "error", "has no /dev/cxi*"),
     "unwritable": (("folder no 12 /tmp",), "folder-unwritable", "error", "12 KiB are left"),
-    "unwritable, unknown": (("folder no - /tmp",), "folder-unwritable", "error", "takes no file of 1 MiB"),
+    "unwritable, unknown": (("folder no - /tmp",), "folder-unwritable", "error", "cannot store a file of 1 MiB"),
     "nearly full": (("folder yes 2048 /tmp",), "folder-full", "warning", "/tmp has 2 MiB left"),
     "little shared memory": (("folder yes 1024 /dev/shm",), "folder-full", "warning", "/dev/shm has 1 MiB"),
     "less memlock than others": (("memlock 65536",), "memlock-small", "error", "64 KiB of memory, on other nodes all"),

@@ -48,7 +48,7 @@ PUBLISHED = {
     "roihu": ("roihu", JobUse(1, 4, 288, memory(868)), "800", "GPUs"),
     "setonix: a node": ("setonix", JobUse(1, 8, 64), "512", "GPUs"),
     "setonix: a pack": ("setonix", JobUse(1, 1, 8), "64", "GPUs"),
-    # Frontier: nodes times hours, whatever of the nodes is used.
+    # Frontier: nodes times hours, even if only a part of a node is used.
     "frontier": ("frontier", JobUse(3, 24, partition="batch"), "3", "whole nodes"),
     "frontier, by default": ("frontier", JobUse(2, 2), "2", "whole nodes"),
     # Isambard-AI: a node hour is 4 GPUs, 288 cores; the largest share, not rounded.

@@ -123,12 +123,12 @@ def test_every_line_says_why(built_in: Catalog) -> None:
 # profile, what is asked for, what is said against it, the remedy
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "no account": ("lumi-g", {}, "--account is missing: time is granted", "give your own, as in --account project_465000000"),
-    "not such an account": ("setonix", {"other_options": {"--account": "paw"}}, "--account paw does not fit *-gpu", "fits *-gpu"),
+    "not such an account": ("setonix", {"other_options": {"--account": "paw"}}, "--account paw does not match *-gpu", "matches *-gpu"),
     "no partition": ("juwels-booster", {"other_options": LUMI}, "--partition is missing", "one of: booster, develbooster"),
     "no QOS": ("marenostrum5-acc", {"other_options": LUMI, "seconds": 60}, "--qos is missing", "one of: acc_debug, acc_ehpc, acc_interactive, or another like acc_*"),
     "no time": ("isambard-ai", {}, "--time is missing", "give --time"),
-    "another constraint": ("perlmutter", {"other_options": {"--account": "m_g", "--constraint": "cpu"}}, "--constraint cpu does not fit gpu*", "gpu*"),
-    "a slip": ("lumi-g", {"other_options": {**LUMI, "--partition": "standrad-g"}}, "knows no partition", "did you mean 'standard-g'"),
+    "another constraint": ("perlmutter", {"other_options": {"--account": "m_g", "--constraint": "cpu"}}, "--constraint cpu does not match gpu*", "gpu*"),
+    "a slip": ("lumi-g", {"other_options": {**LUMI, "--partition": "standrad-g"}}, "has no partition", "did you mean 'standard-g'"),
     "too many nodes": ("lumi-g", {"nodes": 5, "other_options": SMALL}, "5 nodes, but partition small-g gives a job 4 at most", "ask for less, or give --partition standard-g or --partition dev-g"),
     "too many GPUs": ("mahti", {"other_options": {**MAHTI, "--partition": "gpusmall"}}, "4 GPUs, but partition gpusmall gives a job 2", "ask for less"),
     "too long for its size": ("frontier", {"nodes": 91, "seconds": 7201, "other_options": LUMI}, "--time 02:00:01 is more than partition batch gives 91 nodes: 02:00:00", "ask for less, or choose another --partition"),
@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "long without its QOS": ("leonardo", {"nodes": 2, "seconds": 172800, "other_options": LUMI}, "2-00:00:00 is more than partition boost_usr_prod gives: 1-00:00:00", "or give --qos boost_qos_lprod"),
     "too small for its QOS": ("leonardo", {"nodes": 2, "other_options": {**LUMI, "--qos": "boost_qos_bprod"}}, "2 nodes, but QOS boost_qos_bprod gives a job 65 at least", "ask for more, or leave out --qos"),
     "too long for its QOS": ("perlmutter", {"seconds": 3600, "other_options": {"--account": "m_g", "--constraint": "gpu", "--qos": "debug"}}, "--time 01:00:00 is more than QOS debug gives: 00:30:00", "--qos regular or --qos interactive"),
-    "a partition that is not there": ("marenostrum5-acc", {"seconds": 60, "other_options": {**LUMI, "--partition": "gpp", "--qos": "acc_debug"}}, "knows no partition gpp", "known: acc"),
+    "a partition that is not there": ("marenostrum5-acc", {"seconds": 60, "other_options": {**LUMI, "--partition": "gpp", "--qos": "acc_debug"}}, "has no partition gpp", "known: acc"),
     "too few GPUs": ("roihu", {"gpus": 2, "other_options": {**LUMI, "--partition": "gpularge"}}, "2 GPUs, but partition gpularge gives a job 4 at least", "ask for more, or give --partition gputest"),
     "too long": ("lumi-g", {"seconds": 172801, "other_options": LUMI}, "2-00:00:01 is more than partition standard-g gives: 2-00:00:00", "ask for less"),
     "more than a node's GPUs": ("lumi-g", {"gpus_per_node": 9, "other_options": LUMI}, "a node has 8", "8 at most"),
@@ -150,15 +150,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "no node known": ("slingshot-rocm", {}, "does not say how many GPUs", "--gpus-per-node"),
     "forbidden memory": ("setonix", {"memory_per_gpu": "10G", "other_options": {"--account": "p-gpu"}}, "--mem-per-gpu must not be given: memory comes", "leave out"),
     "forbidden cores": ("setonix", {"cpus_per_gpu": 4, "other_options": {"--account": "p-gpu"}}, "--cpus-per-gpu must not be given: cores come", "leave out"),
-    "no local disk": ("lumi-g", {"nvme": 10, "other_options": LUMI}, "knows no local disk", "leave out --nvme"),
+    "no local disk": ("lumi-g", {"nvme": 10, "other_options": LUMI}, "has no local disk", "leave out --nvme"),
     "its own options": ("lumi-g", {"extra": ("--mem=1G",), "other_options": LUMI}, "--request-arg=--mem", "give --mem-per-gpu"),
     "no option of sbatch": ("lumi-g", {"extra": ("--tres-per-tsk=gpu:1",), "other_options": LUMI}, "sbatch: unrecognized option '--tres-per-tsk=gpu:1'", "did you mean --tres-per-task?"),
     "no time of sbatch": ("lumi-g", {"extra": ("--time-min=24h",), "other_options": LUMI}, "sbatch: error: Invalid --time-min specification", "as in --time-min=30 (minutes), --time-min=24:00:00 or --time-min=2-00:00:00"),
     "its own flags": ("lumi-g", {"extra": ("--time=1",), "other_options": LUMI}, "--request-arg=--time", "give --time"),
-    "masks": ("lumi-g", {"cpus_per_gpu": 4, "other_options": LUMI}, "leaves cores of a whole node out, but", "leave it out"),
+    "masks": ("lumi-g", {"cpus_per_gpu": 4, "other_options": LUMI}, "leaves cores of a whole node out, but", "remove it"),
     "a late signal": ("lumi-g", {"signal": Signal("USR1", 600), "seconds": 600, "other_options": LUMI}, "--signal 600 s before", "longer"),
-    "a signal that ends srun": ("lumi-g", {"requeue": True, "signal": Signal("TERM", 60), "other_options": LUMI}, "srun does not hand TERM on", "USR1@60"),
-    "a signal that ends torchrun": ("lumi-g", {"requeue": True, "signal": Signal("USR1", 60), "launcher": "torchrun", "other_options": LUMI}, "torchrun itself ends", "--launcher srun"),
+    "a signal that ends srun": ("lumi-g", {"requeue": True, "signal": Signal("TERM", 60), "other_options": LUMI}, "srun does not forward TERM", "USR1@60"),
+    "a signal that ends torchrun": ("lumi-g", {"requeue": True, "signal": Signal("USR1", 60), "launcher": "torchrun", "other_options": LUMI}, "the signal ends torchrun itself", "--launcher srun"),
     "an array on Flux": ("tuolumne", {"other_options": {"--account": "a", "--array": "0-1"}}, "--array is Slurm's", "leave out --array"),
     "a list on PBS": ("polaris", {"other_options": {**DEBUG, "--array": "1,3"}}, "--array 1,3: PBS takes one range", "0-9:2"),
     "a number in PBS' output": ("polaris", {"other_options": {**DEBUG, "--output": "%x-%j.out"}}, "--log %x-%j.out: PBS fills in %x alone", "leave --log out"),
@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a queue": ("polaris", {"other_options": {"--account": "a"}}, "--partition is missing: the queue decides", "one of: debug, debug-scaling, prod"),
     "too small for a queue": ("polaris", {"nodes": 9, "other_options": {**DEBUG, "--partition": "prod"}}, "9 nodes, but partition prod gives a job 10 at least", "ask for more, or give --partition "),
     "too long for its size on PBS": ("polaris", {"nodes": 24, "seconds": 10801, "other_options": {**DEBUG, "--partition": "prod"}}, "--time 03:00:01 is more than partition prod gives 24 nodes: 03:00:00", "ask for less"),
-    "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "other_options": DEBUG}, "--request-arg=-q: the request has it already", "give --partition"),
+    "a letter of PBS": ("polaris", {"extra": ("-q=prod",), "other_options": DEBUG}, "--request-arg=-q: the request already contains it", "give --partition"),
     "a resource of PBS": ("polaris", {"extra": ("--walltime=1",), "other_options": DEBUG}, "--request-arg=--walltime", "give --time"),
     "a letter of Slurm": ("lumi-g", {"extra": ("-x=n1",), "other_options": LUMI}, "Slurm's options have long names here", "--reservation=NAME"),
     "a bank": ("tuolumne", {}, "--account is missing: time is granted to banks", "give --account"),
@@ -238,7 +238,7 @@ def test_some_of_the_gpus_that_are_not_asked_for_cannot_be_had(
 ) -> None:
     profile = superchips(built_in)
     plan = resolve(profile, "0" * 64, Options())
-    with pytest.raises(RequestError, match="no request names GPUs here") as caught:
+    with pytest.raises(RequestError, match="jobs cannot request GPUs here") as caught:
         make_request(
             profile, plan, UserRequest(gpus=1, other_options={"--job-name": "j"})
         )
@@ -396,11 +396,11 @@ def test_14_cores_with_one_gcd_cost_two_shares(built_in: Catalog) -> None:
     assert cost is not None
     assert (cost.per_hour, cost.total) == (1, 2)
     assert words[0].message == "1 GPU-hours per hour, 2 for 02:00:00; 14 cores decide"
-    assert words[1].message == "14 cores are billed as 2 GPUs, and the job has 1"
+    assert words[1].message == "14 cores are billed as 2 GPUs, but the job has 1"
     assert words[1].fix is not None
     # The number of LUMI's courses; 8 are billed, and explained.
     assert words[1].fix.startswith(
-        "ask for at most 7 cores, which belong to 1 of the GPUs (8 "
+        "request at most 7 cores, which come with 1 of the GPUs (8 "
     )
 
 

@@ -47,5 +47,5 @@ def test_a_job_script_is_never_put_into_a_container(option: str) -> None:
     words = ("--container", "none", f"--request-arg={option}", "--", "true")
     made = envcfg("sbatch", *asking("aws-p5"), *words)
     assert made.code != 0
-    said = f"{option.partition('=')[0]} puts the job script itself into the container"
+    said = f"{option.partition('=')[0]} runs the job script itself in the container"
     assert said in made.err

@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
             "--color",
             choices=("auto", "always", "never"),
             default=argparse.SUPPRESS,
-            help="colours: auto is on a terminal, or as NO_COLOR and its like say",
+            help="colours: auto uses them on a terminal, unless NO_COLOR is set",
         )
         more = "all options, and all examples"
         self.add_argument("--help-all", action=_HelpAll, help=more)

@@ -92,6 +92,6 @@ def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
 
 
 def _not_here(rule: str, subject: str, where: str = "") -> Finding:
-    message = f"does not exist on this machine; the job looks again{where}"
+    message = f"does not exist on this machine; the job checks again{where}"
     fix = "give the path as the compute nodes see it"
     return Finding(rule, "warning", subject, message, fix)

@@ -105,7 +105,9 @@ def _name_facts(profile: Profile, options: Options) -> tuple[dict[str, Fact], Fa
             for fact, text in name_fact.facts.items():
                 value = text.format_map(groups)
                 if fact_problem(fact, value) is None:  # a name may be misleading
-                    why = f"the image's name, {name}, says so: {name_fact.reason.why}"
+                    why = (
+                        f"according to the image's name, {name}: {name_fact.reason.why}"
+                    )
                     facts[fact] = Fact(value, name_fact.reason._replace(why=why))
     return facts, Fact(name, reason)
 

@@ -43,7 +43,7 @@ def program_notes(
     elif is_contained and path.startswith("/"):
         return []
     folder_of = os.path.dirname(program)
-    message = f"does not exist on this machine, in {folder_of}; the job looks again"
+    message = f"does not exist on this machine, in {folder_of}; the job checks again"
     return [Finding("program-not-here", "warning", path, message, fix)]
 
 

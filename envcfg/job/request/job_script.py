@@ -87,7 +87,7 @@ def _header(script: Script) -> Iterator[str]:
     yield from default_lines(script.plan).splitlines()
     yield f"# Submit it by: {submit} FILE"
     show = f"envcfg profiles show {quote(name)}"
-    yield f"# Who says so, and since when: {show}"
+    yield f"# Source and date of each value: {show}"
     if not script.is_direct:
         yield launch_lines(script.plan).rstrip()
 

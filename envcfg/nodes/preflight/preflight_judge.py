@@ -118,7 +118,7 @@ def _network_text(state: str, observations: Answers) -> str:
     if state == "unneeded":
         return "one node: no network is needed"
     if not observations.has_ranks:
-        return "not looked at"
+        return "not checked"
     if observations.log is None:
         return "NCCL was not used, so nothing is known of the GPUs' network"
     return observations.log.summary

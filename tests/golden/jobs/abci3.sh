@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile abci3 (sha256 HASH)
 # made by: envcfg sbatch --profile abci3 --partition rt_HF --request-arg=-P=gaa50000 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
-# Who says so, and since when: envcfg profiles show abci3
+# Source and date of each value: envcfg profiles show abci3
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" \
 #     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -52,9 +52,7 @@ envcfg_modules() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the beginning of the names of the eight NDR adapters; the ninth, HDR, is for storage
-  # [profiles/abci3.yaml:99]
-  envcfg_set NCCL_IB_HCA mlx5_ibn
+  envcfg_set NCCL_IB_HCA mlx5_ibn # the prefix of the eight NDR adapters; the ninth, HDR, is for storage [profiles/abci3.yaml:99]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -72,14 +70,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

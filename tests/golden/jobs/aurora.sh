@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile aurora (sha256 HASH)
 # made by: envcfg sbatch --profile aurora --account Catalyst --partition debug --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
-# Who says so, and since when: envcfg profiles show aurora
+# Source and date of each value: envcfg profiles show aurora
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind \
 #     list:4-7:8-11:12-15:16-19:20-23:24-27:56-59:60-63:64-67:68-71:72-75:76-79 \
@@ -16,10 +16,10 @@
 # its name in the queue
 #PBS -N dump
 
-# hours are booked to a project
+# hours are charged to a project
 #PBS -A Catalyst
 
-# to try things out, one job at a time; nodes may be shared
+# for tests, one job at a time; nodes may be shared
 #PBS -q debug
 
 # 12 GPUs on each node
@@ -94,13 +94,13 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/aurora.yaml:239]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
   # [profiles/aurora.yaml:245]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
   # [profiles/aurora.yaml:251]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile aws-p6-b200 (sha256 HASH)
 # made by: envcfg sbatch --profile aws-p6-b200 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show aws-p6-b200
+# Source and date of each value: envcfg profiles show aws-p6-b200
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --cpu-bind=none "${ENVCFG_SRUN[@]}" /bin/sh \
 #     -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -38,7 +38,7 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 # node-local on nearly all clusters, and the runtimes show it to the container by themselves
-# [profiles/efa.yaml:74]
+# [profiles/efa.yaml:75]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -46,8 +46,8 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # names of interfaces differ by instance and image (ens6, enp40s0), so it is said which cannot
-  # reach another node [profiles/efa.yaml:109]
+  # the names of interfaces differ by instance and image (ens6, enp40s0), so this list excludes
+  # those that cannot reach other nodes [profiles/efa.yaml:110]
   envcfg_set NCCL_SOCKET_IFNAME '^docker,lo,veth'
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -58,7 +58,7 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
-  # the node is the job's, so ranks may use all of its cores, not the few of srun's choice
+  # the job has the whole node, so ranks may use all its cores, not only those that srun selects
   # [profiles/efa.yaml:44]
   envcfg_option --cpu-bind=none
 }
@@ -69,13 +69,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/efa.yaml:116]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/efa.yaml:117]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/efa.yaml:122]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/efa.yaml:123]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it [profiles/efa.yaml:128]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/efa.yaml:129]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile azure-ndgb200 (sha256 HASH)
 # made by: envcfg sbatch --profile azure-ndgb200 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show azure-ndgb200
+# Source and date of each value: envcfg profiles show azure-ndgb200
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -38,8 +38,8 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
+# core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-24}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -63,19 +63,20 @@ envcfg_settings() {
   # [profiles/azure-ndgb200.yaml:66]
   envcfg_set NCCL_IGNORE_CPU_AFFINITY 1
   envcfg_set CUDA_DEVICE_ORDER PCI_BUS_ID # the order of GPUs that Azure's scripts go by [profiles/azure-ndgb200.yaml:71]
-  # NVLink between the nodes of a rack; where it cannot be had NCCL then fails, and does not go on
-  # slower [profiles/azure-ndgb200.yaml:76]
+  # NVLink between the nodes of a rack; NCCL fails if it is not available, instead of running more
+  # slowly [profiles/azure-ndgb200.yaml:76]
   envcfg_set NCCL_MNNVL_ENABLE 1
-  envcfg_set NCCL_SHM_DISABLE 1     # within a node NVLink is faster than the host's memory [profiles/azure-ndgb200.yaml:81]
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and adapter hang on the same processor [profiles/azure-ndgb200.yaml:86]
+  envcfg_set NCCL_SHM_DISABLE 1 # within a node NVLink is faster than the host's memory [profiles/azure-ndgb200.yaml:82]
+  # GPU RDMA if the GPU and the adapter are on the same processor [profiles/azure-ndgb200.yaml:87]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB
   # GPU RDMA also by the link between Grace and GPU; before NCCL 2.27 the default is 0
-  # [profiles/azure-ndgb200.yaml:91]
+  # [profiles/azure-ndgb200.yaml:92]
   envcfg_set NCCL_NET_GDR_C2C 1
-  envcfg_set NCCL_IB_SL 1 # the service level that Azure's fabric of these sizes needs [profiles/azure-ndgb200.yaml:96]
+  envcfg_set NCCL_IB_SL 1 # the service level that Azure's fabric of these sizes needs [profiles/azure-ndgb200.yaml:97]
   # more queues for each connection, which Azure measured as better
-  # [profiles/azure-ndgb200.yaml:101]
+  # [profiles/azure-ndgb200.yaml:102]
   envcfg_set NCCL_IB_QPS_PER_CONNECTION 4
-  envcfg_set NCCL_P2P_NET_CHUNKSIZE 2097152 # larger messages between pairs of ranks [profiles/azure-ndgb200.yaml:106]
+  envcfg_set NCCL_P2P_NET_CHUNKSIZE 2097152 # larger messages between pairs of ranks [profiles/azure-ndgb200.yaml:107]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -93,14 +94,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

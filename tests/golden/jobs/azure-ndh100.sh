@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile azure-ndh100 (sha256 HASH)
 # made by: envcfg sbatch --profile azure-ndh100 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show azure-ndh100
+# Source and date of each value: envcfg profiles show azure-ndh100
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL \
 #     --cpu-bind=mask_cpu:0xffffff000000,0xffffff000000,0xffffff,0xffffff,0xffffff000000000000000000,0xffffff000000000000000000,0xffffff000000000000,0xffffff000000000000 \
@@ -39,8 +39,8 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
+# core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-12}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -48,8 +48,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# each pair of GPUs hangs on 24 cores, not in the order of the cores, and the virtual machine hides
-# it; small messages go through the host's memory [profiles/azure-ndh100.yaml:40]
+# each pair of GPUs is next to 24 cores, not in the order of the cores, and the virtual machine
+# hides this; small messages go through the host's memory [profiles/azure-ndh100.yaml:40]
 ENVCFG_CPU_MASKS=0xffffff000000,0xffffff000000,0xffffff,0xffffff,0xffffff000000000000000000,0xffffff000000000000000000,0xffffff000000000000,0xffffff000000000000
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff # cores of all of them
 # node-local on nearly all clusters, and the runtimes show it to the container by themselves
@@ -73,8 +73,8 @@ envcfg_settings() {
   envcfg_set NCCL_IB_PCI_RELAXED_ORDERING 1 # in a virtual machine GPU RDMA is slow without it [profiles/azure-ndh100.yaml:93]
   # more queues for each connection, which Azure measured as better [profiles/azure-ndh100.yaml:98]
   envcfg_set NCCL_IB_QPS_PER_CONNECTION 4
-  envcfg_set NCCL_PXN_DISABLE 1 # the way through another GPU's adapter costs a copy [profiles/azure-ndh100.yaml:103]
-  # more channels than NCCL would choose, for reduce-scatter and its like
+  envcfg_set NCCL_PXN_DISABLE 1 # sending through another GPU's adapter costs a copy [profiles/azure-ndh100.yaml:103]
+  # more channels than NCCL would choose, for reduce-scatter and similar collectives
   # [profiles/azure-ndh100.yaml:108]
   envcfg_set NCCL_MIN_NCHANNELS 32
   # larger messages between pairs of ranks; older scripts of Azure have 524288
@@ -98,14 +98,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

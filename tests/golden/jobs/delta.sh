@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile delta (sha256 HASH)
 # made by: envcfg sbatch --profile delta --account bbka-delta-gpu --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show delta
+# Source and date of each value: envcfg profiles show delta
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --network=disable_rdzv_get \
 #     --cpu-bind=mask_cpu:0xffff000000000000,0x0000ffff00000000,0x00000000ffff0000,0x000000000000ffff \
@@ -16,8 +16,8 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# hours on GPUs are booked to a project's account with this ending; that for CPUs is
-# refused
+# GPU hours are charged to the project's account with this ending; the account for CPUs
+# is refused
 #SBATCH --account=bbka-delta-gpu
 
 # for production; nodes are shared
@@ -26,12 +26,12 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# binding ranks to cores needs whole nodes; GPUs are numbered against the order of the
-# cores that they hang on
+# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order
+# of the cores next to them
 #SBATCH --exclusive
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
@@ -51,7 +51,7 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+# srun of Slurm 22.05 to 23.02 does not inherit it from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-16}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -60,10 +60,10 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='delta'     # where this job may run
-# GPUs are numbered against the order of the cores that they hang on [profiles/delta.yaml:49]
+# the GPUs are numbered in the opposite order of the cores next to them [profiles/delta.yaml:49]
 ENVCFG_CPU_MASKS=0xffff000000000000,0x0000ffff00000000,0x00000000ffff0000,0x000000000000ffff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
-# a disk of 1.5 TB in each node with GPUs, which is emptied after the job [profiles/delta.yaml:125]
+# a disk of 1.5 TB in each node with GPUs, which is emptied after the job [profiles/delta.yaml:126]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -71,27 +71,27 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # a single-node job has no address on Slingshot; to force the network there costs time, or ends
-  # the job [profiles/slingshot.yaml:64]
+  # a single-node job has no address on Slingshot; forcing the network there costs time, or ends the
+  # job [profiles/slingshot.yaml:65]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   fi
-  # the one Slingshot interface, as users write it; the family names four [profiles/delta.yaml:135]
+  # the one Slingshot interface, as users write it; the family names four [profiles/delta.yaml:136]
   envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set FI_CXI_DEFAULT_TX_SIZE 2048    # large jobs that rely on unexpected rendezvous messages [profiles/slingshot.yaml:125]
-  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:130]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
+  envcfg_set FI_CXI_DEFAULT_TX_SIZE 2048    # large jobs need it for unexpected rendezvous messages [profiles/slingshot.yaml:126]
+  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -102,8 +102,8 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
-  # receivers fetch every message, which is fast and steady, but the driver lets them only where the
-  # scheduler turns its own way off for the job [profiles/slingshot.yaml:156]
+  # receivers fetch every message, which is fast and steady; the driver allows it only if the
+  # scheduler disables its own protocol for the job [profiles/slingshot.yaml:157]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -123,14 +123,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile derecho (sha256 HASH)
 # made by: envcfg sbatch --profile derecho --account UABC0001 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
-# Who says so, and since when: envcfg profiles show derecho
+# Source and date of each value: envcfg profiles show derecho
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" \
 #     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -14,7 +14,7 @@
 # its name in the queue
 #PBS -N dump
 
-# hours are booked to a project
+# hours are charged to a project
 #PBS -A UABC0001
 
 # production, in whole nodes
@@ -42,8 +42,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_GPUS='4'             # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -52,36 +52,35 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_CPU_LISTS='' ENVCF
 # Modules for the step.
 envcfg_modules() {
   envcfg_module load apptainer # brings Apptainer, also by the name of singularity [profiles/derecho.yaml:73]
-  envcfg_module load cuda      # NCAR warns that nodes may lock up where programs use GPUs without it [profiles/derecho.yaml:78]
+  envcfg_module load cuda      # NCAR warns that nodes may lock up if programs use GPUs without it [profiles/derecho.yaml:78]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/derecho.yaml:143]
-  # a plugin that does not load then ends the job, where a PyTorch as it is installed elsewhere
-  # would go on over sockets; every version of the plugin has this name, or takes it for its own
-  # [profiles/derecho.yaml:148]
+  # as in the family; a single-node job has no address on Slingshot [profiles/derecho.yaml:143]
+  # the job then ends if the plugin does not load; a PyTorch from elsewhere would continue over
+  # sockets; every version of the plugin accepts this name [profiles/derecho.yaml:148]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # as the guide for Derecho writes it; NCCL takes it as the beginning of the four names
-  # [profiles/derecho.yaml:157]
+  # the value in the guide for Derecho; NCCL reads it as a prefix of the four names
+  # [profiles/derecho.yaml:156]
   envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4  # more channels to each peer, which large messages fill [profiles/derecho.yaml:162]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
+  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4  # more channels to each peer, which large messages fill [profiles/derecho.yaml:161]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -99,14 +98,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

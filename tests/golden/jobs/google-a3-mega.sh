@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile google-a3-mega (sha256 HASH)
 # made by: envcfg sbatch --profile google-a3-mega --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show google-a3-mega
+# Source and date of each value: envcfg profiles show google-a3-mega
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -36,7 +36,7 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 # node-local, and the runtimes show it to the container by themselves; the node's larger disks are
 # at /mnt/localssd, where the blueprint mounts them: for data, with --bind
-# [profiles/google-a3-mega.yaml:58]
+# [profiles/google-a3-mega.yaml:60]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -44,97 +44,97 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # where the plugin does not load, the job ends instead of going on over plain TCP
-  # [profiles/google-a3-mega.yaml:133]
+  # if the plugin does not load, the job ends, instead of running over plain TCP
+  # [profiles/google-a3-mega.yaml:135]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET FasTrak
   fi
-  # the first interface, for control messages [profiles/google-a3-mega.yaml:140]
+  # the first interface, for control messages [profiles/google-a3-mega.yaml:142]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_CTRL_DEV enp0s12
   fi
-  # the interfaces of the eight NICs for GPUs [profiles/google-a3-mega.yaml:147]
+  # the interfaces of the eight NICs for GPUs [profiles/google-a3-mega.yaml:149]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_IFNAME enp6s0,enp7s0,enp13s0,enp14s0,enp134s0,enp135s0,enp141s0,enp142s0
   fi
   # bootstrap by the first interface; the other eight are each on a network of their own
-  # [profiles/google-a3-mega.yaml:153]
+  # [profiles/google-a3-mega.yaml:155]
   envcfg_set NCCL_SOCKET_IFNAME enp0s12
   # through these devices GPU memory is reached; elsewhere than where the plugin looks
-  # [profiles/google-a3-mega.yaml:159]
+  # [profiles/google-a3-mega.yaml:161]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY /dev/aperture_devices
   fi
-  # writes to GPU memory without the host [profiles/google-a3-mega.yaml:166]
+  # writes to GPU memory without the host [profiles/google-a3-mega.yaml:168]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_USE_LLCM 1
   fi
-  # Google's network stack, in place of the kernel's [profiles/google-a3-mega.yaml:173]
+  # Google's network stack, in place of the kernel's [profiles/google-a3-mega.yaml:175]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_USE_SNAP 1
   fi
   # flows of each connection; the default by now, which Google writes out
-  # [profiles/google-a3-mega.yaml:180]
+  # [profiles/google-a3-mega.yaml:182]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_NUM_FLOWS 2
   fi
   # as Google sets it; the default by now, which Google writes out
-  # [profiles/google-a3-mega.yaml:187]
+  # [profiles/google-a3-mega.yaml:189]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_ENABLE_CONTROL_CHANNEL 0
   fi
   # a line for each transfer would slow it down; the default by now, which Google writes out
-  # [profiles/google-a3-mega.yaml:194]
+  # [profiles/google-a3-mega.yaml:196]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_ENABLE_HOTPATH_LOGGING 0
   fi
-  # ten minutes until all ranks of a large job have connected [profiles/google-a3-mega.yaml:201]
+  # ten minutes until all ranks of a large job have connected [profiles/google-a3-mega.yaml:203]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_FASTRAK_PLUGIN_ACCEPT_TIMEOUT_MS 600000
   fi
-  # each NIC is on its own network, so rings stay on their rail [profiles/google-a3-mega.yaml:208]
+  # each NIC is on its own network, so rings stay on their rail [profiles/google-a3-mega.yaml:210]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_CROSS_NIC 0
   fi
-  # GPU memory by the NIC on the same PCIe switch only [profiles/google-a3-mega.yaml:215]
+  # GPU RDMA only if the NIC is on the same PCIe switch [profiles/google-a3-mega.yaml:217]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET_GDR_LEVEL PIX
   fi
-  # the file of the tuner expects these two [profiles/google-a3-mega.yaml:222]
+  # the file of the tuner expects these two [profiles/google-a3-mega.yaml:224]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_PROTO Simple,LL128
   fi
-  # as Google tuned it for this network [profiles/google-a3-mega.yaml:229]
+  # as Google tuned it for this network [profiles/google-a3-mega.yaml:231]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_MIN_NCHANNELS 4
   fi
-  # twice NCCL's own buffers, as Google tuned it for this network [profiles/google-a3-mega.yaml:236]
+  # twice NCCL's own buffers, as Google tuned it for this network [profiles/google-a3-mega.yaml:238]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_BUFFSIZE 8388608
   fi
   # larger messages than NCCL's own, as Google tuned it for this network
-  # [profiles/google-a3-mega.yaml:243]
+  # [profiles/google-a3-mega.yaml:245]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_P2P_NET_CHUNKSIZE 524288
   fi
-  # goes with the size for the network [profiles/google-a3-mega.yaml:250]
+  # goes with the size for the network [profiles/google-a3-mega.yaml:252]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_P2P_PCI_CHUNKSIZE 524288
   fi
-  # goes with the size for the network [profiles/google-a3-mega.yaml:257]
+  # goes with the size for the network [profiles/google-a3-mega.yaml:259]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_P2P_NVL_CHUNKSIZE 1048576
   fi
   # since August 2025 all-reduce within nodes goes by NVLS, with chunks of this size
-  # [profiles/google-a3-mega.yaml:264]
+  # [profiles/google-a3-mega.yaml:266]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NVLSTREE_MAX_CHUNKSIZE 131072
   fi
-  # chooses algorithms by what Google measured [profiles/google-a3-mega.yaml:271]
+  # chooses algorithms by what Google measured [profiles/google-a3-mega.yaml:273]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_TUNER_PLUGIN libnccl-tuner.so
   fi
-  # the tuner's file; without it the job ends at its start [profiles/google-a3-mega.yaml:278]
+  # the tuner's file; without it the job ends at its start [profiles/google-a3-mega.yaml:280]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_TUNER_CONFIG_PATH /var/lib/tcpxo/lib64/a3plus_tuner_config.textproto
   fi
@@ -156,18 +156,18 @@ envcfg_run_watcher() {
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
   # the plugin and the NCCL that it was tested with are the host's; a PyTorch that has its own NCCL
-  # inside may keep that [profiles/google-a3-mega.yaml:124]
+  # inside may keep that [profiles/google-a3-mega.yaml:126]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_force LD_LIBRARY_PATH /var/lib/tcpxo/lib64:"${LD_LIBRARY_PATH:-/usr/lib/x86_64-linux-gnu}"
   fi
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/google-a3-mega.yaml:285]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/google-a3-mega.yaml:287]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/google-a3-mega.yaml:291]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/google-a3-mega.yaml:293]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/google-a3-mega.yaml:297]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/google-a3-mega.yaml:299]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile google-a3-ultra (sha256 HASH)
 # made by: envcfg sbatch --profile google-a3-ultra --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show google-a3-ultra
+# Source and date of each value: envcfg profiles show google-a3-ultra
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -34,8 +34,8 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
+# core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-28}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -52,7 +52,7 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # where the plugin does not load, the job ends instead of going on over plain TCP
+  # if the plugin does not load, the job ends, instead of running over plain TCP
   # [profiles/google-a3-ultra.yaml:74]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET gIB
@@ -63,7 +63,7 @@ envcfg_settings() {
   # [profiles/google-a3-ultra.yaml:85]
   envcfg_set GLOO_SOCKET_IFNAME enp0s19,enp192s20
   envcfg_set NCCL_CROSS_NIC 0       # each adapter is on its own rail, and rings stay on it [profiles/google-a3-ultra.yaml:90]
-  envcfg_set NCCL_NET_GDR_LEVEL PIX # GPU memory by the adapter on the same PCIe switch only [profiles/google-a3-ultra.yaml:95]
+  envcfg_set NCCL_NET_GDR_LEVEL PIX # GPU RDMA only if the adapter is on the same PCIe switch [profiles/google-a3-ultra.yaml:95]
   # the size of messages that Google tuned for this network; NCCL's default is the same
   # [profiles/google-a3-ultra.yaml:100]
   envcfg_set NCCL_P2P_NET_CHUNKSIZE 131072
@@ -95,14 +95,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   # the plugin is the host's; a PyTorch that has its own NCCL inside may keep that
   # [profiles/google-a3-ultra.yaml:67]

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile ibm-h100 (sha256 HASH)
 # made by: envcfg sbatch --profile ibm-h100 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show ibm-h100
+# Source and date of each value: envcfg profiles show ibm-h100
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -34,8 +34,8 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
+# core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-20}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -56,7 +56,7 @@ envcfg_settings() {
   envcfg_set NCCL_IB_HCA mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7
   envcfg_set NCCL_IB_QPS_PER_CONNECTION 16 # more flows, which the network spreads over its ways [profiles/ibm-h100.yaml:45]
   envcfg_set NCCL_IB_ADAPTIVE_ROUTING 1    # the network can; on RoCE it is off by default [profiles/ibm-h100.yaml:50]
-  envcfg_set NCCL_IB_TIMEOUT 22            # more patience than NCCL's own 20 with packets that were lost [profiles/ibm-h100.yaml:55]
+  envcfg_set NCCL_IB_TIMEOUT 22            # a longer timeout for lost packets than NCCL's default of 20 [profiles/ibm-h100.yaml:55]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -74,14 +74,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile isambard-ai (sha256 HASH)
 # made by: envcfg sbatch --profile isambard-ai --partition workq --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show isambard-ai
+# Source and date of each value: envcfg profiles show isambard-ai
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --network=disable_rdzv_get \
 #     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
@@ -21,8 +21,8 @@
 # without it the GPUs of a small job are spread over nodes
 #SBATCH --nodes=2
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
@@ -42,7 +42,7 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+# srun of Slurm 22.05 to 23.02 does not inherit it from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -50,8 +50,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -59,40 +59,38 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/isambard-ai.yaml:100]
-  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/isambard-ai.yaml:105]
+  # as in the family; a single-node job has no address on Slingshot [profiles/isambard-ai.yaml:101]
+  # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
+  # version of the plugin accepts this name [profiles/isambard-ai.yaml:106]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/isambard-ai.yaml:113]
-  envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/isambard-ai.yaml:114]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
-  envcfg_set FI_CXI_DEFAULT_TX_SIZE 2048    # large jobs that rely on unexpected rendezvous messages [profiles/slingshot.yaml:125]
-  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:130]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
+  envcfg_set FI_CXI_DEFAULT_TX_SIZE 2048    # large jobs need it for unexpected rendezvous messages [profiles/slingshot.yaml:126]
+  # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
   # the site's choice over many programs; one of them may run better with another number
-  # [profiles/isambard-ai.yaml:118]
+  # [profiles/isambard-ai.yaml:119]
   envcfg_set NCCL_MIN_NCHANNELS 4
   # NCCL keeps its small structures in GPU memory that the CPU reaches by GDRCopy
-  # [profiles/isambard-ai.yaml:123]
+  # [profiles/isambard-ai.yaml:124]
   envcfg_set NCCL_GDRCOPY_ENABLE 1
   # small messages from GPU memory go without a copy through the host
-  # [profiles/isambard-ai.yaml:128]
+  # [profiles/isambard-ai.yaml:129]
   envcfg_set FI_CXI_DISABLE_NON_INJECT_MSG_IDC 1
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -103,8 +101,8 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
-  # receivers fetch every message, which is fast and steady, but the driver lets them only where the
-  # scheduler turns its own way off for the job [profiles/slingshot.yaml:156]
+  # receivers fetch every message, which is fast and steady; the driver allows it only if the
+  # scheduler disables its own protocol for the job [profiles/slingshot.yaml:157]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -124,14 +122,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile juwels-booster (sha256 HASH)
 # made by: envcfg sbatch --profile juwels-booster --account training --partition booster --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show juwels-booster
+# Source and date of each value: envcfg profiles show juwels-booster
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --cpu-bind=none "${ENVCFG_SRUN[@]}" /bin/sh \
 #     -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -40,8 +40,8 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from sbatch, and gives each task
-# one core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
+# core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-12}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -59,21 +59,22 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module load GCC             # most load it before, as the modules of a stage hang on a compiler [profiles/juwels-booster.yaml:80]
+  # most users load it first, because the modules of a stage depend on a compiler
+  # [profiles/juwels-booster.yaml:80]
+  envcfg_module load GCC
   envcfg_module load Apptainer-Tools # Apptainer is not there without it [profiles/juwels-booster.yaml:85]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # left alone, NCCL may not find an interface that reaches all nodes
+  # by default, NCCL may not find an interface that reaches all nodes
   # [profiles/juwels-booster.yaml:103]
   envcfg_set NCCL_SOCKET_IFNAME ib0
-  # gloo has its own variable, and fails on the interface that it would take
-  # [profiles/juwels-booster.yaml:108]
+  # gloo has its own variable, and fails on its default interface [profiles/juwels-booster.yaml:108]
   envcfg_set GLOO_SOCKET_IFNAME ib0
   envcfg_set NCCL_IB_TIMEOUT 20 # NCCL waited less before 2.23; since then it is the default [profiles/juwels-booster.yaml:113]
-  # undoes what is written for each task, as programs take the GPU of their LOCAL_RANK; nodes are
-  # not shared [profiles/juwels-booster.yaml:118]
+  # all GPUs stay visible to each task, because programs select the GPU of their LOCAL_RANK; nodes
+  # are not shared [profiles/juwels-booster.yaml:118]
   envcfg_force CUDA_VISIBLE_DEVICES 0,1,2,3
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -95,14 +96,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

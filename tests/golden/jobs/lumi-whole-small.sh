@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile lumi-g (sha256 HASH)
 # made by: envcfg sbatch --profile lumi-g --account project_465000001 --partition standard-g --nodes 1 --time 15 --partition small-g -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show lumi-g
+# Source and date of each value: envcfg profiles show lumi-g
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL \
 #     --cpu-bind=mask_cpu:0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000 \
@@ -16,28 +16,28 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# time is granted to projects, so Slurm takes no job without one
+# time is granted to projects, so Slurm refuses a job without one
 #SBATCH --account=project_465000001
 
-# single GCDs; without --exclusive the masks do not hold
+# single GCDs; without --exclusive, CPU masks do not work
 #SBATCH --partition=small-g
 
 # 8 GPUs on each node
 #SBATCH --nodes=1
 
-# binding ranks to cores needs whole nodes; the order of GCDs is not that of CCDs; srun
-# obeys masks only where the job owns every core of the node
+# binding ranks to cores needs whole nodes; the GCDs are not in the order of the CCDs;
+# srun accepts masks only if the job has all cores of the node
 #SBATCH --exclusive
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=8
 
 # one task for each GPU
 #SBATCH --ntasks-per-node=8
 
-# a GCD is a GPU to Slurm and HIP; of 64 cores the first of each CCD is reserved, and of
-# 512 GiB some is the system's, /tmp included
+# Slurm and HIP count a GCD as a GPU; the first core of each CCD is reserved, and part
+# of the 512 GiB is used by the system, including /tmp
 #SBATCH --cpus-per-task=7
 
 # 60G for each GPU
@@ -51,10 +51,10 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun goes by the number of tasks that it finds in the environment
+# srun uses the number of tasks in its environment
 export SLURM_NTASKS_PER_NODE="${SLURM_NTASKS_PER_NODE:-8}"
 
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+# srun of Slurm 22.05 to 23.02 does not inherit it from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-7}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -63,12 +63,12 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
-# the order of GCDs is not that of CCDs; srun obeys masks only where the job owns every core of the
-# node [profiles/lumi-g.yaml:77]
+# the GCDs are not in the order of the CCDs; srun accepts masks only if the job has all cores of the
+# node [profiles/lumi-g.yaml:78]
 ENVCFG_CPU_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
 ENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe # cores of all of them
-# node-local, but in memory and counted against the job, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# node-local, but in memory and part of the job's memory limit, so it must be cleaned
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -76,20 +76,20 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 
 # Modules for the step.
 envcfg_modules() {
-  # holds the bindings for images that run on the host's libfabric [profiles/lumi-g.yaml:207]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
-  # takes the management network [profiles/slingshot.yaml:86]
+  # bootstrap and socket traffic must use the four Slingshot interfaces; by default, the library
+  # uses the management network [profiles/slingshot.yaml:87]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -109,22 +109,22 @@ envcfg_run_watcher() {
 envcfg_rank_settings() {
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
+  # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
+  # [profiles/slingshot-rocm.yaml:50]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/slingshot-rocm.yaml:56]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock that Lustre does not keep well [profiles/lumi-g.yaml:359]
+  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:362]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile oci-b200 (sha256 HASH)
 # made by: envcfg sbatch --profile oci-b200 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show oci-b200
+# Source and date of each value: envcfg profiles show oci-b200
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -50,7 +50,7 @@ envcfg_settings() {
   # the eight adapters of the GPUs; the others are the front end's [profiles/oci-b200.yaml:27]
   envcfg_set NCCL_IB_HCA =mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11
   envcfg_set NCCL_IB_TC 41           # the class of traffic that Oracle's network keeps for GPUs [profiles/oci-h100.yaml:63]
-  envcfg_set NCCL_IB_TIMEOUT 22      # four times as patient as NCCL's own 20 with packets that were lost [profiles/oci-h100.yaml:68]
+  envcfg_set NCCL_IB_TIMEOUT 22      # a timeout for lost packets that is four times NCCL's default of 20 [profiles/oci-h100.yaml:68]
   envcfg_set NCCL_SOCKET_IFNAME eth0 # the front-end interface; those of the adapters are for RDMA [profiles/oci-h100.yaml:73]
   # NCCL's threads go to the cores next to their GPU, wherever Slurm has put the rank
   # [profiles/oci-h100.yaml:78]
@@ -73,14 +73,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile oci-gb200 (sha256 HASH)
 # made by: envcfg sbatch --profile oci-gb200 --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show oci-gb200
+# Source and date of each value: envcfg profiles show oci-gb200
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -48,7 +48,7 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVC
 envcfg_settings() {
   # the four adapters of the GPUs; mlx5_2 is left out by Oracle [profiles/oci-gb200.yaml:51]
   envcfg_set NCCL_IB_HCA =mlx5_0,mlx5_1,mlx5_3,mlx5_4
-  # NVLink between the nodes; where it cannot be had NCCL then fails, and does not go on slower
+  # NVLink between the nodes; NCCL fails if it is not available, instead of running more slowly
   # [profiles/oci-gb200.yaml:56]
   envcfg_set NCCL_MNNVL_ENABLE 1
   envcfg_set NCCL_SOCKET_IFNAME eth0 # the front-end interface; those of the adapters are for RDMA [profiles/oci-gb200.yaml:61]
@@ -69,14 +69,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

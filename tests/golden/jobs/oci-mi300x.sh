@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile oci-mi300x (sha256 HASH)
 # made by: envcfg sbatch --profile oci-mi300x --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show oci-mi300x
+# Source and date of each value: envcfg profiles show oci-mi300x
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -49,7 +49,7 @@ envcfg_settings() {
   # keeps each ring on one rail, for networks whose rails meet only higher up
   # [profiles/roce-rocm.yaml:93]
   envcfg_set NCCL_CROSS_NIC 0
-  envcfg_set NCCL_PXN_DISABLE 1 # the way through another GPU's adapter takes GPU memory [profiles/roce-rocm.yaml:98]
+  envcfg_set NCCL_PXN_DISABLE 1 # sending through another GPU's adapter needs GPU memory [profiles/roce-rocm.yaml:98]
   # AMD's launcher sends larger messages than the default of 128 KiB, as all-to-all wants
   # [profiles/roce-rocm.yaml:103]
   envcfg_set NCCL_P2P_NET_CHUNKSIZE 524288
@@ -90,19 +90,19 @@ envcfg_run_watcher() {
 envcfg_rank_settings() {
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # MIOpen keeps SQLite databases, whose locks break on shared file systems when many ranks try
+  # MIOpen uses SQLite databases, and their locks fail on shared file systems if many ranks use them
   # [profiles/roce-rocm.yaml:129]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/roce-rocm.yaml:137]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/roce-rocm.yaml:137]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # the default is in the home folder; on a shared file system many ranks corrupt it
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/roce-rocm.yaml:145]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
   # [profiles/roce-rocm.yaml:151]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
   # [profiles/roce-rocm.yaml:157]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile perlmutter (sha256 HASH)
 # made by: envcfg sbatch --profile perlmutter --account m1234_g --constraint gpu --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show perlmutter
+# Source and date of each value: envcfg profiles show perlmutter
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none \
 #     --cpu-bind=mask_cpu:0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff \
@@ -16,25 +16,25 @@
 # its name in the queue
 #SBATCH --job-name=dump
 
-# hours are booked to a project; its account for GPU nodes ends in _g, which scripts of
+# hours are charged to a project; its account for GPU nodes ends in _g, which scripts of
 # NERSC leave out
 #SBATCH --account=m1234_g
 
 # whole nodes, as many as there are
 #SBATCH --qos=regular
 
-# it chooses GPU nodes; gpu&hbm80g those with 80 GB per GPU
+# it selects GPU nodes; gpu&hbm80g selects those with 80 GB per GPU
 #SBATCH --constraint=gpu
 
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# binding ranks to cores needs whole nodes; GPUs are numbered against the order of the
-# cores that they hang on
+# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order
+# of the cores next to them
 #SBATCH --exclusive
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
@@ -51,7 +51,7 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+# srun of Slurm 22.05 to 23.02 does not inherit it from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -60,11 +60,12 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
 ENVCFG_CLUSTERS='perlmutter' # where this job may run
-# GPUs are numbered against the order of the cores that they hang on [profiles/perlmutter.yaml:58]
+# the GPUs are numbered in the opposite order of the cores next to them
+# [profiles/perlmutter.yaml:58]
 ENVCFG_CPU_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -72,29 +73,27 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot [profiles/perlmutter.yaml:146]
-  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/perlmutter.yaml:151]
+  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:146]
+  # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
+  # version of the plugin accepts this name [profiles/perlmutter.yaml:151]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # as the site writes it; NCCL takes it as the beginning of the four names
-  # [profiles/perlmutter.yaml:159]
-  envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:159]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  # HDF5 cannot lock on the site's shared file systems, and opening a file fails
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  # HDF5 cannot lock files on the site's shared file systems, so opening a file fails
   # [profiles/perlmutter.yaml:164]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_set NCCL_DEBUG INFO
@@ -106,7 +105,7 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
-  # where Slurm gives each task its GPU alone, GPUs of a node cannot reach each other
+  # if Slurm shows each task only its own GPU, the GPUs of a node cannot access each other
   # [profiles/perlmutter.yaml:54]
   envcfg_option --gpu-bind=none
 }
@@ -117,14 +116,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile polaris (sha256 HASH)
 # made by: envcfg sbatch --profile polaris --account Catalyst --partition debug --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
-# Who says so, and since when: envcfg profiles show polaris
+# Source and date of each value: envcfg profiles show polaris
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind \
 #     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 "${ENVCFG_MPIEXEC[@]}" /bin/sh \
@@ -15,10 +15,10 @@
 # its name in the queue
 #PBS -N dump
 
-# hours are booked to a project
+# hours are charged to a project
 #PBS -A Catalyst
 
-# to try things out
+# for tests
 #PBS -q debug
 
 # 4 GPUs on each node
@@ -45,11 +45,11 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_GPUS='4'             # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# GPUs are numbered against the order of the cores that they hang on [profiles/polaris.yaml:54]
+# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:54]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
-# two SSDs of the node, where ALCF puts the caches of Apptainer, too; nobody has to ask for them
+# two SSDs of the node, which ALCF also uses for Apptainer's caches; they need no request
 # [profiles/polaris.yaml:69]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
@@ -66,26 +66,26 @@ envcfg_modules() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the plugin brings two to three times the bandwidth of sockets; where it does not load, the job
-  # ends. Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
+  # the plugin has two to three times the bandwidth of sockets; if it does not load, the job ends.
+  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
   # [profiles/polaris.yaml:209]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # Slingshot is not a rail network; rings may leave and enter by different NICs
-  # [profiles/slingshot.yaml:103]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # Slingshot is not a rail network; a ring may use different NICs to send and receive
+  # [profiles/slingshot.yaml:104]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:120]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
   envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:214]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -104,14 +104,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile santis (sha256 HASH)
 # made by: envcfg sbatch --profile santis --account g123 --partition normal --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show santis
+# Source and date of each value: envcfg profiles show santis
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -23,8 +23,8 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
@@ -45,7 +45,7 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not take it over from the batch job
+# srun of Slurm 22.05 to 23.02 does not inherit it from the batch job
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-71}"
 
 # --- What this job needs ------------------------------------------------------------
@@ -54,8 +54,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='santis'    # where this job may run
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -63,43 +63,44 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a job of one node has no address on Slingshot
-  # [profiles/alps-clariden.yaml:140]
-  # a plugin that does not load then ends the job, where NCCL would go on over TCP; every version of
-  # the plugin has this name, or takes it for its own [profiles/alps-clariden.yaml:145]
+  # as in the family; a single-node job has no address on Slingshot
+  # [profiles/alps-clariden.yaml:141]
+  # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
+  # version of the plugin accepts this name [profiles/alps-clariden.yaml:146]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # as CSCS's own images have it; NCCL takes it as the beginning of the four names
-  # [profiles/alps-clariden.yaml:153]
+  # the value in CSCS's own images; NCCL reads it as a prefix of the four names
+  # [profiles/alps-clariden.yaml:154]
   envcfg_set NCCL_SOCKET_IFNAME hsn
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/alps-clariden.yaml:168]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:169]
   # Slingshot is not a rail network. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:174]
+  # [profiles/alps-clariden.yaml:175]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:192]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:193]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/alps-clariden.yaml:186]
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:180]
+  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:187]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:181]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:198]
+  # [profiles/alps-clariden.yaml:199]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # CSCS measured it best over many programs. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:204]
+  # [profiles/alps-clariden.yaml:205]
   envcfg_set FI_CXI_RX_MATCH_MODE software
-  # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can hand
-  # over wrong data without a word [profiles/alps-clariden.yaml:160]
+  # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can
+  # silently deliver wrong data [profiles/alps-clariden.yaml:161]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:210]
+  # [profiles/alps-clariden.yaml:211]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:216]
+  # [profiles/alps-clariden.yaml:217]
   envcfg_set CUDA_CACHE_DISABLE 1
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
@@ -118,14 +119,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile setonix (sha256 HASH)
 # made by: envcfg sbatch --profile setonix --account pawsey0001-gpu --partition gpu --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Who says so, and since when: envcfg profiles show setonix
+# Source and date of each value: envcfg profiles show setonix
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL \
 #     --cpu-bind=mask_cpu:0x00ff000000000000,0xff00000000000000,0x0000000000ff0000,0x00000000ff000000,0x00000000000000ff,0x000000000000ff00,0x000000ff00000000,0x0000ff0000000000 \
@@ -25,8 +25,8 @@
 # 8 GPUs on each node
 #SBATCH --nodes=2
 
-# GPUs that are asked for by node stay in one group of devices, so that those of a node
-# reach each other's memory
+# GPUs requested per node stay in one device group, so they can access each other's
+# memory
 #SBATCH --gpus-per-node=8
 
 # the job is ended after it; the shorter, the sooner
@@ -52,12 +52,12 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_RANKS='8'            # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='setonix'   # where this job may run
-# the order of GCDs is not that of CCDs, and all eight cores of each are usable
+# the GCDs are not in the order of the CCDs, and all eight cores of each CCD are usable
 # [profiles/setonix.yaml:50]
 ENVCFG_CPU_MASKS=0x00ff000000000000,0xff00000000000000,0x0000000000ff0000,0x00000000ff000000,0x00000000000000ff,0x000000000000ff00,0x000000ff00000000,0x0000ff0000000000
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
-# node-local, and in memory on LUMI, whose nodes have no disk; inferred for its kin, where no other
-# source is given [profiles/slingshot.yaml:50]
+# node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
+# unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -72,25 +72,25 @@ envcfg_modules() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # a single-node job has no address on Slingshot; to force the network there costs time, or ends
-  # the job [profiles/slingshot.yaml:64]
+  # a single-node job has no address on Slingshot; forcing the network there costs time, or ends the
+  # job [profiles/slingshot.yaml:65]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   fi
-  # bootstrap and any socket traffic must use the four Slingshot interfaces; left alone, the library
-  # takes the management network [profiles/slingshot.yaml:86]
+  # bootstrap and socket traffic must use the four Slingshot interfaces; by default, the library
+  # uses the management network [profiles/slingshot.yaml:87]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1,hsn2,hsn3
-  # gloo reads its own variable, not that of NCCL, and takes exact names, no prefixes
-  # [profiles/slingshot.yaml:93]
+  # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
+  # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA wherever GPU and NIC hang on the same NUMA node [profiles/slingshot.yaml:98]
-  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 serves as well, but needs
-  # a kernel module [profiles/slingshot.yaml:108]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
+  # memhooks intercepts malloc and can deadlock with RCCL and NCCL; kdreg2 works too, but needs a
+  # kernel module [profiles/slingshot.yaml:109]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # keeps the provider from GPU calls that can deadlock [profiles/slingshot.yaml:115]
-  # RCCL's peer-to-peer needs fine-grained memory over PCIe [profiles/slingshot-rocm.yaml:44]
+  envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
+  # RCCL's peer-to-peer needs fine-grained memory over PCIe [profiles/slingshot-rocm.yaml:45]
   envcfg_set HSA_FORCE_FINE_GRAIN_PCIE 1
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:63]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
   # all of Pawsey's ROCm images set it; so an image from elsewhere behaves as they do
   # [profiles/setonix.yaml:171]
   envcfg_set FI_CXI_DISABLE_CQ_HUGETLB 1
@@ -113,20 +113,20 @@ envcfg_run_watcher() {
 envcfg_rank_settings() {
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/slingshot.yaml:136]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/slingshot.yaml:142]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/slingshot.yaml:143]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/slingshot.yaml:148]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
-  # MIOpen keeps SQLite databases, whose locks break on Lustre when many ranks try
-  # [profiles/slingshot-rocm.yaml:49]
+  # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
+  # [profiles/slingshot-rocm.yaml:50]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
-  # the cache of compiled kernels; on a network file system MIOpen moves it to a shared /tmp by
-  # itself, where users clash [profiles/slingshot-rocm.yaml:55]
+  # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
+  # where users conflict [profiles/slingshot-rocm.yaml:56]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -4,7 +4,7 @@
 # envcfg 0.1.0, profile sophia (sha256 HASH)
 # made by: envcfg sbatch --profile sophia --account Catalyst --partition by-node --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
-# Who says so, and since when: envcfg profiles show sophia
+# Source and date of each value: envcfg profiles show sophia
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" \
 #     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
@@ -14,7 +14,7 @@
 # its name in the queue
 #PBS -N dump
 
-# hours are booked to a project, as ALCF's example does
+# hours are charged to a project, as ALCF's example does
 #PBS -A Catalyst
 
 # whole nodes
@@ -74,14 +74,14 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on a shared file system many ranks corrupt it
-  # [profiles/infiniband-cuda.yaml:109]
+  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # [profiles/infiniband-cuda.yaml:108]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
-  # compiled extensions default to the home folder, where ranks race for a lock
-  # [profiles/infiniband-cuda.yaml:115]
+  # by default, compiled extensions are in the home folder, where all ranks wait for one lock
+  # [profiles/infiniband-cuda.yaml:114]
   envcfg_set TORCH_EXTENSIONS_DIR "${ENVCFG_CACHE}"/torch_extensions
-  # the default is in /tmp by user name, so jobs that share a node share it
-  # [profiles/infiniband-cuda.yaml:121]
+  # the default folder in /tmp contains only the user's name, so jobs on one node share it
+  # [profiles/infiniband-cuda.yaml:120]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # keep_caches 7: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 8: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
@@ -32,7 +32,7 @@ envcfg_warm() { # give each node what was kept for this software and its own har
     envcfg_before exec timeout -s KILL 60 sbcast -f "$envcfg_file" "$ENVCFG_CACHE_BASE-${envcfg_file##*/}" 2>/dev/null || break
   done
   envcfg_before envcfg_warm_nodes "${ENVCFG_IMAGE:-no container} $ENVCFG_VERSIONS" \
-    || envcfg_note 'not all nodes have a copy of the compile caches: these nodes compile anew'
+    || envcfg_note 'not all nodes have a copy of the compile caches: these nodes compile again'
   envcfg_kept_said "copied to each node in $((SECONDS - envcfg_from)) s" "in $ENVCFG_KEPT nothing is kept for this image and hardware"
 }
 
@@ -439,7 +439,7 @@ merge_kind() { # KIND MEBIBYTES METHOD
   elif ((files < before)); then
     : # of two jobs that end at once, the one with less
   elif ((bytes > $2 * 1048576)); then
-    note "$1 has reached its limit of $2 MiB, and nothing is added: to begin anew, remove $folder"
+    note "$1 has reached its limit of $2 MiB, and nothing is added: to start again, remove $folder"
   elif ((files > before)) || [[ $3 == whole ]]; then
     # The lock is read last: another job may have taken it for one of a killed job.
     if pack "$folder/.tmp-$$-$1" "$work/names" && sum=$(sha256sum <"$packed") && read -r owner <"$folder/lock/owner" && [[ $owner == "$node $$" ]]; then
