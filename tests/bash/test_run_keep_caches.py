@@ -391,7 +391,7 @@ def test_the_plan_recommends_the_option_for_caches_of_the_profile(
 ) -> None:
     words = ("--profile", profile, "--container", "none", "--print", "plan")
     plan = wrap(*words, *options, "--", "true").text
-    line = "\ncaches     inductor, triton: they end with the job; --keep-caches DIR"
+    line = "\ncaches     inductor, triton, torch_extensions: they end with the job; --keep-caches DIR"
     assert (line in plan) == is_recommended
 
 
@@ -580,3 +580,21 @@ def test_a_lock_that_a_full_disk_cannot_hold_blocks_no_later_job(
     assert job("true").returncode == 0
     assert job(_ADD, "three").returncode == 0
     assert job(_SHOW).stdout.split() == [b"./ab/one", b"./ab/three", b"./ab/two"]
+
+
+def test_ninja_has_nothing_to_build_in_the_folder_of_the_next_job(
+    job: Job, tmp_path: Path
+) -> None:
+    require("ninja")
+    (tmp_path / "source").touch()
+    os.utime(tmp_path / "source", (1e9, 1e9))  # archives have times in whole seconds
+    rule = f"rule copy\n command = cp $in $out\nbuild lib: copy {tmp_path}/source\n"
+    (tmp_path / "build.ninja").write_text(rule)
+    # As torch.utils.cpp_extension does; the lock of a job that was killed would block the next one.
+    command = (
+        'mkdir -p "$TORCH_EXTENSIONS_DIR/x" && cd "$TORCH_EXTENSIONS_DIR/x" && ls && touch lock '
+        f"&& {{ [ -e build.ninja ] || cp {tmp_path}/build.ninja .; }} && ninja"
+    )
+    first, second = job(command), job(command)
+    assert first.stdout == b"[1/1] cp " + f"{tmp_path}/source lib\n".encode()
+    assert second.stdout == b"build.ninja\nlib\nninja: no work to do.\n"

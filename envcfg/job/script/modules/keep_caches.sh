@@ -1,4 +1,4 @@
-# shellcheck shell=bash # keep_caches 8: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 9: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
@@ -310,7 +310,7 @@ warm() { # ABOUT
 }
 
 save() { # CODE JOB: pack what this node has added; of nodes that have added the same, one does
-  local key about folder kind limit method place mark part others old=() names=(! -name '*.lock' ! -name '*.tmp' ! -path '*/tmp.*')
+  local key about folder kind limit method place mark part others old=() names=(! -name '*.lock' ! -name lock ! -name '*.tmp' ! -path '*/tmp.*')
   { read -r key && read -r about; } <"$cache/.kept" 2>/dev/null || return 0
   folder=$kept/$key
   rm -f -- "$base"-*.tar* # of a start that took too long
