@@ -8,8 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parent.parent
+
+# Phrases that the manuals of uv, ruff and pip do not use, with their counts in all texts.
+# Who rewrites one lowers its number.
+PHRASES: dict[str, int] = yaml.safe_load((ROOT / "tests/phrases.yaml").read_text())
 
 # What to write instead: except, your, next to or also, gets, out of, unchanged, no longer,
 # its, does not have, not set, unknown, inherits, that can connect, cannot connect, usually
@@ -63,6 +68,20 @@ def test_words_that_readers_stumble_over_get_fewer(area: str) -> None:
         for word in _WORD.finditer(text)
     ]
     assert len(found) == LEFT[area], "\n".join(found)
+
+
+def test_phrases_that_no_manual_uses_get_fewer() -> None:
+    texts = [
+        " ".join(text.lower().split())
+        for area in LEFT
+        for path in _files(area)
+        for text in _texts(path)
+    ]
+    counts = {
+        phrase: sum(len(re.findall(rf"\b{phrase}\b", text)) for text in texts)
+        for phrase in PHRASES
+    }
+    assert {p: n for p, n in counts.items() if n > PHRASES[p]} == {}
 
 
 def test_a_word_is_found_over_the_end_of_a_line_and_not_inside_another() -> None:

@@ -47,9 +47,9 @@ def failing_script(lines: Sequence[str], exit_code: int) -> str:
     words = " ".join("'" + line.replace("'", "'\\''") + "'" for line in lines)
     return f"""\
 #!/usr/bin/env bash
-# shellcheck disable=SC1003,SC2016 # quoted texts are meant as they stand
-# envcfg wrap has no step for this shell. A shell that nobody sits at ends here, so that a
-# job does not go on without its step.
+# shellcheck disable=SC1003,SC2016 # the quoted texts are literal
+# envcfg has no step for this shell. A non-interactive shell exits here, so a job does not
+# continue without its step.
 printf '%s\\n' {words} >&2
 if [[ $- != *i* ]]; then exit {exit_code}; fi
 return {exit_code}

@@ -120,6 +120,18 @@ def test_folders_that_others_may_write_are_problems(bare: Path) -> None:
     assert "not yours alone" in second
 
 
+def test_a_profile_that_others_may_write_is_named_as_not_trusted(bare: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    path = bare / "home/.config/envcfg/profiles/shared.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("name: shared\nextends: workstation\n")
+    path.chmod(0o664)
+    os.chown(path, 4321, 4321)
+    (problem,) = problems(examined(code=1))
+    assert "shared.yaml" in problem
+
+
 def test_home_folders_are_shortened_and_nothing_is_written(bare: Path) -> None:
     folder = bare / "home/.config/envcfg"
     folder.mkdir(parents=True)

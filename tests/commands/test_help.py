@@ -77,6 +77,8 @@ def test_a_help_fits_on_a_screen_and_the_whole_one_has_all(
     short = envcfg(*words, "--help").text
     whole = envcfg(*words, "--help-all").text
     assert short.count("\n") <= 40
+    long = [line for line in (short + whole).splitlines() if len(line) > int(width)]
+    assert long == []
     assert "envcfg " in short.partition("examples:\n")[2].partition("\n\n")[0]
     assert ("exit codes:" in short) == ("exit codes:" in ALL[name].epilog)
     known = ALL[name].known_options.items()
