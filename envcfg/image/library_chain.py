@@ -146,8 +146,8 @@ def _missing(chain: Chain, *, is_laid: bool) -> Iterator[Finding]:
     lacking: dict[str, list[str]] = {}
     for soname, needed_by in chain.missing:
         # The driver's libraries come from the host at run time, so they are never
-        # in the image.
-        if not is_of_driver(soname):
+        # in the image. The loader is in memory before any library.
+        if not is_of_driver(soname) and not soname.startswith("ld-linux"):
             lacking.setdefault(needed_by, []).append(soname)
     which = "host" if is_laid else ""
     # One finding per library that needs others: a list of single names would hide

@@ -130,6 +130,11 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     assert words in finding.message
 
 
+def test_the_loader_itself_is_never_missing(image: Image, host: Image) -> None:
+    host.library("usr/lib64/libcxi.so.1", needs=["ld-linux-x86-64.so.2"])
+    assert len(parts(image, recorded(host)).mounts) == len(BOUND)
+
+
 def test_the_c_library_is_never_bound(image: Image, host: Image) -> None:
     (image.root / SYSTEM / "libc.so.6").unlink()  # as in images with musl
     chosen = parts(image, recorded(host))
