@@ -138,6 +138,12 @@ def _add_live(live: argparse._ArgumentGroup) -> None:
         help="with --watch-step: first byte of the step, for each FILE of output",
     )
     live.add_argument(
+        "--metrics",
+        metavar="DIR",
+        help="with --watch-step: write the state of the step for Prometheus, and its "
+        "messages as JSON lines",
+    )
+    live.add_argument(
         "--on-silence",
         metavar="TIME[=stop]",
         type=read_silence,

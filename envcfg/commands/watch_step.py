@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
@@ -26,6 +26,7 @@ from envcfg.nodes.hang.hang_records import Evidence
 from envcfg.nodes.hang.hang_rules import span
 
 if TYPE_CHECKING:
+    from envcfg.commands.step_metrics import StepMetrics
     from envcfg.core.step_nodes import NodeWatch, Probing
 
 _STDIN = 0
@@ -33,6 +34,32 @@ _PAUSE = 1.0  # seconds between two looks, at least
 _HASTE, _REST = 4, 50  # pause per second of a look, before and after a verdict
 _LONG = 3600.0  # seconds
 _WORD = 64  # bytes: an exit code is shorter
+
+
+class Reporting(NamedTuple):
+    """The outputs of the watcher: job output, nodes and metrics, if they are watched."""
+
+    say: Callable[[str], None]
+    nodes: NodeWatch | None
+    metrics: StepMetrics | None
+
+    def look(self, network: Network) -> None:
+        """Look at the nodes, and write the metrics."""
+        if self.nodes:
+            self.nodes.look(_network_text(network))
+        if self.metrics and self.nodes:
+            health = self.nodes.health
+            findings = [finding.finding for finding in health.findings]
+            self.metrics.update(network, health.nodes, findings)
+        elif self.metrics:
+            self.metrics.update(network)
+
+    def end(self, network: Network, code: str) -> None:
+        """Write the last metrics; *code* is the step's, empty if its shell was killed."""
+        if self.metrics and code:
+            self.metrics.update(network, exit_code=int(code))
+        if self.metrics and self.metrics.problem:
+            _say(f"note: no metrics: {self.metrics.problem}")
 
 
 def run_watch(
@@ -46,13 +73,20 @@ def run_watch(
             os.kill(parent, signal.SIGTERM)
 
     try:
+        metrics = _metrics(options.metrics)
+
+        def say(text: str) -> None:
+            _say(text)
+            if metrics:
+                metrics.say(text)
+
         with ExitStack() as stack:
             nodes = (
-                stack.enter_context(_nodes(options.verify_after))
+                stack.enter_context(_nodes(options.verify_after, say))
                 if (options.verify_after and options.watch_step != "off")
                 else None
             )
-            word = _watch(options, names, expect, stop, nodes)
+            word = _watch(options, names, expect, stop, Reporting(say, nodes, metrics))
     except Exception as err:  # noqa: BLE001  # a bug here must not end a good job
         tell(f"nothing more is watched: {err!r}")
         word = ""
@@ -74,19 +108,20 @@ def _watch(
     names: Sequence[str],
     expect: Expectations,
     stop: Callable[[], None],
-    nodes: NodeWatch | None,
+    reporting: Reporting,
 ) -> str:
     """Watch until the step ends; return ``stopped``, ``verified``, or nothing."""
     folder = next((name for name in names if os.path.isdir(name)), "")
     paths = [os.path.realpath(name) for name in names if name != folder]
     files = dict(zip(paths, options.since, strict=False))
     outputs = {path: file for path, file in files.items() if os.path.isfile(path)}
+    say = reporting.say
     seconds, then = options.on_silence or (0, "")
     # A terminal or pipe has no modification time, so silence cannot be measured.
     if seconds and not outputs:
         tell("--on-silence does nothing: the output of this step is not a file")
         seconds = 0
-    network = Network(folder, outputs, expect, options.watch_step, _say)
+    network = Network(folder, outputs, expect, options.watch_step, say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
     pause, stopped, last_words, evidence = _PAUSE, False, None, None
     while (ended := _wait(pause)) is None:
@@ -96,20 +131,19 @@ def _watch(
         # watcher.
         began = time.thread_time()
         network.look()
-        if nodes:
-            nodes.look(_network_text(network))
+        reporting.look(network)
         stopped = network.is_bad and options.watch_step == "stop"
         silent = silence.seconds()
         spent = time.thread_time() - began
         if silent and not stopped:
             evidence, lines, is_held_up = _ask(evidence)
             for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
-                _say(line)
+                say(line)
             stopped = is_held_up and then == "stop"
             if stopped:
                 # The ranks write their stacks before they are stopped, while they still
                 # can.
-                _say("error: the step is stopped: it is silent, and held up as above")
+                say("error: the step is stopped: it is silent, and held up as above")
                 last_words = LastWords([*outputs])
                 _abort()
             silence.begin_anew()
@@ -119,14 +153,23 @@ def _watch(
     if ended and not stopped:
         network.end(int(ended))
     elif ended and last_words and (stacks := last_words.stacks()):
-        _say(f"when it was stopped: {stacks}")
+        say(f"when it was stopped: {stacks}")
+    reporting.end(network, ended)
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
-def _nodes(after: int) -> NodeWatch:
+def _metrics(folder: str | None) -> StepMetrics | None:
+    if folder is None:
+        return None
+    from envcfg.commands.step_metrics import StepMetrics
+
+    return StepMetrics(folder)
+
+
+def _nodes(after: int, say: Callable[[str], None]) -> NodeWatch:
     from envcfg.core.step_nodes import NodeWatch
 
-    return NodeWatch(after, _start_probe, _say)
+    return NodeWatch(after, _start_probe, say)
 
 
 def _start_probe() -> Probing:

@@ -5,6 +5,7 @@ from functools import partial
 from envcfg.core.option import Option, Table, switch
 from envcfg.core.option_values import (
     read_after,
+    read_folder,
     read_ranks,
     read_silence,
     read_stage,
@@ -39,6 +40,7 @@ DIAGNOSTICS: Table = {
             alone="warn",
             choices=("warn", "stop"),
         ),
+        Option("--metrics", metavar="DIR", read=read_folder, needs_trust=True),
         Option(
             "--verify-after",
             metavar="TIME",

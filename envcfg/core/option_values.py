@@ -127,6 +127,14 @@ def _read_time(time: str, text: str, more: str) -> int:
     return seconds
 
 
+def read_folder(text: str) -> str:
+    """Return *text*; it is the path of a folder, without variables."""
+    if not text or "$" in text:
+        msg = f"{text!r} is not the path of a folder: is a variable not expanded?"
+        raise ValueError(msg)
+    return text
+
+
 def read_word(text: str) -> Word:
     """Read a value that may refer to variables: ``${SCRATCH}/logs``.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envcfg.common.errors import EnvcfgError
 from envcfg.nodes.monitor.node_board import PATIENCE, Board
-from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, UseHistory
+from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, StepHealth, UseHistory
 from envcfg.nodes.probe.runner import Step, at
 from envcfg.nodes.probe.sample import SampleReader
 
@@ -56,6 +56,7 @@ class NodeWatch:
         self._number = self._starts = 0
         self._asked = 0.0  # time of the open question; 0 if it is answered
         self._history, self._log = UseHistory(), HealthLog()
+        self.health = StepHealth()  # of the last answers; empty if there are none
 
     def __enter__(self) -> NodeWatch:
         """Return the watch."""
@@ -83,6 +84,7 @@ class NodeWatch:
 
     def _lose(self, reason: str) -> None:
         self.__exit__()
+        self.health = StepHealth()
         # A signal to all steps of the job ends the probe as well.
         if self._number > SAMPLES:
             self._starts = 0
@@ -124,8 +126,8 @@ class NodeWatch:
         self._history.add(views)
         if self._number == 1:  # rates and idle GPUs need two samples
             return
-        health = self._history.health(views, probing.asked_gpus, is_whole=is_whole)
-        for line in self._log.lines(health, network, is_due=now >= self._first):
+        self.health = self._history.health(views, probing.asked_gpus, is_whole=is_whole)
+        for line in self._log.lines(self.health, network, is_due=now >= self._first):
             self._say(line)
 
     def _limit(self) -> float:

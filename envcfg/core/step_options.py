@@ -118,14 +118,17 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         )
     if values["setup"] and not is_path(values["setup"]):
         _check_bash(values["setup"])
+    # Both are results of the watcher.
+    implied = values["verify_after"] or values["metrics"]
     return Diagnostics(
         affinity=values["report_affinity"],
         smoke_test=values["smoke_test"],
         preflight=values["preflight"],
         nccl=values["nccl_debug"] is not None,
         nccl_log=values["nccl_debug"] or None,
-        verify=values["verify"] or ("warn" if values["verify_after"] else ""),
+        verify=values["verify"] or ("warn" if implied else ""),
         verify_after=values["verify_after"],
+        metrics=values["metrics"],
         silence=values["on_silence"],
         flight=values["flight_recorder"],
         removes_log=values["nccl_debug_remove"],

@@ -38,7 +38,7 @@ SAMPLES = {
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
     "request-arg": "--reservation=me", "on-silence": "15m=stop", "verify-after": "10m", "stage": "env=/v e",
-    "keep-caches": "/p/kept",
+    "keep-caches": "/p/kept", "exclude-from": "bad.txt", "metrics": "/p/metrics",
 }  # fmt: skip
 
 
@@ -275,13 +275,22 @@ NEEDING = [name for name, each in ROWS.items() if each.needs_trust]
 
 def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> None:
     assert [
-        *("log", "request-arg", "profile", "container", "runtime-arg", "bind"),
+        *(
+            "log",
+            "exclude-from",
+            "request-arg",
+            "profile",
+            "container",
+            "runtime-arg",
+            "bind",
+        ),
         *(
             "srun-arg",
             "mpiexec-arg",
             "flux-arg",
             "module",
             "set",
+            "metrics",
             "profiler-arg",
             "setup",
             "stage",

@@ -69,12 +69,14 @@ class StepHealth(NamedTuple):
         gpus: number of the GPUs with a known use.
         use: their mean use in percent; None if there are none.
         is_whole: every node has answered the last question.
+        nodes: in order; the use of a GPU is that of the last samples.
     """
 
     findings: tuple[NodeFinding, ...] = ()
     gpus: int = 0
     use: float | None = None
     is_whole: bool = True
+    nodes: tuple[NodeView, ...] = ()
 
 
 class UseHistory:
@@ -144,6 +146,7 @@ class UseHistory:
             len(uses),
             fmean(uses) if uses else None,
             is_whole,
+            tuple(steady),
         )
 
     def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:

@@ -1,0 +1,141 @@
+"""``--metrics DIR``: a running step as OpenMetrics, and its messages as JSON lines.
+
+``envcfg-JOB-STEP.prom`` is for node-exporter's textfile collector, and replaced as a
+whole. ``envcfg-JOB-STEP.jsonl`` is for Vector, Loki or OpenTelemetry's file receiver.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.atomic_write import put_file
+from envcfg.common.findings import Finding
+from envcfg.common.provenance import now_text
+from envcfg.core.step_watch import Network
+from envcfg.nodes.monitor.node_board import NodeView
+from envcfg.report.metrics import Sample, metrics_text, node_samples
+
+_FASTEST, _SLOWEST = 5.0, 60.0  # seconds between two writes
+_OLD = 3600.0  # seconds after which the file of a step that has ended is removed
+_VERDICTS = ("ok", "degraded", "broken", "unknown")
+_SEVERITY = re.compile(r"(error|warning|note|unknown): ")
+
+
+class StepMetrics:
+    """The files of one step. A file that cannot be written is one message."""
+
+    def __init__(self, folder: str) -> None:
+        """Make *folder*, and remove old files of this user's steps in it."""
+        self._job, self._step = _job(), str(os.getppid())
+        name = re.sub(r"[^\w.-]", "_", f"envcfg-{self._job}-{self._step}")
+        self._path = os.path.join(folder, name)
+        self._text, self._written, self.problem = "", 0.0, ""
+        try:
+            os.makedirs(folder, exist_ok=True)
+            _remove_old(folder)
+        except OSError as err:
+            self.problem = f"{folder}: {err.strerror}"
+
+    def say(self, text: str) -> None:
+        """Append a message of the watcher to the events."""
+        match = _SEVERITY.match(text)
+        self._append(match[1] if match else "info", text)
+
+    def update(
+        self,
+        network: Network,
+        nodes: Sequence[NodeView] = (),
+        findings: Sequence[Finding] = (),
+        *,
+        exit_code: int | None = None,
+    ) -> None:
+        """Write the state of the step, if it is new or old enough.
+
+        With an *exit_code* the step has ended.
+        """
+        now = time.monotonic()
+        if exit_code is not None:
+            word = "info" if exit_code == 0 else "error"
+            self._append(word, f"the step ended with {exit_code}", exit_code=exit_code)
+        elif now - self._written < _FASTEST:
+            return
+        samples = [
+            Sample("envcfg_step_running", exit_code is None, {}),
+            *network_samples(network),
+            *node_samples(nodes, findings),
+        ]
+        text = metrics_text(samples, {"job": self._job, "step": self._step})
+        is_due = now - self._written >= _SLOWEST or exit_code is not None
+        if not self.problem and (text != self._text or is_due):
+            self._text, self._written = text, now
+            try:
+                put_file(
+                    f"{self._path}.prom", text.encode("utf-8"), 0o644, private=False
+                )
+            except OSError as err:
+                self.problem = f"{self._path}.prom: {err.strerror}"
+
+    def _append(self, severity: str, message: str, **more: object) -> None:
+        import json
+
+        event = {
+            "time": now_text(),
+            "severity": severity,
+            "message": message,
+            "job": self._job,
+            "step": self._step,
+            **more,
+        }
+        # json.dumps escapes all but ASCII, so a message is one line of valid UTF-8.
+        with suppress(OSError), open(f"{self._path}.jsonl", "a", encoding="ascii") as f:
+            f.write(f"{json.dumps(event)}\n")
+
+
+def network_samples(network: Network) -> Iterator[Sample]:
+    """Yield the verdict on the network of a step, its ranks and its bad nodes."""
+    proof = network.proof
+    verdict = "ok" if network.is_good else "unknown"
+    if network.is_bad and proof:
+        verdict = proof.network_verdict
+    for word in _VERDICTS:
+        yield Sample("envcfg_step_verdict", word == verdict, {"verdict": word})
+    if network.first_step is not None:
+        yield Sample("envcfg_step_first_step_seconds", network.first_step, {})
+    for node in network.bad_nodes:
+        yield Sample("envcfg_node_bad", 1, {"node": node, "rule": network.bad_rule})
+    # Without a verdict, a rank may still change its network.
+    if proof is None or verdict == "unknown":
+        return
+    fast = [rank for rank in proof.ranks if rank.verdict == "ok"]
+    yield Sample("envcfg_step_ranks", proof.job.world_size or len(proof.ranks), {})
+    yield Sample("envcfg_step_ranks_fast", len(fast), {})
+    for rank in proof.ranks:
+        if rank.verdict in ("degraded", "broken"):
+            labels = {"rank": rank.rank, "node": rank.host}
+            yield Sample("envcfg_rank_slow", 1, labels)
+
+
+def _job() -> str:
+    """Return the id of this job; the id of this shell outside of a job."""
+    names = [scheduler.job_variable for scheduler in SCHEDULERS.values()]
+    ids = filter(None, map(os.environ.get, ("FLUX_JOB_ID", *names)))
+    return next(ids, f"local-{os.getppid()}")
+
+
+def _remove_old(folder: str) -> None:
+    """Remove metrics of steps that ended: a running step writes at least each minute."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not (entry.name.startswith("envcfg-") and entry.name.endswith(".prom")):
+                continue
+            # Another user's file, and one that was removed meanwhile, stay as they are.
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                is_old = time.time() - status.st_mtime > _OLD
+                if is_old and status.st_uid == os.geteuid():
+                    os.unlink(entry.path)

@@ -1,0 +1,76 @@
+"""The files of ``--metrics``: their names, what is removed, and while a step runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from envcfg.commands import step_metrics
+from envcfg.commands.step_metrics import StepMetrics
+from envcfg.core.step_watch import Network
+from envcfg.log.expectations import Expectations
+from support import envcfg
+
+
+@pytest.fixture
+def network() -> Network:
+    return Network("", {}, Expectations(), "warn", print)
+
+
+def test_a_running_step_is_written_when_it_changes(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "../7\n")
+    metrics = StepMetrics(str(tmp_path / "m"))
+    metrics.update(network)
+    (path,) = (tmp_path / "m").iterdir()
+    assert path.name == f"envcfg-.._7_-{os.getppid()}.prom"
+    assert 'envcfg_step_running{job="../7\\n",' in path.read_text()
+    assert "envcfg_step_first_step_seconds" not in path.read_text()
+    path.unlink()
+    network.first_step = 1.5
+    metrics.update(network)  # too early for another write
+    assert not path.exists()
+    monkeypatch.setattr(step_metrics, "_FASTEST", 0.0)
+    metrics.update(network)
+    assert "envcfg_step_first_step_seconds" in path.read_text()
+    path.unlink()
+    metrics.update(network)  # nothing is new
+    assert not path.exists()
+    monkeypatch.setattr(step_metrics, "_SLOWEST", 0.0)
+    metrics.update(network)
+    assert path.exists()
+
+
+def test_only_old_files_of_steps_are_removed(tmp_path: Path) -> None:
+    old = ("envcfg-1-2.prom", "envcfg-1-3.prom", "mine.prom", "envcfg-1-2.jsonl")
+    for name in old:
+        (tmp_path / name).touch()
+    hour = time.time() - 3700
+    for name in old:
+        if name != "envcfg-1-3.prom":
+            os.utime(tmp_path / name, (hour, hour))
+    StepMetrics(str(tmp_path))
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(old[1:])
+
+
+def test_a_hostile_message_is_one_line(tmp_path: Path) -> None:
+    metrics = StepMetrics(str(tmp_path))
+    metrics.say('error: a"b\\c\n\x1b[31m\udc80 é')
+    (line,) = next(tmp_path.iterdir()).read_text().splitlines()
+    event = json.loads(line)
+    assert event["severity"] == "error"
+    assert event["message"] == 'error: a"b\\c\n\x1b[31m\udc80 é'
+
+
+@pytest.mark.parametrize("folder", ["", "$SCRATCH/m"])
+def test_a_folder_that_no_shell_has_expanded_is_refused(folder: str) -> None:
+    done = envcfg(
+        *("wrap", "--profile", "workstation", "--container", "none"),
+        *(f"--metrics={folder}", "--", "true"),
+    )
+    assert (done.code, "not the path of a folder" in done.err) == (2, True), done.err
