@@ -200,7 +200,7 @@ def test_gpus_that_the_job_asked_for_and_does_not_have_are_named(clock: Clock) -
     nodes.asked_gpus = 4
     (line,) = Watched(clock, nodes).run(900)
     assert line == (
-        "error: n1: 3 GPUs of 4 (the job asked for them) can be seen  [gpu-missing]"
+        "error: n1: shows 3 GPUs of 4 (the job asked for them)  [gpu-missing]"
     )
 
 
