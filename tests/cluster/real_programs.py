@@ -74,6 +74,7 @@ PROGRAMS = (
     Program("oumi-distributed", "oumi", "oumi distributed torchrun -m oumi train -c {config}", "oumi", "-m oumi train", **GPUS),
     Program("oumi-distributed", "oumi", "oumi distributed accelerate launch --multi_gpu -m oumi train -c {config}", "oumi", "-m oumi train", **GPUS),
     Program("sglang", "sglang", "sglang serve --model-path m --tp 4", "sglang", "serve", **SERVER),
+    Program("vllm", "vllm", "vllm serve m --tensor-parallel-size 4", "vllm", "serve", "VLLM_TARGET_DEVICE=cpu", **SERVER),
 )  # fmt: skip
 
 
@@ -104,7 +105,7 @@ def start(cluster: Cluster, tool: Path, library: Path, program: Program) -> Job:
     ranks, path = f"--ranks {program.ranks}", f"{in_ranks}:{packages}"
     if program.ranks == 1:
         name = words.split()[0]
-        text = (tool.parent / "programs/sglang_arguments.py").read_text()
+        text = (tool.parent / f"programs/{name}_arguments.py").read_text()
         (library / name).write_text(f"#!/usr/bin/env python3\n{text}")
         (library / name).chmod(0o755)
         words, ranks, path = f"{library}/{words}", "", str(packages)

@@ -46,6 +46,7 @@ LOCKS = {
     "test": (("dependencies", "test"), PYTHONS),
     "tools": (("tools",), DEBIAN),
     "trl": (("trl",), DEBIAN),
+    "vllm": (("vllm",), DEBIAN),
 }
 ALIKE = ("build", "run")  # parts of the lock of the tests
 locks = pytest.mark.parametrize("name", LOCKS)
