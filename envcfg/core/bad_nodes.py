@@ -162,8 +162,7 @@ def excluded(path: str, also: str | None = None) -> tuple[str, list[Finding]]:
 
 
 def without_bad_nodes(report: LogReport, path: str) -> tuple[LogReport, list[Finding]]:
-    """Return *report*, whose restart leaves out all nodes of the list *path*, and
-    warnings.
+    """Return *report* with a restart without the nodes of the list *path*, and warnings.
 
     Nodes that *report* itself leaves out are added to the list.
 

@@ -58,7 +58,7 @@ def _cores(node: NodeView) -> Iterator[Mark]:
 
 
 def _loaders(node: NodeView) -> Iterator[Mark]:
-    """Yield ranks whose GPU waits while the rank itself does not compute, or does."""
+    """Yield ranks with a waiting GPU, by the use of their own cores."""
     uses = {gpu.gpu.number: gpu.gpu.use for gpu in node.gpus}
     for rank in node.ranks:
         values = [use for gpu in rank.gpus if (use := uses.get(gpu)) is not None]

@@ -57,7 +57,7 @@ class NodeFinding(NamedTuple):
 
     @property
     def key(self) -> object:
-        """What stays the same while only the measured numbers change."""
+        """The finding without its measured numbers."""
         text = re.sub(r"[0-9.]+", "", self.finding.message)
         return self.kind, self.node, self.gpus, self.ranks, text
 
