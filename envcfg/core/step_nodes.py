@@ -1,13 +1,15 @@
 """Watch the nodes of a running step: its GPUs, from the probe of ``monitor``.
 
 One step of the probe runs for the whole time and sleeps between questions. It shares the
-cores of the job, so that questions are rare: a few until the first line, then one a minute.
+cores of the job, so that questions are rare: a few until the first line, then fewer and
+fewer, down to one a minute.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.common.errors import EnvcfgError
@@ -17,6 +19,7 @@ from envcfg.nodes.probe.runner import Step, at
 from envcfg.nodes.probe.sample import SampleReader
 
 _INTERVAL = 60.0  # seconds between two questions, at most
+_SHARE = 20  # of the time so far, for the next interval after the first line
 _SLICE = 0.02  # seconds to read answers at a time
 _STARTS = 3  # steps of the probe, if steps end early
 _IDLE_BELOW = 5.0  # percent
@@ -27,7 +30,7 @@ class Probing(NamedTuple):
 
     Attributes:
         hosts: the nodes that answer.
-        asked_gpus: GPUs of each node that the job requested; None if unknown.
+        asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
     """
 
     step: Step
@@ -50,7 +53,7 @@ class NodeWatch:
         """
         self._start, self._say = start, say
         self._interval = min(_INTERVAL, after / SAMPLES)
-        now = time.monotonic()
+        self._began = now = time.monotonic()
         self._first, self._next = now + after, now + self._interval
         self._probing: Probing | None = None
         self._number = self._starts = 0
@@ -64,9 +67,10 @@ class NodeWatch:
 
     def __exit__(self, *_: object) -> None:
         """End the probe."""
-        if self._probing:
-            self._probing.step.__exit__()
-            self._probing = None
+        probing, self._probing = self._probing, None
+        with suppress(Exception):  # the watch goes on, or is over
+            if probing:
+                probing.step.__exit__()
 
     def look(self, network: str) -> None:
         """Ask or read the answers if it is time; *network* is its verdict in words."""
@@ -81,6 +85,9 @@ class NodeWatch:
         except EOFError:
             errors = self._probing.step.errors if self._probing else ()
             self._lose(next(iter(reversed(errors)), "their step has ended"))
+        except Exception as err:  # noqa: BLE001  # a bug here must not end other checks
+            self._number, self._starts = 0, _STARTS
+            self._lose(repr(err))
 
     def _lose(self, reason: str) -> None:
         self.__exit__()
@@ -121,6 +128,9 @@ class NodeWatch:
         # Lines that are not read yet are no silence.
         if not is_whole and (count or now - self._asked < self._limit()):
             return
+        if now >= self._first:
+            longer = (now - self._began) / _SHARE
+            self._interval = min(_INTERVAL, max(self._interval, longer))
         self._next, self._asked = max(now, self._asked + self._interval), 0.0
         views = board.views(now, patience)
         self._history.add(views)

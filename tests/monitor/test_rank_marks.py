@@ -33,9 +33,10 @@ def rank(
     worked: float = 0,
     cores: str = "0-15",
     mask: str = "-",
+    step: str = "0",
 ) -> tuple[float, float, str]:
     """Return a rank; *own* and *worked* in cores."""
-    row = f"rank {number} {local} S {{}} {workers} {{}} {cores} {mask}"
+    row = f"rank {number} {local} S {{}} {workers} {{}} {cores} {mask} {step}"
     return own, worked, row
 
 
@@ -177,6 +178,27 @@ def test_other_memory_and_less_power_are_named() -> None:
     # Dies without power of their own, and small differences.
     assert told(BUSY, power=["500", "[N/A]", "480", "[N/A]"]) == GOOD
     assert told(BUSY, memory=[40 * GIB, 38 * GIB, 44 * GIB, 30 * GIB]) == GOOD
+
+
+def test_the_gpus_of_several_steps_belong_to_none() -> None:
+    other = rank(0, 0, own=1.0, step="1")
+    assert told([97, 98, 96, 0], *FOUR[:3], other) == [
+        "unknown: several steps run on the nodes: GPUs are not checked"
+    ]
+    assert told(BUSY, *FOUR[:3], rank(3, 3, own=1.0, step="-")) == GOOD
+
+
+@pytest.mark.parametrize("step", ["0", "1"])
+def test_a_program_that_was_started_again_has_no_use_yet(step: str) -> None:
+    board = Board(["n1"], idle_below=5.0)
+    old, new = "rank 0 0 S 90 2 80 0-3 0 0", f"rank 0 0 S 30 2 20 0-3 0 {step}"
+    for number, row in ((1, old), (2, new)):
+        (sample,) = read(node_lines("n1", number, at=60.0 * number, counters=[row]))
+        (gpus,) = read(gpu_lines(nvidia([97]), "n1", number))
+        board.take(sample, 60.0 * number)
+        board.take(gpus, 60.0 * number)
+    ((view,),) = (each.ranks for each in board.views(120.0, 130.0))
+    assert (view.use, view.worker_use) == (None, None)
 
 
 def test_memory_that_grows_is_named_before_it_is_full() -> None:

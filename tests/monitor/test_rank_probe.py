@@ -84,6 +84,7 @@ def test_ranks_are_shown_with_their_workers_cores_and_masks(
     assert (loader.rank, loader.local, loader.workers, loader.mask) == (8, 0, 1, "0,1")
     assert (other.rank, other.local, other.workers, other.mask) == (9, 1, 0, "-")
     assert len(loader.cores) > 0
+    assert (loader.step, other.step) == ("0", "0")
     # The loop of the worker takes time of its own, and its rank sleeps.
     assert loader.worker_ticks > first.ranks[0].worker_ticks
     assert loader.ticks <= first.ranks[0].ticks + 2

@@ -8,8 +8,10 @@ import pytest
 from lines import gpu_lines, node_lines, used
 
 from envcfg.common.errors import JobError
+from envcfg.common.findings import Finding
 from envcfg.core import step_nodes
 from envcfg.core.step_nodes import NodeWatch, Probing
+from envcfg.nodes.monitor.step_health import HealthLog, NodeFinding, StepHealth
 
 HOSTS = ("n1", "n2")
 BUSY = [97, 95, 96, 98]
@@ -208,8 +210,90 @@ def test_low_use_is_a_number_and_not_busy(clock: Clock) -> None:
     nodes = Nodes(answer_of(30, 31, 29, 30, others=[30, 30, 30, 30]))
     watched = Watched(clock, nodes)
     assert watched.run(900, "network not verified") == [
-        "all 8 GPUs in use, 30 % of the time, network not verified"
+        "all 8 GPUs in use, 30 % of the time (lowest: n1, GPU 2, 29 %), network not verified"
     ]
+
+
+def test_a_gpu_that_hardly_computes_is_never_called_busy(clock: Clock) -> None:
+    def answer(number: int, host: str) -> Sequence[str]:
+        return answer_of(100, 0 if number % 5 else 6)(number, host)
+
+    assert Watched(clock, Nodes(answer, ["n1"])).run(3600) == [
+        "all 2 GPUs in use, 51 % of the time (lowest: n1, GPU 1, 1 %), network fast"
+    ]
+
+
+def test_questions_become_rare(clock: Clock) -> None:
+    numbers: list[int] = []
+
+    def answer(number: int, host: str) -> Sequence[str]:
+        numbers.append(number)
+        return answer_of(*BUSY)(number, host)
+
+    watched = Watched(clock, Nodes(answer), after=5)
+    watched.run(1800)
+    numbers.clear()
+    watched.run(3600)
+    assert numbers[-1] - numbers[0] <= 60
+
+
+def test_idle_gpus_that_change_are_few_lines(clock: Clock) -> None:
+    def answer(number: int, host: str) -> Sequence[str]:
+        idle = number // 6 % 5
+        uses = [0 if gpu == idle else use for gpu, use in enumerate(BUSY)]
+        return answer_of(*uses)(number, host)
+
+    lines = Watched(clock, Nodes(answer), after=50).run(60_000)
+    assert len([line for line in lines if "idle" in line]) == 3
+    assert len(lines) < 10
+
+
+def test_after_a_hundred_lines_one_says_so() -> None:
+    log = HealthLog()
+    lines: list[str] = []
+    for number in range(300):
+        mark = Finding("gpu-idle", "warning", f"n{number}", "GPU 1 is idle")
+        finding = NodeFinding("gpu-idle", f"n{number}", (1,), (), mark)
+        lines += log.lines(StepHealth((finding,)), "network fast")
+    assert len(lines) == 101
+    assert lines[-1] == "note: 100 lines about the nodes are printed, the rest is not"
+
+
+def test_a_job_that_asked_for_no_gpu_gets_no_note(clock: Clock) -> None:
+    def answer(number: int, host: str) -> Sequence[str]:
+        return [*node_lines(host, number), *gpu_lines([], host, number, tool="none")]
+
+    nodes = Nodes(answer)
+    nodes.asked_gpus = 0
+    assert Watched(clock, nodes).run(900) == []
+    nodes = Nodes(answer_of(*BUSY))  # Slurm does not count the GPUs of this system
+    nodes.asked_gpus = 0
+    assert Watched(clock, nodes).run(900) == ["all 8 GPUs busy, network fast"]
+
+
+@pytest.mark.parametrize("when", ["start", "answer", "exit"])
+def test_a_bug_ends_the_nodes_alone(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    nodes = Nodes(answer_of(*BUSY))
+
+    def fail(*_: object) -> Probing:
+        raise ZeroDivisionError(when)
+
+    if when == "answer":
+        nodes.answer = fail  # type: ignore[assignment]
+    elif when == "start":
+        monkeypatch.setattr(nodes, "start", fail)
+    else:
+        monkeypatch.setattr(Nodes, "__exit__", fail)
+    watched = Watched(clock, nodes)
+    if when == "exit":
+        with watched.watch:
+            watched.run(400)
+        assert watched.lines == ["all 8 GPUs busy, network fast"]
+    else:
+        (line,) = watched.run(3600)
+        assert line.endswith(f" for their GPUs: ZeroDivisionError('{when}')")
 
 
 def test_a_probe_that_ends_is_started_again(clock: Clock) -> None:

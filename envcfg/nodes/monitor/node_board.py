@@ -33,7 +33,8 @@ class RankView(NamedTuple):
 
     Attributes:
         gpus: numbers of its GPUs as the node's tool counts them; empty if unknown.
-        use, worker_use: 1.0 is a whole core; None before the second sample.
+        use, worker_use: 1.0 is a whole core; None before the second sample, and
+            after a new start.
     """
 
     sample: RankSample
@@ -187,17 +188,22 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
 def _ranks(
     before: NodeSample | None, now: NodeSample, gpus: Sequence[int]
 ) -> Iterator[RankView]:
-    old = {rank.rank: rank for rank in before.ranks} if before else {}
+    # Several steps have the same numbers of ranks.
+    old = {(rank.step, rank.rank): rank for rank in before.ranks} if before else {}
     seconds = now.time - before.time if before else 0.0
     for rank in now.ranks:
         view = RankView(rank, _gpus_of(rank, gpus, is_alone=len(now.ranks) == 1))
-        earlier = old.get(rank.rank)
+        earlier = old.get((rank.step, rank.rank))
         if earlier and seconds > 0:
-            spent, worked = rank.ticks - earlier.ticks, rank.worker_ticks
-            # Workers that ended took their time with them.
-            worked = max(0, worked - earlier.worker_ticks)
+            spent = rank.ticks - earlier.ticks
+            worked = rank.worker_ticks - earlier.worker_ticks
             share = 1 / (seconds * _TICKS)
-            view = view._replace(use=spent * share, worker_use=worked * share)
+            # A program that was started again counts from 0; workers that ended took
+            # their time with them.
+            if spent >= 0:
+                view = view._replace(use=spent * share)
+            if worked >= 0:
+                view = view._replace(worker_use=worked * share)
         yield view
 
 

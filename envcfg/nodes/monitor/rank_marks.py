@@ -70,8 +70,9 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
             "cores": count_of(len(rank.cores), "core"),
         }
         if rank.sample.workers and rank.use < _WAITING:
+            if (worked := rank.worker_use) is None:
+                continue
             # Workers that compute all the time are the limit; others wait themselves.
-            worked = rank.worker_use or 0.0
             limit = min(rank.sample.workers, len(rank.cores) or rank.sample.workers)
             words["share"] = f"{100 * worked:.0f} %"
             yield (

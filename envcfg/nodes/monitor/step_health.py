@@ -21,7 +21,8 @@ SAMPLES = 5  # of a GPU that count together
 _IDLE = 5.0  # percent of use
 _BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
 _MOST_LINES = 16  # at one time
-_REPEATS = 3  # times that the same finding is printed
+_REPEATS = 3  # times that the same finding on a node is printed
+_MOST_IN_ALL = 100  # lines of a step
 # Rules about values that are missing: the node may be good or bad.
 _UNKNOWN = frozenset(
     {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
@@ -69,6 +70,8 @@ class StepHealth(NamedTuple):
         gpus: number of the GPUs with a known use.
         use: their mean use in percent; None if there are none.
         is_whole: every node has answered the last question.
+        is_shared: the nodes run ranks of several steps, so the GPUs of one are unknown.
+        has_request: the job may have requested GPUs.
         nodes: in order; the use of a GPU is that of the last samples.
     """
 
@@ -77,6 +80,8 @@ class StepHealth(NamedTuple):
     use: float | None = None
     is_whole: bool = True
     nodes: tuple[NodeView, ...] = ()
+    is_shared: bool = False
+    has_request: bool = True
 
 
 class UseHistory:
@@ -108,10 +113,17 @@ class UseHistory:
     def health(
         self, views: Sequence[NodeView], asked_gpus: int | None, *, is_whole: bool
     ) -> StepHealth:
-        """Return the health of the step; *asked_gpus* of each node, None if unknown."""
+        """Return the health of the step.
+
+        *asked_gpus*: of each node; None: unknown; 0: the job requested none.
+        """
         steady = [self._steady(view) for view in views]
+        steps = {rank.sample.step for view in views for rank in view.ranks} - {"-"}
+        if len(steps) > 1:
+            return StepHealth(is_whole=is_whole, nodes=tuple(steady), is_shared=True)
         usual = max((len(view.gpus) for view in views), default=0)
-        requirements = ExpectedNodes(asked_gpus=asked_gpus, usual_gpus=usual)
+        # Nodes may have GPUs that Slurm does not count.
+        requirements = ExpectedNodes(asked_gpus=asked_gpus or None, usual_gpus=usual)
         all_marks = [
             *marks(steady, requirements, idle_below=_IDLE),
             *rank_marks(steady),
@@ -147,6 +159,7 @@ class UseHistory:
             fmean(uses) if uses else None,
             is_whole,
             tuple(steady),
+            has_request=asked_gpus != 0,
         )
 
     def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:
@@ -190,6 +203,7 @@ class HealthLog:
         self._keys: set[object] = set()
         self._ages: dict[object, int] = {}
         self._counts: dict[object, int] = {}
+        self._rest = _MOST_IN_ALL
 
     def lines(
         self, health: StepHealth, network: str, *, is_due: bool = True
@@ -199,29 +213,41 @@ class HealthLog:
         Before it is due, a finding only grows older.
         """
         by_key: dict[object, NodeFinding] = {f.key: f for f in health.findings}
-        self._ages = {key: self._ages.get(key, 0) + 1 for key in by_key}
+        summary = "" if by_key else _summary(health, network)
+        # Its percentages change all the time.
+        state = re.sub(r"\d+ %| \(lowest.*?\)", "", summary)
+        keys: list[object] = [*by_key, state]
+        self._ages = {key: self._ages.get(key, 0) + 1 for key in keys}
         lasting = {key for key, f in by_key.items() if self._lasts(f, key)}
-        summary = ""
-        if not by_key:
-            summary = _summary(health, network)
-            # Its percentage changes all the time.
-            lasting = {re.sub(r"\d+ %", "", summary)}
+        # After idle GPUs the mean takes some looks to rise.
+        if summary and (not self._keys or self._ages[state] >= _LOOKS):
+            lasting = {state}
         # A new finding may be gone at the next look, so the state is open until then.
-        if not (is_due and lasting):
+        if not (is_due and lasting) or self._rest < 0:
             return
-        fresh = {key for key in lasting - self._keys if self._may_print(key)}
+        fresh = self._printable(lasting - self._keys, by_key)
         self._keys = lasting
-        yield from _finding_lines([by_key[key] for key in by_key if key in fresh])
-        if summary and fresh:
-            yield summary
+        lines = [*_finding_lines([by_key[key] for key in by_key if key in fresh])]
+        lines += [summary] if summary and fresh else []
+        yield from lines[: self._rest]
+        self._rest -= len(lines)
+        if self._rest < 0:
+            yield f"note: {_MOST_IN_ALL} lines about the nodes are printed, the rest is not"
 
     def _lasts(self, finding: NodeFinding, key: object) -> bool:
         return finding.kind in _AT_ONCE or self._ages[key] >= _LOOKS
 
-    def _may_print(self, key: object) -> bool:
-        # A value at its limit changes all the time, and must not fill the output.
-        self._counts[key] = self._counts.get(key, 0) + 1
-        return self._counts[key] <= _REPEATS
+    def _printable(
+        self, keys: set[object], by_key: Mapping[object, NodeFinding]
+    ) -> set[object]:
+        """Return those of *keys* whose kind is not printed often enough for its node."""
+        # A value at its limit changes all the time, and so may the GPUs that wait.
+        topics = {
+            key: (f.kind, f.node) if (f := by_key.get(key)) else key for key in keys
+        }
+        for topic in {*topics.values()}:
+            self._counts[topic] = self._counts.get(topic, 0) + 1
+        return {key for key in keys if self._counts[topics[key]] <= _REPEATS}
 
 
 def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:
@@ -244,10 +270,21 @@ def _summary(health: StepHealth, network: str) -> str:
     """Return the line of a step without findings; empty if an answer is missing."""
     if not health.is_whole:
         return ""
+    if health.is_shared:
+        return "unknown: several steps run on the nodes: GPUs are not checked"
     if health.use is None:
-        return "note: GPUs are not checked: the nodes have no tool that shows them"
+        text = "note: GPUs are not checked: the nodes have no tool that shows them"
+        return text if health.has_request else ""
     gpus = count_of(health.gpus, "GPU")
     gpus = f"all {gpus}" if health.gpus > 1 else "the GPU"
-    if health.use >= _BUSY:
+    # A mean over all GPUs would hide one that hardly computes.
+    use, host, number = min(
+        (gpu.gpu.use, view.host, gpu.gpu.number)
+        for view in health.nodes
+        for gpu in view.gpus
+        if gpu.gpu.use is not None
+    )
+    if use >= _BUSY:
         return f"{gpus} busy, {network}"
-    return f"{gpus} in use, {health.use:.0f} % of the time, {network}"
+    lowest = f" (lowest: {host}, GPU {number}, {use:.0f} %)" if health.gpus > 1 else ""
+    return f"{gpus} in use, {health.use:.0f} % of the time{lowest}, {network}"

@@ -2,12 +2,12 @@
 # shellcheck disable=SC2154 # processes.sh and gpus.sh stand above it
 # The ranks of the job on this node, and the cores next to its GPUs: what --verify asks as well.
 #
-#   rank RANK LOCAL STATE TICKS WORKERS TICKS CORES MASK     ticks so far: its own, its workers'
+#   rank RANK LOCAL STATE TICKS WORKERS TICKS CORES MASK STEP     ticks so far: its own, its workers'
 #   near CORES...                                            a word for each GPU, in PCI order
 envcfg_job=${SLURM_JOB_ID-}
 
 envcfg_ranks() {
-  local envcfg_pid envcfg_own envcfg_mask envcfg_cores
+  local envcfg_pid envcfg_own envcfg_mask envcfg_step envcfg_cores
   local -A envcfg_top=() envcfg_workers=() envcfg_worked=()
   envcfg_of=() envcfg_parent=() envcfg_rank=() envcfg_ours=() envcfg_mains=()
   envcfg_find
@@ -22,10 +22,12 @@ envcfg_ranks() {
       ! envcfg_inherit "$envcfg_pid" "${envcfg_name}_VISIBLE_DEVICES" || envcfg_mask=$envcfg_value
       [[ $envcfg_mask == - ]] || break
     done
+    envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || envcfg_value=-
+    envcfg_step=${envcfg_value//[!0-9-]/?}
     envcfg_inherit "$envcfg_pid" SLURM_LOCALID || envcfg_value=-
     envcfg_say rank "${envcfg_rank[$envcfg_pid]} ${envcfg_of[${envcfg_pid}_LOCAL_RANK]:-$envcfg_value}" \
       "${envcfg_fields[0]} $envcfg_own ${envcfg_workers[$envcfg_pid]:-0} ${envcfg_worked[$envcfg_pid]:-0}" \
-      "${envcfg_cores:--} ${envcfg_mask//[!0-9a-zA-Z,-]/?}"
+      "${envcfg_cores:--} ${envcfg_mask//[!0-9a-zA-Z,-]/?} $envcfg_step"
   done
   envcfg_near
 }

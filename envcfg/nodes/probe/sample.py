@@ -47,6 +47,7 @@ class RankSample(NamedTuple):
         ticks, worker_ticks: time of processors so far, in ticks of the kernel.
         cores: the cores that it may use, as in ``0-7,64-71``.
         mask: the value of its ``*_VISIBLE_DEVICES``; ``-`` if there is none.
+        step: the number of its step in the job; ``-`` if unknown.
     """
 
     rank: int
@@ -56,6 +57,7 @@ class RankSample(NamedTuple):
     worker_ticks: int
     cores: str
     mask: str
+    step: str
 
 
 class NodeSample(NamedTuple):
@@ -195,9 +197,10 @@ def _with_line(sample: NodeSample, line: str) -> NodeSample:
             counted = int(received) * int(words), int(sent) * int(words)
             its = None if interface == "-" else interface
             counter = Counter(name, *counted, its, is_adapter=True)
-        case ["rank", rank, local, _, ticks, workers, worker_ticks, cores, mask]:
-            numbers = (int(ticks), int(workers), int(worker_ticks))
-            row = RankSample(int(rank), whole_number(local), *numbers, cores, mask)
+        case ["rank", rank, local, _, ticks, workers, worker_ticks, *words]:
+            cores, mask, step = words
+            numbers = (int(ticks), int(workers), int(worker_ticks), cores, mask, step)
+            row = RankSample(int(rank), whole_number(local), *numbers)
             return sample._replace(ranks=(*sample.ranks, row))
         case ["near", *near]:
             return sample._replace(near=tuple(near))
