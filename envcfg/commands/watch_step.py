@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import select
 import signal
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
@@ -33,6 +35,7 @@ _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
 _HASTE, _REST = 4, 50  # pause per second of a look, before and after a verdict
 _LONG = 3600.0  # seconds
+_LEAVE = 1.0  # seconds for the nodes' step to end after each signal
 _WORD = 64  # bytes: an exit code is shorter
 
 
@@ -83,18 +86,26 @@ def run_watch(
         with ExitStack() as stack:
             nodes = (
                 stack.enter_context(_nodes(options.verify_after, say))
-                if (options.verify_after and options.watch_step != "off")
+                if (
+                    options.verify_after
+                    and options.watch_step != "off"
+                    and os.environ.get("SLURM_JOB_ID")
+                )
                 else None
             )
             word = _watch(options, names, expect, stop, Reporting(say, nodes, metrics))
+            # The end of the nodes' step may take seconds, and the shell waits.
+            sys.stdout.write(f"{word}\n")
+            if nodes:
+                with suppress(OSError):  # the shell is gone
+                    sys.stdout.flush()
     except Exception as err:  # noqa: BLE001  # a bug here must not end a good job
         tell(f"nothing more is watched: {err!r}")
-        word = ""
         # The watcher must stay until the end of the step, because the shell waits
         # for its word.
         while _wait(_LONG) is None:
             continue
-    sys.stdout.write(f"{word}\n")
+        sys.stdout.write("\n")
     return 0
 
 
@@ -173,19 +184,25 @@ def _nodes(after: int, say: Callable[[str], None]) -> NodeWatch:
 
 
 def _start_probe() -> Probing:
-    """Start the probe of ``monitor`` on the nodes of this job.
+    """Start the probe of ``monitor`` on the nodes of this step.
 
     Raises:
-        EnvcfgError: this is no job of Slurm, or Slurm does not answer.
+        EnvcfgError: Slurm does not answer, or does not show the step.
     """
     from envcfg.commands.job_target import find_job, job_name
     from envcfg.core.step_nodes import Probing
     from envcfg.nodes.probe.probes import WATCH
-    from envcfg.nodes.probe.slurm_job import start_step
+    from envcfg.nodes.probe.slurm_job import own_nodes, start_step
 
-    job, hosts, _ = find_job(job_name(None, "monitor"), None, "monitor")
-    step = start_step(WATCH, job.id, hosts, is_part=False, more=())
-    return Probing(step, hosts, job.gpus)
+    renew_limits()
+    job, all_hosts, _ = find_job(job_name(None, "monitor"), None, "monitor")
+    # Other nodes of the job may wait for another step.
+    hosts = own_nodes(job, os.getppid()) if len(all_hosts) > 1 else all_hosts
+    is_part = len(hosts) < len(all_hosts)
+    step = start_step(WATCH, job.id, hosts, is_part=is_part, more=(), leave=_LEAVE)
+    # Slurm sets such a variable for each request of GPUs.
+    has_gpus = any(re.match("SLURM_.*GPUS", name) for name in os.environ)
+    return Probing(step, hosts, job.gpus if job.gpus or has_gpus else 0)
 
 
 def _network_text(network: Network) -> str:
@@ -211,6 +228,7 @@ def _abort() -> None:
     from envcfg.commands.job_target import find_job, job_name
     from envcfg.nodes.hang.hang_step import abort
 
+    renew_limits()
     # Without a known job there are no stacks, and the stop continues.
     with suppress(EnvcfgError):
         job, hosts, _ = find_job(job_name(None, "hang"), None, "hang")
@@ -222,6 +240,7 @@ def _ask(earlier: Evidence | None) -> tuple[Evidence | None, list[str], bool]:
     from envcfg.commands.hang import look_at
     from envcfg.report.hang_report import hang_lines
 
+    renew_limits()
     try:
         evidence, judgement = look_at(None, earlier=earlier)
     except EnvcfgError as err:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from envcfg.backends.scheduler_client import renew_limits
 from envcfg.common.errors import JobError, UsageError
-from envcfg.nodes.probe.slurm_job import check_job, read_squeue
+from envcfg.nodes.probe.slurm_job import check_job, own_nodes, read_squeue
 from support import envcfg
 
 
@@ -38,6 +40,51 @@ def test_the_gpus_of_a_node_are_read(tres: str, gpus: int | None) -> None:
 def test_of_an_array_the_task_that_runs_is_taken() -> None:
     text = row(name="12_1", state="COMPLETED") + row(name="12_2")
     assert read_squeue(text, "12", "monitor").name == "12_2"
+
+
+def test_the_last_task_of_an_array_is_its_own_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "11" + row(name="12_1")[2:] + row(name="12_2")
+    with pytest.raises(UsageError, match="job 12 is 2 jobs"):
+        read_squeue(text, "12", "monitor")
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    assert read_squeue(text, "12", "monitor").name == "12_2"
+    # The components of a job run together.
+    with pytest.raises(UsageError, match="job 12 is 2 jobs"):
+        read_squeue("11" + row(name="12+1")[2:] + row(name="12+0"), "12", "monitor")
+
+
+SCONTROL = """\
+#!/bin/sh
+case $* in
+"--oneliner show step 12")
+  echo "StepId=12.batch UserId=7 State=RUNNING NodeList=n1 Nodes=1 Name=batch SrunHost:Pid=n1:0"
+  echo "StepId=12.0 State=RUNNING Partition=p NodeList=n1 Name=x SrunHost:Pid=n1:1"
+  echo "StepId=12.1 State=RUNNING NodeList=n[2-3] Nodes=2 Name=a b SrunHost:Pid=n1:$CHILD Gres=x"
+  ;;
+"show hostnames n[2-3]") printf 'n2\nn3\n' ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def test_the_nodes_of_a_step_are_those_of_its_srun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renew_limits()
+    (tmp_path / "scontrol").write_text(SCONTROL)
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    job = read_squeue(row(), "12", "monitor")
+    with subprocess.Popen(["sleep", "60"]) as child:
+        monkeypatch.setenv("CHILD", str(child.pid))
+        assert own_nodes(job, os.getpid()) == ["n2", "n3"]
+        with pytest.raises(JobError, match="does not show the nodes of this step"):
+            own_nodes(job, child.pid)
+        child.kill()
+    with pytest.raises(JobError, match="does not show the nodes of this step"):
+        own_nodes(job, os.getpid())
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,9 @@ def read_squeue(text: str, asked: str, command: str) -> SlurmJob:
     running = [row for row in rows if row[2] in _RUNS]
     # Tasks of an array that ended are not considered while another one runs.
     rows = running or rows
+    # Slurm gives the last task of an array the number of the whole array.
+    if len(rows) > 1 and asked == os.environ.get("SLURM_JOB_ID"):
+        rows = [row for row in rows if row[0] == asked and "_" in row[1]] or rows
     if not rows:
         raise _unknown_job(asked)
     if len(rows) > 1:
@@ -139,6 +142,29 @@ def expand_nodes(nodes: str) -> list[str]:
     return out.split()
 
 
+def own_nodes(job: SlurmJob, parent: int) -> list[str]:
+    """Return the nodes of the step whose srun is a child of process *parent*.
+
+    Raises:
+        JobError: Slurm shows no such step.
+    """
+    for line in _output_lines(["scontrol", "--oneliner", "show", "step", job.id]):
+        step = re.search(r" NodeList=(\S+) .* SrunHost:Pid=\S+:(\d+)", line)
+        if step and parent_of(step[2]) == parent:
+            return expand_nodes(step[1])
+    msg = "Slurm does not show the nodes of this step"
+    raise JobError(msg, hint=f"scontrol show step {job.id}")
+
+
+def parent_of(process: str) -> int | None:
+    """Return the number of the parent of *process* on this machine; None if it ended."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def node_states(hosts: Sequence[str]) -> dict[str, str]:
     """Return Slurm's state of each node, with ``*`` if it does not respond.
 
@@ -194,11 +220,12 @@ def start_step(
     *,
     is_part: bool,
     more: Sequence[str],
+    leave: float = _LEAVE,
 ) -> Step:
     """Start *probe* on each of *hosts*, beside the steps of a job.
 
     *more* are options of srun. *is_part*: the job has other nodes, so the step must name
-    its own.
+    its own. *leave*: seconds for its end after each signal.
 
     Raises:
         JobError: there is no srun.
@@ -230,7 +257,7 @@ def start_step(
         if not name.startswith("SLURM_") or name in _CLIENT
     }
     hint = "run it where Slurm's commands are"
-    return Step(argv, env, hint=hint, is_asked=True, leave=_LEAVE)
+    return Step(argv, env, hint=hint, is_asked=True, leave=leave)
 
 
 def lost_nodes(errors: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
