@@ -96,7 +96,8 @@ class NodeWatch:
         if self._number > SAMPLES:
             self._starts = 0
         self._asked, self._number = 0.0, 0
-        self._next = time.monotonic() + self._interval
+        # The program's own step may start slowly.
+        self._next = time.monotonic() + self._interval * 2**self._starts
         if self._starts == _STARTS:
             self._say(f"unknown: the nodes cannot be asked for their GPUs: {reason}")
 
