@@ -26,7 +26,7 @@ def format_option(subject: str, *, default: str | None = None) -> Option:
     given."""
     return Option(
         "--format",
-        f"{subject}; github: annotations of a workflow; sarif: 2.1.0; junit: XML",
+        f"{subject}; github: GitHub workflow annotations; sarif: 2.1.0; junit: XML",
         choices=FORMATS,
         default=default,
     )

@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
     add_target(parser, or_files="a running job, or Flight Recorder dumps and logs")
     add_option(parser, Option("--json", "all that was seen, as JSON", kind="switch"))
-    add_option(parser, format_option("print the findings alone"))
+    add_option(parser, format_option("print only the findings"))
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 

@@ -15,10 +15,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "image", metavar="IMAGE", nargs="?", help="file, folder or name"
     )
-    facts = "only the options --fact for wrap and job"
-    add_option(parser, Option("--json", "all of it, for programs", kind="switch"))
+    facts = "print only --fact options for wrap and job"
+    add_option(parser, Option("--json", "the full report, as JSON", kind="switch"))
     add_option(parser, Option("--facts", facts, kind="switch"))
-    add_option(parser, format_option("print what is wrong alone"))
+    add_option(parser, format_option("print only the problems"))
     add_option(parser, STRICT)
     binds = "lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)"
     hosts = "take the libraries of the host from here (default: those of this machine)"

@@ -56,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             nargs="?",
             action=StoreInstead,
             spares="--container",
-            help="a job script that there is (default: one is made, as by envcfg job)",
+            help="an existing job script (default: create one, as envcfg job does)",
         )
         table["to submit it"] = table["to submit it"][1:]  # --submit is implied
         parser.set_defaults(submit=True)

@@ -31,7 +31,7 @@ def add_target(parser: argparse.ArgumentParser, *, or_files: str = "") -> None:
 
     *or_files* is the help on the files that a command takes as well; empty: none.
     """
-    this = "default: the job that this runs in"
+    this = "default: the current job"
     if or_files:
         parser.add_argument(
             "job", metavar="JOBID|FILE", nargs="*", help=f"{or_files}; {this}"

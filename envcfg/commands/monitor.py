@@ -39,13 +39,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=within(0.2, 86400, "seconds"),
         default=2.0,
-        help="between two looks (default: 2)",
+        help="between two samples (default: 2)",
     )
-    json = "a line of JSON for each look; with --once one document"
-    once = "look twice, for the rates, and end"
+    json = "a line of JSON for each sample; with --once one document"
+    once = "take two samples, for the rates, and exit"
     add_option(parser, Option("--once", once, kind="switch"))
     add_option(parser, Option("--json", json, kind="switch"))
-    form = format_option("look as --once, and print only what is unusual")
+    form = format_option("sample as with --once, and print only unusual values")
     help_text = f"{form.help}; openmetrics: all values, for Prometheus"
     choices = (*FORMATS, _METRICS)
     add_option(parser, form._replace(help=help_text, choices=choices))

@@ -58,7 +58,7 @@ OPTIONS: Table = {
         STRICT,
         Option(
             "--nodes-file",
-            "write passing and failing nodes to FILE, as bash reads it",
+            "write passing and failing nodes to FILE, as variables for bash",
             metavar="FILE",
         ),
         Option(

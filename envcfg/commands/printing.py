@@ -27,7 +27,7 @@ OUTPUT = (
     switch("--inline"),
     Option(
         "--output",
-        "write the script to FILE, executable; -: standard output",
+        "write the script to FILE and make it executable; -: standard output",
         metavar="FILE",
         short="-o",
     ),

@@ -145,7 +145,7 @@ def _system_rows(catalog: Catalog) -> Iterator[Row]:
     for answer in detection.matches:
         yield Row("system", "profile", f"{answer.name}: {answer.why}")
     if not detection.matches:
-        hint = "envcfg profiles show here makes one from the scheduler's answers"
+        hint = "envcfg profiles show here creates one from the scheduler's answers"
         value = "none fits this machine"
         yield Row("system", "profile", value, "absent", hint)
     for path in detection.broken:
@@ -200,7 +200,7 @@ def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
         lines = (answer.out or answer.err).strip().splitlines()
         text = lines[0] if lines else answer.fault or "prints no version"
         is_well = answer.exit_code == 0
-        hint = "" if is_well else f"does it run here? {path} --version"
+        hint = "" if is_well else f"try it: {path} --version"
         state: State = "ok" if is_well else "problem"
         yield Row(part, name, f"{short(path)}: {text}", state, hint)
     if not paths:

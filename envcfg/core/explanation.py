@@ -196,7 +196,7 @@ def _unknown(
     # Upper case suggests a variable, whose hints are different.
     if name.isupper():
         hints = [finding.fix for finding in check_variable(name, None) if finding.fix]
-        msg = f"nothing is known of a variable {name}"
+        msg = f"unknown rule or variable {name!r}"
     else:
         hints, msg = [], f"unknown rule or variable {name!r}"
         if name in profiles:

@@ -269,8 +269,9 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
         if model.path not in reported:
             reported.add(model.path)
             signs = ", ".join(recognised.signs)
-            message = f"{one_line(model.path)} is for {recognised.profile}, by {signs}"
-            tell(f"{message}; --profile says otherwise")
+            path, profile = one_line(model.path), recognised.profile
+            message = f"{path} seems to be for {profile} ({signs})"
+            tell(f"{message}; --profile chooses another system")
         return load(recognised.profile)
 
     return lambda sources: lambda model: find(sources, model)

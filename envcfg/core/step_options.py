@@ -58,7 +58,7 @@ STEP: Table = {
         ),
         Option(
             "--launcher",
-            "how ranks start (default: as the command shows, or the profile's first): "
+            "launcher (default: the one in the command, or the profile's first): "
             + ", ".join(LAUNCHERS),
             metavar="NAME",
             choices=tuple(LAUNCHERS),

@@ -114,7 +114,7 @@ def _absent(world: World) -> Iterator[tuple[str, str]]:
         if world.attempts > 1:
             parts = "attempts" if world.islands == 1 else "communicators of that size"
             question = (
-                f"{many} of {total} not in each of {world.attempts} {parts} ({which})"
+                f"{many} of {total} {are} not in all {world.attempts} {parts} ({which})"
             )
         yield "ranks-missing", question
     absent = Counter(group.nranks for group in world.partial)

@@ -115,7 +115,7 @@ def _network(
 ) -> Iterator[Symptom]:
     process, names = entity.process, traffic.networks
     if process.pid is None:
-        detail = "wrote lines that name no process"
+        detail = "wrote lines that do not show their process"
         yield Symptom("prefix-missing", "inconclusive", detail)
     if not names:
         yield Symptom("network-unknown", "inconclusive", "do not show their network")
@@ -167,7 +167,7 @@ def _failed_plugin(process: Process, names: tuple[str, ...]) -> Iterator[Symptom
         doubt = "report a plugin that failed to start, and use it all the same"
         yield Symptom("plugin-init-doubtful", "inconclusive", doubt, sighting)
     elif sighting:
-        detail = "lost the plugin, whose initialisation failed"
+        detail = "run without the plugin, because it failed to initialise"
         yield Symptom("plugin-init-failed", "degraded", detail, sighting)
     if missing and kinds != {"verbs"}:
         detail = "do not find the plugin that was asked for"

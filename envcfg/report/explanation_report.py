@@ -88,7 +88,7 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     # The first sample is the shortest script with the fault.
     for line in rule.bad[0].script.rstrip().splitlines():
         yield "dim", f"    {line}"
-    yield from titled("not", "; ".join(sample.shows for sample in rule.good))
+    yield from titled("not reported", "; ".join(sample.shows for sample in rule.good))
 
 
 def variable_data(explained: Explained) -> dict[str, object]:

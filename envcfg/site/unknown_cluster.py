@@ -55,7 +55,7 @@ def here_profile(
         raise UsageError(msg, hint=hint)
     if cluster is None:
         command = " ".join(scheduler.cluster_command)
-        msg = f"this cluster cannot be read: {command} does not answer"
+        msg = f"the scheduler's configuration is unknown: {command} does not answer"
         hint = (
             "try again; or --profile NAME; or --launcher local, to run on this machine"
         )

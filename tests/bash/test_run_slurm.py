@@ -181,7 +181,7 @@ def test_the_size_of_a_job_is_asked_for_where_its_environment_lacks_it(
     noted = [word.decode() for word in zero_separated(fakes / "srun")]
     options = noted[2 : noted.index("--overlap")]  # behind it, the caches are removed
     assert [*options, *done.stdout.decode().splitlines()] == expected
-    assert b"by squeue the job has nodes: 2, tasks: 16, cores of each: 7" in done.stderr
+    assert b"squeue shows nodes: 2, tasks: 16, cores of each: 7" in done.stderr
 
 
 def test_a_job_whose_size_nobody_knows_starts_nothing(wrap: Wrap, fakes: Path) -> None:

@@ -77,7 +77,7 @@ def test_ranks_are_those_of_the_job_where_a_tool_has_dropped_its_size(
         assert sorted(re.findall(r"^rank .*", job.stdout, re.M)) == [
             f"rank {n} of 4, {n % 2} of 2" for n in range(4)
         ]
-        told = "by squeue the job has nodes: 2, tasks: 4, cores of each: 1"
+        told = "squeue shows nodes: 2, tasks: 4, cores of each: 1"
         assert (told in job.stdout) == (before == drop)
 
 

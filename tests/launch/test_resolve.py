@@ -235,7 +235,7 @@ def test_a_profile_that_never_ran_is_reported(state: str, written: str) -> None:
         "profile-never-run",
         "note",
         "profile p",
-        f"{written}; never run: envcfg profiles probe proves it",
+        f"{written}, never tested: run envcfg profiles probe",
     )
     assert plan(f"{text}\nrun: {{envcfg: 1.0, nodes: 2, {REASON}}}").notes == ()
     assert plan(f"verified: {{state: run, {REASON}}}").notes == ()

@@ -138,7 +138,7 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
             rule="profile-never-run",
             severity="note",
             subject=f"profile {profile.name}",
-            message=f"{_WRITTEN[origin.state]}; never run: envcfg profiles probe proves it",
+            message=f"{_WRITTEN[origin.state]}, never tested: run envcfg profiles probe",
             source=origin.reason.source,
             why=origin.reason.why,
         )

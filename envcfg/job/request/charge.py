@@ -73,7 +73,7 @@ def _cost_finding(billing: Billing, cost_found: Cost, used: JobUse) -> Finding:
             f", {decimal_text(cost_found.total)} for {time_text(used.seconds)}{times}"
         )
     if len(cost_found.parts) == 1:
-        message += f"; billed by {_amount(cost_found.parts[0])}"
+        message += f"; billed as {_amount(cost_found.parts[0])}"
     elif cost_found.decides:
         message += f"; {_amount(cost_found.decides)} decide"
     else:

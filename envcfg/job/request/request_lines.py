@@ -55,7 +55,9 @@ def request_lines(
     yield from _option_lines(profile, named_options, *by.resources)
     if request.seconds is not None:
         why = _why(
-            profile, "--time", "the job is ended after it; the shorter, the sooner"
+            profile,
+            "--time",
+            "the job ends at this limit; shorter jobs often start sooner",
         )
         yield Line("--time", time_text(request.seconds), why)
     # An array needs the task number in its output file, or all tasks write to one

@@ -98,7 +98,7 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
         f"{default_lines(plan)}"
-        "# Source it in a batch script, evaluate it, run it, submit it: all the same.\n"
+        "# You can source it in a batch script, evaluate it, run it, or submit it.\n"
         "# Compute nodes need bash 4.4, and neither envcfg nor Python.\n"
         f"{launch_lines(plan)}"
     )

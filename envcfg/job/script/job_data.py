@@ -285,7 +285,7 @@ def _preset_lines(plan: Plan) -> Iterator[str]:
             # for this step.
             is_identity = starter.names.prefix and name.startswith(starter.names.prefix)
             if name == "MASTER_ADDR":
-                yield "  # The same of the node and the port where ranks meet.\n"
+                yield "  # Also keep the job's own node and port where ranks meet.\n"
                 default = "default: the step's first node"
                 yield f'  envcfg_keep_exported "{default}" MASTER_ADDR\n'
             elif not is_identity:

@@ -229,7 +229,7 @@ def _block(
         when = getattr(content, "when", ALWAYS)
         state, missing = _judge(when, facts)
         # A block that consists only of a reason still needs a row.
-        fields = list(_fields(content)) or [("", "as the reason says")]
+        fields = list(_fields(content)) or [("", "see the reason")]
         for key, element in fields:
             reason = content.reason_of(key) if isinstance(content, Expect) else own
             place_of_reason = reason.place if reason else place

@@ -130,7 +130,7 @@ def _facts(report: LogReport) -> Iterator[str]:
         yield f"network     {names}{provider}; GPU RDMA: {job.gdr}"
     if job.plugin.name or job.plugin.loaded != "unknown":
         name = " ".join(part for part in (job.plugin.name, job.plugin.version) if part)
-        yield f"plugin      {name or 'none named'}; loaded by: {job.plugin.loaded}"
+        yield f"plugin      {name or 'name unknown'}; loaded by: {job.plugin.loaded}"
     for use, interfaces in job.interfaces.items():
         if interfaces:
             # The list is limited: a node may have many interfaces.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # caches 2: node-local folders of this job: made on each node, removed at the end
+# shellcheck shell=bash # caches 3: node-local folders of this job: made on each node, removed at the end
 # adds: SET=envcfg_name_caches END=envcfg_forget
 envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every node
   (
@@ -43,7 +43,7 @@ envcfg_in_rank <<'ENVCFG_TEXT'
 export ENVCFG_CACHE="$ENVCFG_CACHE_BASE-$envcfg_host"
 if [ ! -d "$ENVCFG_CACHE" ] && ! envcfg_mkdir -- "$ENVCFG_CACHE" 2>/dev/null; then
   [ -e "$ENVCFG_CACHE" ] || [ -h "$ENVCFG_CACHE" ] || envcfg_fail "cannot make the folder $ENVCFG_CACHE for caches" \
-    'is its parent there and yours to write, and mkdir in the image?'
+    'check that its parent exists and is writable, and that the image has mkdir'
 fi
 envcfg_own "$ENVCFG_CACHE"
 ENVCFG_TEXT

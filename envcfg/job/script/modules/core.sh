@@ -1,4 +1,4 @@
-# shellcheck shell=bash # core 7: one step, from its checks to its exit code
+# shellcheck shell=bash # core 8: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
@@ -172,7 +172,7 @@ envcfg_fail() { # MESSAGE [HINT]
 envcfg_need() { # {NAME VALUE}...: what the task's launcher must have told it
   while [ "$#" -gt 0 ]; do
     [ -n "$2" ] || envcfg_fail "$1 is not set in this task, or empty" \
-      'what starts tasks sets it: does something between that and here take it away?'
+      'the launcher sets it: check whether a command in between unsets it'
     shift 2
   done
 }

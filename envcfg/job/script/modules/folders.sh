@@ -1,10 +1,10 @@
-# shellcheck shell=bash # folders 3: make folders in the ranks, owned by the user and never through a link
+# shellcheck shell=bash # folders 4: make folders in the ranks, owned by the user and never through a link
 envcfg_in_rank worker <<'ENVCFG_TEXT'
 envcfg_own() { # PATH...: what is there must be folders of ours, not links
   for envcfg_folder; do
     { [ ! -h "$envcfg_folder" ] && [ -d "$envcfg_folder" ] && [ -O "$envcfg_folder" ]; } || envcfg_fail \
       "$envcfg_folder is not a folder of yours; it will not be used for caches" \
-      'remove it, or ask who made it: a link or a foreign folder there can do harm'
+      'remove it, or ask its owner to: a link or a folder of another user is unsafe'
   done
 }
 

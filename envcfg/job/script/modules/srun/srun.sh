@@ -1,4 +1,4 @@
-# shellcheck shell=bash # srun 6: Slurm: read the job, run commands on each node, and read the task's rank
+# shellcheck shell=bash # srun 7: Slurm: read the job, run commands on each node, and read the task's rank
 # reads: ENVCFG_COMPONENTS ENVCFG_RANK_SHELL ENVCFG_SUFFIX
 # launch: srun --kill-on-bad-exit=1 --export=ALL OPTIONS "${ENVCFG_SRUN[@]}" ENTER SHELL -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- COMMAND
 ENVCFG_TASK_NAMES=SLURM_PROCID:SLURM_STEP_NUM_TASKS ENVCFG_NODE_NAME='envcfg_host=${SLURMD_NODENAME:-local}'
@@ -36,7 +36,7 @@ envcfg_recall() { # the size of the job, if a tool has removed it from the envir
       'keep what Slurm sets in the environment, or export SLURM_NNODES and SLURM_NTASKS'
     return
   fi
-  envcfg_note "SLURM_NNODES is not set; by squeue the job has nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
+  envcfg_note "SLURM_NNODES is not set; squeue shows nodes: $envcfg_nodes, tasks: $envcfg_tasks, cores of each: $envcfg_cores"
   export SLURM_NNODES=$envcfg_nodes SLURM_JOB_NODELIST=${SLURM_JOB_NODELIST:-$envcfg_list}
   if [[ -z ${SLURM_NTASKS-}${SLURM_NPROCS-}${SLURM_NTASKS_PER_NODE-} ]]; then export SLURM_NTASKS=$envcfg_tasks; fi
   if [[ -z ${SLURM_CPUS_PER_TASK-} && $envcfg_cores != 1 ]]; then export SLURM_CPUS_PER_TASK=$envcfg_cores; fi
