@@ -66,7 +66,7 @@ SLIPS: dict[str, Slip] = {
     "wrap: misspelt option": (("wrap", *IMAGE, "--prifile", "x"), 2, "unknown option --prifile", "did you mean --profile? envcfg wrap --help"),
     "wrap: misspelt option with =": (("wrap", *IMAGE, "--rank=4"), 2, "unknown option --rank", "did you mean --ranks?"),
     "wrap: long option with one dash": (("wrap", *IMAGE, "-profile", "x"), 2, "unknown option -profile", "did you mean --profile?"),
-    "wrap: nothing like it": (("wrap", *IMAGE, "--zzz"), 2, "unknown option --zzz", "envcfg wrap --help shows all"),
+    "wrap: nothing like it": (("wrap", *IMAGE, "--zzz"), 2, "unknown option --zzz", "envcfg wrap --help-all lists all options"),
     "wrap: dash of a word processor": (("wrap", *IMAGE, "\u2014ranks", "2"), 2, "unknown option \u2014ranks", "is not a hyphen: write --ranks"),
     "wrap: separator of a word processor": (("wrap", *IMAGE, "\u2013-", "true"), 2, "unknown option \u2013-", "is not a hyphen: write --"),
     "wrap: no --": (("wrap", *IMAGE, "python", "train.py"), 2, "unexpected arguments: python train.py", "the command after --, as in -- python train.py"),
@@ -161,7 +161,7 @@ SLIPS: dict[str, Slip] = {
     "caches: a command": (("caches", "--", "true"), 2, "takes no command", "envcfg caches list"),
     # explain
     "explain: misspelt rule": (("explain", "socket-falback"), 2, "unknown rule or variable", "did you mean 'socket-fallback'?"),
-    "explain: misspelt variable": (("explain", "NCCL_DEBG"), 2, "nothing is known of a variable NCCL_DEBG", "did you mean NCCL_DEBUG?"),
+    "explain: misspelt variable": (("explain", "NCCL_DEBG"), 2, "unknown rule or variable 'NCCL_DEBG'", "did you mean NCCL_DEBUG?"),
     "explain: small letters": (("explain", "nccl_debug"), 2, "unknown rule or variable", "'NCCL_DEBUG'? upper and lower"),
     "explain: a profile": (("explain", "lumi-g"), 2, "unknown rule or variable 'lumi-g'", "envcfg profiles show lumi-g"),
     "explain: a command": (("explain", "NCCL_NET", "--", "true"), 2, "takes no command", "leave out -- true"),

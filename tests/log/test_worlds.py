@@ -39,11 +39,11 @@ def test_a_job_that_was_started_again() -> None:
     [
         (
             log_of(FIRST, ranks=range(4)) + again(log_of(FIRST, ranks=range(4, 8))),
-            "8 ranks of 8 not in each of 2 attempts (0-7)",
+            "8 ranks of 8 are not in all 2 attempts (0-7)",
         ),
         (
             text(FIRST) + again(log_of(FIRST, ranks=range(1))),
-            "7 ranks of 8 not in each of 2 attempts (1-7)",
+            "7 ranks of 8 are not in all 2 attempts (1-7)",
         ),
         (
             text(FIRST) + again(log_of(FIRST, without=" comm |Channel|Connected|network")),
@@ -87,7 +87,7 @@ def grid(*, nodes: range = range(4), ranks_per_node: int = 4, dialect: str) -> s
     ("ranks_per_node", "words"),
     [
         (8, "ranks of 8 communicators of 4 are not in the log"),
-        (2, "2 ranks of 4 not in each of 2 communicators of that size (2-3)"),
+        (2, "2 ranks of 4 are not in all 2 communicators of that size (2-3)"),
     ],
 )
 def test_smaller_communicators_show_who_is_absent(
