@@ -160,13 +160,15 @@ def judge_image(
 def host_parts(image: str, profile: Profile) -> Parts:
     """Return the parts of this machine by which *image* reaches the profile's network.
 
-    There are none if the image cannot be read.
+    There are none if the image or this machine cannot be read.
     """
-    host = read_host()
     provider = profile.expect and profile.expect.provider
-    if not provider or not any(fact.name == "plugin" for fact in host.facts):
+    if not provider:
         return Parts()
     try:
+        host = read_host()
+        if not any(fact.name == "plugin" for fact in host.facts):
+            return Parts()
         with (
             Budget(image, seconds=PATIENCE, megabytes=MEGABYTES),
             open_image(image) as (tree, metadata),

@@ -255,7 +255,8 @@ def resolve_step(step: Step) -> Plan:
 def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ...]]:
     """Return options and notes with the plug-in of this machine, if the image loads it."""
     runtime = chosen_runtimes(step.profile, step.options)[0]
-    if not runtime.makes_targets:
+    # The loader would find the parts by a variable that the user decides about.
+    if not runtime.makes_targets or "LD_LIBRARY_PATH" in step.options.settings:
         return step.options, step.notes
     from envcfg.core.inspection import host_parts
 

@@ -14,7 +14,7 @@ from envcfg.common.findings import Finding
 from envcfg.image.communication import stems
 from envcfg.image.fact_patterns import is_of_c_library, is_of_driver
 from envcfg.image.host_libraries import Host
-from envcfg.image.image_record import ImageFact
+from envcfg.image.image_record import ImageFact, version_number
 from envcfg.image.layers import Mount, Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
@@ -65,9 +65,12 @@ def choose_parts(image: Image, host: Host, provider: str) -> Parts:
                 chain, image.facts, host=host.architecture, is_laid=True
             )
             reasons = [
-                f"{fault.subject} {fault.message}"
-                for fault in faults
-                if fault.severity == "error"
+                *_newer(image, host, libfabric),
+                *(
+                    f"{fault.subject} {fault.message}"
+                    for fault in faults
+                    if fault.severity == "error"
+                ),
             ]
             if not reasons:
                 names = ", ".join(mount.source for mount in mounts)
@@ -78,6 +81,24 @@ def choose_parts(image: Image, host: Host, provider: str) -> Parts:
             finding_in("image", "host-parts-refused", plugin.evidence, **words)
         )
     return Parts(findings=tuple(refusals))
+
+
+def _newer(image: Image, host: Host, libfabric: str) -> list[str]:
+    """Return why programs of the image, such as its MPI, may need its own libfabric."""
+    tree = host.tree()
+    versions = {
+        tree.resolve(fact.evidence): fact.value
+        for fact in host.facts
+        if fact.name == "libfabric"
+    }
+    version = versions.get(tree.resolve(libfabric), "unknown")
+    return [
+        f"{fact.evidence} of the image has version {fact.value}, the host's {version}"
+        for fact in image.facts
+        if fact.name == "libfabric"
+        # The number of an unknown version is empty, and smaller than all others.
+        and not () < version_number(fact.value) <= version_number(version)
+    ]
 
 
 def _fill(

@@ -108,7 +108,7 @@ def test_rccl_gets_the_plugin_by_its_own_name(image: Image, host: Image) -> None
     [
         (
             lambda host: libfabric(host, glibc="GLIBC_2.38"),
-            "needs GLIBC_2.38 of libc.so.6, and that of the image ends with GLIBC_2.31",
+            "needs GLIBC_2.38 of libc.so.6, but the image's libc.so.6 ends with GLIBC_2.31",
         ),
         (lambda host: plugin(host, (11, 12)), "has the interfaces v11, v12"),
         (lambda host: libfabric(host, words="1.22.0"), "no libfabric with the provider cxi"),
@@ -128,6 +128,20 @@ def test_what_does_not_fit_is_refused_with_the_reason(
     (finding,) = chosen.findings
     assert (finding.rule, finding.severity) == ("host-parts-refused", "warning")
     assert words in finding.message
+
+
+@pytest.mark.parametrize("own", ["2.1.0", "of no version"])
+def test_a_libfabric_of_the_image_that_may_be_newer_stays(
+    own: str, image: Image, host: Image
+) -> None:
+    """Its MPI would load the host's as well."""
+    image.library(f"{SYSTEM}/libfabric.so.1", words=own)
+    chosen = parts(image, recorded(host))
+    assert [finding.rule for finding in chosen.findings] == ["host-parts-refused"]
+    assert (
+        f"/{SYSTEM}/libfabric.so.1 of the image has version"
+        in chosen.findings[0].message
+    )
 
 
 def test_the_loader_itself_is_never_missing(image: Image, host: Image) -> None:
@@ -168,6 +182,12 @@ def test_wrap_binds_the_parts_of_this_machine(
     assert values["LD_LIBRARY_PATH"] == f"{FOLDER}:${{LD_LIBRARY_PATH:-{FOLDER}}}"
     rules = [finding["rule"] for finding in plan["findings"]]
     assert ("host-parts-fit" in rules, "image-without-plugin" in rules) == (True, False)
+    for choice in (("--unset", "LD_LIBRARY_PATH"), ("--set", "LD_LIBRARY_PATH=")):
+        plan = json.loads(wrap(*words, *choice, "--json", "--", "true").text)
+        assert FOLDER not in json.dumps(plan)
+    off = ("--set", "NCCL_NET_PLUGIN=none")
+    plan = json.loads(wrap(*words, *off, "--json", "--", "true").text)
+    assert "NCCL_NET" not in {setting["name"] for setting in plan["settings"]}
     plugin(host, (11, 12))
     plan = json.loads(wrap(*words, "--json", "--", "true").text)
     rules = [finding["rule"] for finding in plan["findings"]]

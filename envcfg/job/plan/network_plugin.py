@@ -38,6 +38,8 @@ def plugin_state(
     needs = profile.expect and profile.expect.provider and profile.expect.networks
     if not needs or container is None or options.known_nodes == 1:
         return "needless"
+    if options.settings.get("NCCL_NET_PLUGIN") == ("none",):
+        return "needless"
     if options.host_parts:
         return "bound"
     if "plugin" in options.facts:
