@@ -14,7 +14,7 @@ from test_sbatch import job_script, started
 from test_systems import NO_PARTITION, RIGHT
 
 STEP = ("--container", "none", "--", "true")
-DOMAINS = ("aws-p6e-gb200", "coreweave-gb200", "google-a4x")
+DOMAINS = ("aws-p6e-gb200", "coreweave-gb200", "google-a4x", "google-a4x-max")
 OTHER_PARTITION = {
     "crusher": "batch",  # its partitions had Frontier's names
     "kestrel": "gpu-h100",  # a plugin of the site's finds the one that fits

@@ -152,8 +152,8 @@ def test_a_script_for_sh_gets_bash(first: str, by_bash: str, here: Path) -> None
 
 REFUSED = [
     ("echo\n", "has no launch line"),
-    ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun comes out of a variable"),
-    ("C='cd a; srun x y'\neval $C\n", "srun comes out of a variable"),
+    ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun is in a variable"),
+    ("C='cd a; srun x y'\neval $C\n", "srun is in a variable"),
     ("srun bash -c 'singularity exec x.sif y'\n", "text for another shell"),
     ("bash -c 'srun x y'\n", "srun is inside a text that bash reads as commands"),
     ("bash -c 'srun x y'\n", "hint: write the launch line itself, without bash"),

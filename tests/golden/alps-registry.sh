@@ -1,6 +1,6 @@
 # envcfg 0.1.0, profile alps-clariden (sha256 f2f4c81fcdafa95c)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container nvcr.io/nvidia/pytorch:24.01-py3 -- python3 dump.py out 'a b'
-# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" --environment \
@@ -68,7 +68,7 @@ envcfg_settings() {
   envcfg_set CUDA_CACHE_DISABLE 1
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
 }

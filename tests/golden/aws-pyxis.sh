@@ -1,6 +1,6 @@
 # envcfg 0.1.0, profile aws-p5 (sha256 fcef60e64486c56e)
 # made by: envcfg wrap --print job --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
-# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --cpu-bind=none "${ENVCFG_SRUN[@]}" \
@@ -36,7 +36,7 @@ envcfg_settings() {
   envcfg_set NCCL_SOCKET_IFNAME '^docker,lo,veth'
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   # the job has the whole node, so ranks may use all its cores, not only those that srun selects

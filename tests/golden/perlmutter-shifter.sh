@@ -1,6 +1,6 @@
 # envcfg 0.1.0, profile perlmutter (sha256 448939d88d70abf9)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
-# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none \
@@ -61,7 +61,7 @@ envcfg_settings() {
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   # if Slurm shows each task only its own GPU, the GPUs of a node cannot access each other

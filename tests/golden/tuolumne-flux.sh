@@ -1,6 +1,6 @@
 # envcfg 0.1.0, profile tuolumne (sha256 d59f8326de5c5e55)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
-# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   flux run --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" singularity exec --cleanenv \
@@ -73,7 +73,7 @@ envcfg_settings() {
   envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:263]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   # as the family's; here an attribute of the step disables the scheduler's own protocol

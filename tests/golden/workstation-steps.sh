@@ -1,6 +1,6 @@
 # envcfg 0.1.0, profile workstation (sha256 c9bb0a2707c25801)
 # made by: envcfg wrap --print job --profile workstation --container none
-# Source it in a batch script, evaluate it, run it, submit it: all the same.
+# You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   /bin/sh -c "$ENVCFG_RANK" envcfg-rank "MASTER_ADDR=$MASTER_ADDR" \

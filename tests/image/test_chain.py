@@ -87,9 +87,9 @@ def unfound(image: Image) -> None:
 FAULTS: dict[Callable[[Image], None], tuple[str, str, str]] = {
     no_libcxi: ("chain-library-missing", "warning", "libcxi.so.1"),
     old_libfabric: ("chain-symbol-version", "error", "needs FABRIC_1.7 of libfabric.so.1"),
-    new_glibc: ("chain-glibc-old", "error", "needs GLIBC_2.99 of libc.so.6, and that of the image ends with GLIBC_2.31"),
+    new_glibc: ("chain-glibc-old", "error", "needs GLIBC_2.99 of libc.so.6, but the image's libc.so.6 ends with GLIBC_2.31"),
     other_machine: ("chain-architecture", "error", "is for aarch64, and the image is for x86_64"),
-    new_interface: ("chain-plugin-interface", "error", "has the interfaces v11, v12, and nccl 2.21.5 takes v5 to v8"),
+    new_interface: ("chain-plugin-interface", "error", "has the interfaces v11, v12, but nccl 2.21.5 accepts v5 to v8"),
     old_interface: ("chain-plugin-interface", "error", "has the interfaces v3, v4"),
     two_nccls: ("chain-two-nccl", "note", "2.18.3 (/opt/nccl/lib/libnccl.so.2)"),
     unfound: ("chain-plugin-unfound", "warning", "/opt/aws-ofi-nccl/lib/libnccl-net.so"),
@@ -174,7 +174,7 @@ def test_a_c_library_without_numbered_versions_is_older_than_any(image: Image) -
     image.library(f"{SYSTEM}/libc.so.6", provides={"GLIBC_PRIVATE": ["own"]})
     (found,) = judge(image)[1]
     assert found.rule == "chain-glibc-old"
-    assert found.message.endswith("that of the image has no version")
+    assert found.message.endswith("but the image's libc.so.6 has no version")
 
 
 @pytest.mark.parametrize("version", ["9" * 5000 + ".1.1", "2." + "1" * 30 + ".1"])

@@ -44,7 +44,7 @@ def test_the_text_shows_facts_evidence_and_what_is_wrong(image: Image) -> None:
         in lines
     )
     said = lines.index(
-        "warning: libfabric.so.1: is not in the image, and /usr/lib/x86_64-linux-gnu/libnccl-net.so needs that"
+        "warning: libfabric.so.1: is not in the image, but /usr/lib/x86_64-linux-gnu/libnccl-net.so needs it"
     )
     assert lines[said + 1].startswith("  why: ")
     assert lines[said + 2].startswith("  hint: ")

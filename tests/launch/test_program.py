@@ -16,7 +16,7 @@ CASES = {
     "with Python's options": ("python3.11 -u -X dev trian.py --lr 1", "trian.py: does not exist", "train.py?"),
     "a path": ("/usr/bin/python src/man.py", "src/man.py: does not exist on this machine, in {here}/src;", "src/main.py?"),
     "nothing like it": ("python other.py", "other.py: does not exist", "as the job sees it"),
-    "no folder": ("python no/such.py", "in {here}/no; the job looks again", "as the job sees it"),
+    "no folder": ("python no/such.py", "in {here}/no; the job checks again", "as the job sees it"),
     "a shell": ("bash rnu.sh", "rnu.sh: does not exist", "did you mean run.sh?"),
     "a shell's options": ("bash -euo pipefail --rcfile x rnu.sh", "rnu.sh: does not exist", "run.sh?"),
     "by its path": ("./rnu.sh", "./rnu.sh: does not exist on this machine, in {here};", "./run.sh?"),

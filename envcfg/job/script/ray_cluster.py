@@ -393,9 +393,9 @@ class Node:
             answer = is_listening(self.first, self.port)
             refused = refused + 1 if answer is False else 0
             silent = silent + 1 if answer is None else 0
-            # Without a signal, the head has ended well, or starts again.
+            # Without a signal, the head may start again. The step's code is the head's.
             if refused >= (1 if self.signals else 6):
-                return 128 + self.signals[0] if self.signals else 0
+                return 0
             if silent == 6:
                 fail(f"{self.name} does not reach the head of Ray any more")
             # Ray ends here also because the head ends, and then the port is closed.

@@ -31,7 +31,7 @@
 # 96 cores, of which Azure's scripts give each of 8 ranks 12
 #SBATCH --cpus-per-task=12
 
-# the job is ended after it; the shorter, the sooner
+# the job ends at this limit; shorter jobs often start sooner
 #SBATCH --time=00:15:00
 
 # stdout and stderr, by name and number of the job
@@ -86,7 +86,7 @@ envcfg_settings() {
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"

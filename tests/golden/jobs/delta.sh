@@ -43,7 +43,7 @@
 # 58G for each GPU
 #SBATCH --mem=232G
 
-# the job is ended after it; the shorter, the sooner
+# the job ends at this limit; shorter jobs often start sooner
 #SBATCH --time=00:15:00
 
 # stdout and stderr, by name and number of the job
@@ -76,7 +76,8 @@ envcfg_settings() {
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   fi
-  # the one Slingshot interface, as users write it; the family names four [profiles/delta.yaml:136]
+  # the one Slingshot interface, as in scripts of users; the family has four
+  # [profiles/delta.yaml:136]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
@@ -98,7 +99,7 @@ envcfg_settings() {
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"

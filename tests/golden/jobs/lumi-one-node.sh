@@ -19,7 +19,7 @@
 # time is granted to projects, so Slurm refuses a job without one
 #SBATCH --account=project_465000001
 
-# whole nodes, which the CPU masks need
+# the CPU masks need whole nodes
 #SBATCH --partition=standard-g
 
 # 8 GPUs on each node
@@ -39,7 +39,7 @@
 # 60G for each GPU
 #SBATCH --mem=480G
 
-# the job is ended after it; the shorter, the sooner
+# the job ends at this limit; shorter jobs often start sooner
 #SBATCH --time=00:15:00
 
 # stdout and stderr, by name and number of the job
@@ -95,7 +95,7 @@ envcfg_settings() {
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"

@@ -39,7 +39,7 @@
 # of 16
 #SBATCH --hint=nomultithread
 
-# the job is ended after it; the shorter, the sooner
+# the job ends at this limit; shorter jobs often start sooner
 #SBATCH --time=00:15:00
 
 # stdout and stderr, by name and number of the job
@@ -72,7 +72,7 @@ envcfg_modules() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as LuxProvide's people write it; sockets, too, must go over InfiniBand
+  # as in scripts of LuxProvide's staff; sockets, too, must use InfiniBand
   # [profiles/meluxina.yaml:121]
   envcfg_set NCCL_SOCKET_IFNAME ib0
   envcfg_set NCCL_DEBUG INFO
@@ -80,7 +80,7 @@ envcfg_settings() {
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
-  # The same of the node and the port where ranks meet.
+  # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
