@@ -153,7 +153,7 @@ def test_where_a_scheduler_is_and_does_not_answer_nothing_is_guessed(
     program(bin_folder, name, "exit 1")
     made = envcfg("wrap", "--container", "none", *COMMAND)
     assert made.code == 2
-    assert "this cluster cannot be read: " in made.err
+    assert "the scheduler's configuration is unknown: " in made.err
     assert "--profile" in made.err
     alone = envcfg("wrap", "--container", "none", "--launcher", "local", *COMMAND)
     assert alone.code == 0, alone.err

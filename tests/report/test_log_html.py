@@ -193,7 +193,7 @@ def test_versions_that_differ_stand_out() -> None:
     [
         (None, (), "not known"),
         (None, ("a", "b"), "a, b"),
-        (4, (), "4, name unknown"),
+        (4, (), "4, none named"),
         (4, ("a", "b"), "4, of which 2 are in the log: a, b"),
         (2, ("a", "b"), "2: a, b"),
         (9, tuple("abcdefghi"), "9: a, b, c, d, \u2026, i"),
