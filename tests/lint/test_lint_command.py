@@ -180,7 +180,7 @@ def test_a_system_is_recognised_by_two_signs_and_said(job: Path) -> None:
         script.replace("#SBATCH --nodes", f"{signs}#SBATCH --nodes")
     )
     done = lint("job.sh")
-    assert "job.sh is for lumi-g, by partition, account" in done.err
+    assert "job.sh seems to be for lumi-g (partition, account" in done.err
     assert "EC521" in done.text
     (job / "job.sh").write_text(script)
     assert "EC521" not in lint("job.sh").text
