@@ -218,7 +218,7 @@ def test_a_rule_is_explained_by_id_and_name() -> None:
     done = envcfg("explain", "EC101")
     assert done.code == 0
     assert done.text.startswith("EC101 rank-var-in-batch-shell (error)\n")
-    assert "not: single quotes; a backslash" in done.text
+    assert "not reported: single quotes; a backslash" in done.text
     (told,) = json.loads(
         envcfg("explain", "--json", "escaped-dollar-in-single-quotes").text
     )
