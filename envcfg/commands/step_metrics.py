@@ -27,7 +27,7 @@ _SEVERITY = re.compile(r"(error|warning|note|unknown): ")
 
 
 class StepMetrics:
-    """The files of one step. A file that cannot be written is one message."""
+    """The files of one step; *problem*: why the last write failed, empty if it did not."""
 
     def __init__(self, folder: str) -> None:
         """Make *folder*, and remove old files of this user's steps in it."""
@@ -71,14 +71,15 @@ class StepMetrics:
         ]
         text = metrics_text(samples, {"job": self._job, "step": self._step})
         is_due = now - self._written >= _SLOWEST or exit_code is not None
-        if not self.problem and (text != self._text or is_due):
-            self._text, self._written = text, now
+        if text != self._text or is_due:
+            self._written, path = now, f"{self._path}.prom"
             try:
-                put_file(
-                    f"{self._path}.prom", text.encode("utf-8"), 0o644, private=False
-                )
+                put_file(path, text.encode("utf-8"), 0o644, private=False)
             except OSError as err:
-                self.problem = f"{self._path}.prom: {err.strerror}"
+                # An earlier problem is often the cause, as of a missing folder.
+                self.problem = self.problem or f"{path}: {err.strerror}"
+            else:
+                self._text, self.problem = text, ""
 
     def _append(self, severity: str, message: str, **more: object) -> None:
         import json
@@ -86,14 +87,20 @@ class StepMetrics:
         event = {
             "time": now_text(),
             "severity": severity,
-            "message": message,
+            "message": message.encode("utf-8", "replace").decode("utf-8"),
             "job": self._job,
             "step": self._step,
             **more,
         }
         # json.dumps escapes all but ASCII, so a message is one line of valid UTF-8.
-        with suppress(OSError), open(f"{self._path}.jsonl", "a", encoding="ascii") as f:
-            f.write(f"{json.dumps(event)}\n")
+        path = f"{self._path}.jsonl"
+        with suppress(OSError), open(path, "a", encoding="ascii", opener=_open) as file:
+            file.write(f"{json.dumps(event)}\n")
+
+
+def _open(path: str, flags: int) -> int:
+    """Open a file of a shared folder: no link to another file, no pipe to wait for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def network_samples(network: Network) -> Iterator[Sample]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -64,7 +65,46 @@ def test_a_hostile_message_is_one_line(tmp_path: Path) -> None:
     (line,) = next(tmp_path.iterdir()).read_text().splitlines()
     event = json.loads(line)
     assert event["severity"] == "error"
-    assert event["message"] == 'error: a"b\\c\n\x1b[31m\udc80 é'
+    # Readers of JSON refuse a lone surrogate.
+    assert event["message"] == 'error: a"b\\c\n\x1b[31m? é'
+
+
+def test_messages_go_into_no_other_file(tmp_path: Path) -> None:
+    metrics = StepMetrics(str(tmp_path))
+    metrics.say("a")
+    (path,) = tmp_path.iterdir()
+    other = tmp_path / "other"
+    path.rename(other)
+    path.symlink_to(other)
+    metrics.say("b")
+    assert other.read_text().count("\n") == 1
+    path.unlink()
+    os.mkfifo(path)
+    metrics.say("b")  # without waiting for a reader
+
+
+def test_a_failed_write_is_repeated(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_metrics, "_FASTEST", 0.0)
+    folder = tmp_path / "m"
+    metrics = StepMetrics(str(folder))
+    metrics.update(network)
+    (path,) = folder.iterdir()
+    folder.rename(tmp_path / "away")
+    network.first_step = 1.5
+    metrics.update(network)
+    assert metrics.problem == f"{path}: No such file or directory"
+    (tmp_path / "away").rename(folder)
+    metrics.update(network)
+    assert metrics.problem == ""
+    assert "envcfg_step_first_step_seconds" in path.read_text()
+    folder.rename(tmp_path / "away")
+    metrics.update(network, exit_code=0)
+    assert metrics.problem
+    (tmp_path / "away").rename(folder)
+    metrics.update(network, exit_code=0)
+    assert re.search(r"^envcfg_step_running\{.*\} 0.0$", path.read_text(), re.M)
 
 
 @pytest.mark.parametrize("folder", ["", "$SCRATCH/m"])
