@@ -153,7 +153,6 @@ def _add_live(live: argparse._ArgumentGroup) -> None:
         "--verify-after",
         metavar="TIME",
         type=read_after,
-        default=300,
         help="with --watch-step: first report on the GPUs of all nodes (default: 5m)",
     )
 
@@ -165,6 +164,8 @@ def run(options: argparse.Namespace) -> int:
     # The watcher has its own output and never fails, so it leaves before the
     # defaults are read.
     if options.watch_step:
+        if options.verify_after is None:
+            options.verify_after = 300
         from envcfg.commands.watch_step import run_watch
 
         return run_watch(options, names, _expectations(options))
@@ -222,16 +223,18 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
     if options.follow and "-" in names:
         msg = "--follow reads files, not standard input"
         raise UsageError(msg, hint="tail -f is not needed: name the file itself")
-    if options.exclude_from is not None and not options.next:
-        msg = "--exclude-from belongs to --next"
-        raise UsageError(msg, hint="add --next, or leave it out")
-    for values, option in (
-        (options.timeout, "--timeout"),
-        (options.on_bad, "--on-bad"),
+    for value, option, owner, is_given in (
+        (options.exclude_from, "--exclude-from", "--next", options.next),
+        (options.timeout, "--timeout", "--follow", options.follow),
+        (options.on_bad, "--on-bad", "--follow", options.follow),
+        (options.since or None, "--since", "--watch-step", options.watch_step),
+        (options.metrics, "--metrics", "--watch-step", options.watch_step),
+        (options.on_silence, "--on-silence", "--watch-step", options.watch_step),
+        (options.verify_after, "--verify-after", "--watch-step", options.watch_step),
     ):
-        if values is not None and not options.follow:
-            msg = f"{option} belongs to --follow"
-            raise UsageError(msg, hint="add --follow, or leave it out")
+        if value is not None and not is_given:
+            msg = f"{option} belongs to {owner}"
+            raise UsageError(msg, hint=f"add {owner}, or leave it out")
 
 
 def _expectations(options: argparse.Namespace) -> Expectations:
