@@ -13,7 +13,7 @@ import os
 import re
 import time
 from calendar import timegm
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.common.characters import one_line
@@ -22,16 +22,24 @@ from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
 from envcfg.log.numbers import count_of, first_of
 from envcfg.log.verdict import LogReport
-from envcfg.nodes.preflight.node_list import fold_nodes
+from envcfg.nodes.preflight.node_list import fold_nodes, job_name
+from envcfg.nodes.probe.slurm_job import node_names
 
 _HEAD = "# envcfg bad nodes: NODE TIME REASON"
 _DAYS = 7  # after which a node is probably repaired
 _DAY = 86400.0
 _MOST = 1 << 20  # bytes of a list
 _LONGEST = 200  # characters of a reason
-# A name, or names in Slurm's short form. The list may be anybody's, so only characters
-# of names reach a job script.
-_NODE = re.compile(r"[A-Za-z0-9](?:[\w.-]|\[\d[\d,-]{0,250}\]){0,250}", re.ASCII)
+_WORD_MOST = 131071  # bytes of a word of a command line in Linux
+# A name, or names in Slurm's short form. The list may be anybody's, so only names that
+# Slurm reads get into a job script: others would make it refuse each later job.
+_RANGE = r"\d{1,18}(?:-\d{1,18})?"
+_RANGES = re.compile(rf"\[({_RANGE}(?:,{_RANGE})*)\]", re.ASCII)
+_NODE = re.compile(
+    rf"(?!all$)[a-z0-9](?:[\w.-]|{_RANGES.pattern})*", re.ASCII | re.IGNORECASE
+)
+_NAME_MOST = 250  # characters of a name without its ranges
+_NODES_MOST = 1 << 16  # nodes of a name; more are not read by Slurm
 _COMMA = re.compile(r",(?![^\[]*\])")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _RESTARTS = ("restart", "restart without")
@@ -48,7 +56,8 @@ class BadNode(NamedTuple):
 def read_bad_nodes(path: str) -> tuple[list[BadNode], list[Finding]]:
     """Return the entries of the list *path* that count, and notes on all entries.
 
-    The newest entry of a node counts. Without a time, an entry is as old as the file.
+    The newest entry of a node counts. Without a time, an entry is as old as the file. A
+    list that the first job is to begin does not exist yet: a note.
 
     Raises:
         OutputError: the list cannot be read.
@@ -57,6 +66,9 @@ def read_bad_nodes(path: str) -> tuple[list[BadNode], list[Finding]]:
         with open(path, encoding="utf-8", errors="replace") as file:
             written = os.fstat(file.fileno()).st_mtime
             lines = file.read(_MOST + 1)
+    except FileNotFoundError:
+        message = f"{path} does not exist yet: no node is left out"
+        return [], [Finding("bad-nodes", "note", "--exclude-from", message)]
     except OSError as err:
         msg = f"{path}: {err.strerror}"
         raise OutputError(msg, hint="--exclude-from names a list of nodes") from None
@@ -83,13 +95,25 @@ def _parse(text: str, written: float) -> tuple[dict[str, BadNode], list[Finding]
             moment, reason = written, rest.strip()
         for name in _COMMA.split(names):
             node = BadNode(name, now - moment, one_line(reason)[:_LONGEST])
-            if not _NODE.fullmatch(name):
+            if not _is_node(name):
                 message = f"{name[:60]!r} is not the name of a node, and is ignored"
                 place = f"--exclude-from, line {number}"
                 wrong.append(Finding("bad-nodes", "warning", place, message))
             elif name not in entries or node.age <= entries[name].age:
                 entries[name] = node
     return entries, wrong
+
+
+def _is_node(text: str) -> bool:
+    """Return whether Slurm can read *text* as the name of a node, or of a few."""
+    if not _NODE.fullmatch(text) or len(_RANGES.sub("", text)) > _NAME_MOST:
+        return False
+    nodes = 1
+    for ranges in _RANGES.findall(text):
+        pairs = [pair.partition("-") for pair in ranges.split(",")]
+        sizes = [int(last or first) - int(first) + 1 for first, _, last in pairs]
+        nodes *= sum(sizes) if min(sizes) > 0 else 0
+    return 0 < nodes <= _NODES_MOST
 
 
 def _notes(
@@ -99,7 +123,8 @@ def _notes(
     if nodes:
         texts = [f"{node.name} ({_why(node)})" for node in nodes]
         notes.append(f"left out: {first_of(texts)}")
-    if old := [name for name in entries if name not in {node.name for node in nodes}]:
+    names = {node.name for node in nodes}
+    if old := [name for name in entries if name not in names]:
         many = count_of(len(old), "entry", "entries")
         notes.append(
             f"{many} of {path} older than {_DAYS} days, so used again: {first_of(old)}"
@@ -122,7 +147,7 @@ def add_bad_nodes(path: str, reasons: Mapping[str, str]) -> list[Finding]:
     text = "".join(
         f"{name} {now_text()} {one_line(reason)[:_LONGEST]}\n"
         for name, reason in reasons.items()
-        if _NODE.fullmatch(name)
+        if _is_node(name)
     )
     if not text:
         return []
@@ -136,13 +161,15 @@ def add_bad_nodes(path: str, reasons: Mapping[str, str]) -> list[Finding]:
                 problem = "envcfg did not write this list"
             else:
                 begin = "" if head else f"{_HEAD}\n"
+                if head and file.seek(-1, os.SEEK_END) and file.read(1) != b"\n":
+                    begin = "\n"
                 file.write(f"{begin}{text}".encode())
     except OSError as err:
         problem = f"{err.strerror}"
     if not problem:
         return []
     message = f"{', '.join(reasons)} not added to {path}: {problem}"
-    return [Finding("bad-nodes", "warning", "--exclude-from", message)]
+    return [_warning(message)]
 
 
 def excluded(path: str, also: str | None = None) -> tuple[str, list[Finding]]:
@@ -153,30 +180,56 @@ def excluded(path: str, also: str | None = None) -> tuple[str, list[Finding]]:
         also: nodes that are left out anyway.
 
     Raises:
-        OutputError: the list cannot be read.
+        OutputError: the list cannot be read, or is too long for the scheduler.
     """
-    # A list that the first job is to begin does not exist yet.
-    nodes, notes = read_bad_nodes(path) if os.path.exists(path) else ([], [])
+    nodes, notes = read_bad_nodes(path)
     folded = fold_nodes([node.name for node in nodes])
-    return ",".join(filter(None, (also, folded))) if folded else "", notes
+    names = ",".join(filter(None, (also, folded))) if folded else ""
+    if len(f"--exclude={names}") > _WORD_MOST:
+        msg = f"{path}: too many nodes: --exclude may have {_WORD_MOST} bytes"
+        raise OutputError(msg, hint="delete the lines of nodes that are repaired")
+    return names, notes
 
 
 def without_bad_nodes(report: LogReport, path: str) -> tuple[LogReport, list[Finding]]:
     """Return *report* with a restart without the nodes of the list *path*, and warnings.
 
-    Nodes that *report* itself leaves out are added to the list.
-
-    Raises:
-        OutputError: the list cannot be read.
+    Nodes that *report* itself leaves out are added to the list, if Slurm has them. A list
+    that cannot be read is a warning: the next step is more important.
     """
     step = report.next
     if step.action not in _RESTARTS:
         return report, []
-    findings = add_bad_nodes(path, dict.fromkeys(step.nodes, step.reason))
-    nodes, notes = read_bad_nodes(path) if os.path.exists(path) else ([], [])
+    cluster = set(node_names())
+    names = [job_name(name, cluster) for name in step.nodes]
+    own, findings = _of_cluster(names, cluster)
+    findings += add_bad_nodes(path, dict.fromkeys(own, step.reason))
+    try:
+        nodes, notes = read_bad_nodes(path)
+    except OutputError as err:
+        nodes, notes = [], [_warning(err.message)]
     findings += [note for note in notes if note.severity == "warning"]
-    names = tuple(dict.fromkeys((*step.nodes, *(node.name for node in nodes))))
-    if not names:
-        return report, findings
-    step = step._replace(action="restart without", nodes=names)
+    others, more = _of_cluster([node.name for node in nodes], cluster)
+    findings += more
+    out = tuple(dict.fromkeys((*own, *others)))
+    step = step._replace(action="restart without" if out else "restart", nodes=out)
     return report._replace(next=step), findings
+
+
+def _of_cluster(
+    names: Sequence[str], cluster: Collection[str]
+) -> tuple[list[str], list[Finding]]:
+    """Return *names* without those of nodes outside of *cluster*, and a warning on these.
+
+    Slurm refuses a job, or its update, for one name of another cluster. If *cluster* is
+    empty, Slurm did not answer, and all names are returned.
+    """
+    here = [name for name in names if not cluster or "[" in name or name in cluster]
+    if not (others := sorted({*names}.difference(here))):
+        return here, []
+    message = f"{first_of(others)}: not a node of this cluster, so not left out"
+    return here, [_warning(message)]
+
+
+def _warning(message: str) -> Finding:
+    return Finding("bad-nodes", "warning", "--exclude-from", message)

@@ -61,6 +61,8 @@ def test_a_job_leaves_out_the_nodes_of_a_list(listed: Path) -> None:
         ("nid001001\nnid001004\n", "nid[001001,001004]"),  # Primus, NVRx
         ("g1101.cluster\r\n\n# a remark\ng1102.cluster x y\n", "g1101.cluster,g1102.cluster"),
         ("nid[001001-001003,001007],gpu-07\n", "nid[001001-001003,001007],gpu-07"),
+        (f"n[{','.join(map(str, range(100, 300)))}]\n", f"n[{','.join(map(str, range(100, 300)))}]"),
+        ("allegro1,n[1-2,05][7]\n", "n[1-2,05][7],allegro1"),
         ("", ""),
         ("nid1 EARLY x\nnid1 LATE x\n", "nid1"),
         ("nid1 LATE x\nnid1 EARLY x\n", "nid1"),
@@ -77,7 +79,8 @@ def test_lists_of_other_tools_are_read(listed: Path, text: str, folded: str) -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["<missing-3>", "$(touch`x`)", "--nodelist=nid1", "a;b", "a'b", "n" * 300, "nid[1", "é1", "a\x1b[31m"],
+    ["<missing-3>", "$(touch`x`)", "--nodelist=nid1", "a;b", "a'b", "n" * 300, "nid[1", "é1", "a\x1b[31m",
+     "ALL", "all", "n[3-1]", "n[1--3]", "n[1-2-3]", "n[-1]", "n[1,]", "n[0-300000000]", "n[1-999][1-999]"],
 )  # fmt: skip
 def test_what_is_no_name_is_named_and_never_written(listed: Path, name: str) -> None:
     listed.write_text(f"nid1\n{name}\n")
@@ -107,6 +110,8 @@ def test_a_missing_list_is_begun_by_the_job(listed: Path) -> None:
     done = job("--exclude-from", "bad.txt", "--preflight", "--requeue=3")
     assert done.code == 0, done.err
     assert "#SBATCH --exclude" not in done.text
+    absent = "bad.txt does not exist yet: no node is left out"
+    assert f"note: --exclude-from: {absent}" in done.err
     # The job may run in another folder.
     assert f"--exclude-from {listed}" in done.text
     assert f"envcfg_restart 3 {listed} envcfg_job USR1 " in done.text
@@ -170,8 +175,75 @@ def test_a_written_list_is_read_back(listed: Path) -> None:
     assert listed.read_text().count("\n") == 3
 
 
+def test_a_line_without_an_end_stays_a_line(listed: Path) -> None:
+    listed.write_text(f"{HEAD}nid1")
+    assert add_bad_nodes("bad.txt", {"nid2": "down"}) == []
+    assert listed.read_text().splitlines()[1] == "nid1"
+    assert [node.name for node in read_bad_nodes("bad.txt")[0]] == ["nid1", "nid2"]
+    listed.write_text(HEAD.rstrip())
+    assert add_bad_nodes("bad.txt", {"nid2": "down"}) == []
+    assert listed.read_text().startswith(f"{HEAD}nid2 ")
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_next_answers_without_the_list(listed: Path, is_folder: bool) -> None:
+    log = listed.parent / "job.out"
+    log.write_text(NODE_DOWN)
+    if not is_folder:
+        listed.write_text("nid1\n" * 300_000)
+    path = str(listed.parent if is_folder else listed)
+    done = envcfg("check-log", "--next", "--exclude-from", path, str(log))
+    plain = envcfg("check-log", "--next", str(log))
+    assert (done.code, done.out) == (plain.code, plain.out)
+    why = "Is a directory" if is_folder else "larger than 1 MiB"
+    assert f"warning: --exclude-from: {path}: {why}" in done.err
+
+
+def test_only_nodes_that_slurm_has_are_added(
+    listed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, before = listed.parent / "job.out", listed.read_text()
+    log.write_text(NODE_DOWN)
+    tool = listed.parent / "sinfo"
+    monkeypatch.setenv("PATH", f"{listed.parent}:{os.environ['PATH']}")
+    next_step = ("check-log", "--next", "--exclude-from", "bad.txt", str(log))
+    tool.write_text("#!/bin/sh\necho nid001001\necho nid001003\n")
+    tool.chmod(0o755)
+    done = envcfg(*next_step)
+    assert done.text.startswith("restart without nid001001,nid001003: ")
+    unknown = "warning: --exclude-from: nid001007: not a node of this cluster"
+    assert unknown in done.err
+    assert listed.read_text() == before
+    listed.write_text(f"{before}elsewhere\nnid[7-9]\n")
+    done = envcfg(*next_step)
+    assert done.text.startswith("restart without nid001001,nid001003,nid[7-9]: ")
+    assert "warning: --exclude-from: elsewhere: not a node of this cluster" in done.err
+    listed.unlink()
+    assert envcfg(*next_step).text.startswith("restart: ")
+    # The name of the node itself may lack a domain that Slurm's name has.
+    tool.write_text("#!/bin/sh\necho nid001007.cluster\n")
+    assert envcfg(*next_step).text.startswith("restart without nid001007.cluster: ")
+    assert listed.read_text().splitlines()[1].startswith("nid001007.cluster ")
+    listed.unlink()
+    # Slurm does not answer, so the name may be right.
+    tool.write_text("#!/bin/sh\nexit 1\n")
+    assert envcfg(*next_step).text.startswith("restart without nid001007: ")
+
+
+def test_a_long_list_is_read_at_once(listed: Path) -> None:
+    listed.write_text("".join(f"n{number} {day(8)} x\n" for number in range(20_000)))
+    began = time.process_time()
+    nodes, (note,) = read_bad_nodes("bad.txt")
+    assert (nodes, note.message.startswith("20000 entries of ")) == ([], True)
+    assert time.process_time() - began < 5
+    listed.write_text("".join(f"n{number}-x{'y' * 20}\n" for number in range(6_000)))
+    done = job("--exclude-from", "bad.txt")
+    assert (done.code, "--exclude may have 131071 bytes" in done.err) == (4, True)
+
+
 def test_what_cannot_be_read_is_an_error(listed: Path) -> None:
     assert job("--exclude-from", str(listed.parent)).code == 4
+    assert job("--exclude-from", f"{listed}/below").code == 4
     listed.write_text("nid1\n" * 300_000)
     done = job("--exclude-from", "bad.txt")
     assert (done.code, "larger than 1 MiB" in done.err) == (4, True)

@@ -165,6 +165,12 @@ def parent_of(process: str) -> int | None:
         return None
 
 
+def node_names() -> list[str]:
+    """Return the names of all nodes of this cluster; empty if Slurm does not answer."""
+    # Without --all, sinfo leaves out hidden partitions.
+    return _output_lines(["sinfo", "--noheader", "--all", "--Node", "--format=%N"])
+
+
 def node_states(hosts: Sequence[str]) -> dict[str, str]:
     """Return Slurm's state of each node, with ``*`` if it does not respond.
 
