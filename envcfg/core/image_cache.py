@@ -165,15 +165,15 @@ def plugin_state(inspection: Inspection) -> str:
     """
     from envcfg.image.image_facts import unclear_facts
 
-    taken = inspection.taken().keys()
-    if not taken & {"nccl", "rccl"}:
+    facts = inspection.taken().keys()
+    if not facts & {"nccl", "rccl"}:
         return "needless"
     # A plug-in without the name of its maker may be one for another network.
     if inspection.metadata.unread or unclear_facts(inspection) & {"nccl", "rccl"}:
         return "unknown"
-    if "plugin" in taken:
+    if "plugin" in facts:
         return "present"
-    return "unknown" if "interfaces" in taken else "missing"
+    return "unknown" if "interfaces" in facts else "missing"
 
 
 def _look(image: str) -> CachedImage:

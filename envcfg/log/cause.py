@@ -112,10 +112,10 @@ def first_end(job: Job, world: World) -> FirstEnd | None:
     steps = [step for step in firsts.pop() if step]
     if not steps:
         return None
-    found = _of_steps(steps)
+    cause = _of_steps(steps)
     # Only earlier attempts count: a repeated end suggests a permanent fault.
     prints = [first.fingerprint for attempt in firsts for first in attempt if first]
-    return found._replace(repeats=prints.count(found.fingerprint))
+    return cause._replace(repeats=prints.count(cause.fingerprint))
 
 
 def _of_steps(steps: Sequence[FirstEnd]) -> FirstEnd:

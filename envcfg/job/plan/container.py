@@ -59,8 +59,8 @@ def choose_container(
     own = choose_arguments(profile_arguments(profile, first), facts)
     # The user's binds come after the profile's, because a later bind of the same
     # target wins.
-    given = [Mount(bind=bind, reason=GIVEN) for bind in options.binds]
-    mounts = (*profile.binds.values(), *options.host_parts, *given)
+    extra = [Mount(bind=bind, reason=GIVEN) for bind in options.binds]
+    mounts = (*profile.binds.values(), *options.host_parts, *extra)
     arguments = [Argument(word=word, reason=GIVEN) for word in options.runtime_args]
     words = [checked(argument, first) for argument in (*own, *arguments)]
     prefixes = applying([profile.prefix], facts, lambda prefix: prefix.words[0])
