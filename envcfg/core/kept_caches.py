@@ -143,7 +143,7 @@ def _size(path: str) -> int | None:
 
 
 def choose_keys(keys: Sequence[Key], starts: Collection[str]) -> list[Key]:
-    """Return the keys whose names begin with one of *starts*.
+    """Return the keys with a name that begins with one of *starts*.
 
     Raises:
         UsageError: no key, or several, begin like this.

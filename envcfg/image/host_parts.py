@@ -159,4 +159,6 @@ def _find(host: Host, soname: str, needed_by: str) -> str | None:
     by = records.get(tree.resolve(needed_by) or needed_by)
     if location := LibraryIndex(tree, {}).find(soname, by):
         return location.path
-    return next((path for path, record in records.items() if record.soname == soname), None)
+    return next(
+        (path for path, record in records.items() if record.soname == soname), None
+    )

@@ -163,7 +163,7 @@ class UseHistory:
         )
 
     def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:
-        """Yield nodes whose memory grows with every sample and will soon be full."""
+        """Yield nodes with memory that grows at every sample and will soon be full."""
         for view in views:
             values = [*self._memory.get(view.host, ())]
             total = view.sample.memory_total if view.sample else None
@@ -240,7 +240,7 @@ class HealthLog:
     def _printable(
         self, keys: set[object], by_key: Mapping[object, NodeFinding]
     ) -> set[object]:
-        """Return those of *keys* whose kind is not printed often enough for its node."""
+        """Return those of *keys* that may be printed again for their node."""
         # A value at its limit changes all the time, and so may the GPUs that wait.
         topics = {
             key: (f.kind, f.node) if (f := by_key.get(key)) else key for key in keys

@@ -143,7 +143,7 @@ def expand_nodes(nodes: str) -> list[str]:
 
 
 def own_nodes(job: SlurmJob, parent: int) -> list[str]:
-    """Return the nodes of the step whose srun is a child of process *parent*.
+    """Return the nodes of the step that was started by a child of process *parent*.
 
     Raises:
         JobError: Slurm shows no such step.
