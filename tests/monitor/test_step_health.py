@@ -253,7 +253,7 @@ def test_after_a_hundred_lines_one_says_so() -> None:
     lines: list[str] = []
     for number in range(300):
         mark = Finding("gpu-idle", "warning", f"n{number}", "GPU 1 is idle")
-        finding = NodeFinding("gpu-idle", f"n{number}", (1,), (), mark)
+        finding = NodeFinding((1,), (), mark)
         lines += log.lines(StepHealth((finding,)), "network fast")
     assert len(lines) == 101
     assert lines[-1] == "note: 100 lines about the nodes are printed, the rest is not"

@@ -40,16 +40,23 @@ class NodeFinding(NamedTuple):
     """A finding on a node of the step.
 
     Attributes:
-        kind: the id of its rule.
         gpus: numbers of the GPUs in question, as the node's tool counts them.
         ranks: the ranks that use these GPUs; empty if they are unknown.
     """
 
-    kind: str
-    node: str
     gpus: tuple[int, ...]
     ranks: tuple[int, ...]
     finding: Finding
+
+    @property
+    def kind(self) -> str:
+        """The id of its rule."""
+        return self.finding.rule
+
+    @property
+    def node(self) -> str:
+        """The name of the node."""
+        return self.finding.subject
 
     @property
     def is_unknown(self) -> bool:
@@ -132,8 +139,6 @@ class UseHistory:
         by_host = {view.host: view for view in views}
         findings = [
             NodeFinding(
-                mark.finding.rule,
-                mark.finding.subject,
                 mark.gpus,
                 _ranks_of(mark.gpus, by_host[mark.finding.subject]),
                 mark.finding,
