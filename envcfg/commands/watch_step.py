@@ -49,7 +49,8 @@ class Reporting(NamedTuple):
     def look(self, network: Network) -> None:
         """Look at the nodes, and write the metrics."""
         if self.nodes:
-            self.nodes.look(_network_text(network))
+            has_steps = network.first_step is not None
+            self.nodes.look(_network_text(network), has_steps=has_steps)
         if self.metrics and self.nodes:
             health = self.nodes.health
             findings = [finding.finding for finding in health.findings]

@@ -13,8 +13,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.common.errors import EnvcfgError
+from envcfg.nodes.monitor.health_log import HealthLog
 from envcfg.nodes.monitor.node_board import PATIENCE, Board
-from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, StepHealth, UseHistory
+from envcfg.nodes.monitor.step_health import SAMPLES, StepHealth, UseHistory
 from envcfg.nodes.probe.runner import Step, at
 from envcfg.nodes.probe.sample import SampleReader
 
@@ -23,6 +24,7 @@ _SHARE = 20  # of the time so far, for the next interval after the first line
 _SLICE = 0.02  # seconds to read answers at a time
 _STARTS = 3  # steps of the probe, if steps end early
 _IDLE_BELOW = 5.0  # percent
+_LONG_START = 1800.0  # seconds in which a program may load its data and compile
 
 
 class Probing(NamedTuple):
@@ -72,12 +74,17 @@ class NodeWatch:
             if probing:
                 probing.step.__exit__()
 
-    def look(self, network: str) -> None:
-        """Ask or read the answers if it is time; *network* is its verdict in words."""
+    def look(self, network: str, *, has_steps: bool = False) -> None:
+        """Ask or read the answers if it is time.
+
+        Args:
+            network: its verdict in words.
+            has_steps: the log shows a step of the program.
+        """
         try:
             now = time.monotonic()
             if self._asked:
-                self._read(now, network)
+                self._read(now, network, has_steps=has_steps)
             elif now >= self._next and self._starts < _STARTS:
                 self._ask(now)
         except EnvcfgError as err:
@@ -111,7 +118,7 @@ class NodeWatch:
         self._probing.step.ask(self._number)
         self._asked = now
 
-    def _read(self, now: float, network: str) -> None:
+    def _read(self, now: float, network: str, *, has_steps: bool) -> None:
         probing, board = self._probing, self._board
         if probing is None:
             return
@@ -137,7 +144,12 @@ class NodeWatch:
         self._history.add(views)
         if self._number == 1:  # rates and idle GPUs need two samples
             return
-        self.health = self._history.health(views, probing.asked_gpus, is_whole=is_whole)
+        self.health = self._history.health(
+            views,
+            probing.asked_gpus,
+            is_whole=is_whole,
+            may_start=not has_steps and now - self._began < _LONG_START,
+        )
         for line in self._log.lines(self.health, network, is_due=now >= self._first):
             self._say(line)
 

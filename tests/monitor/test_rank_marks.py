@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 from lines import gpu_lines, node_lines, read
 
+from envcfg.nodes.monitor.health_log import HealthLog
 from envcfg.nodes.monitor.node_board import Board, core_numbers
-from envcfg.nodes.monitor.step_health import SAMPLES, HealthLog, UseHistory
+from envcfg.nodes.monitor.step_health import SAMPLES, UseHistory
 
 GIB = 1024  # of nvidia-smi's unit
 

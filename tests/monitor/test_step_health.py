@@ -2,63 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from lines import gpu_lines, node_lines, used
+from watching import Answer, Clock, Nodes, Watched
 
 from envcfg.common.errors import JobError
 from envcfg.common.findings import Finding
 from envcfg.core import step_nodes
 from envcfg.core.step_nodes import NodeWatch, Probing
-from envcfg.nodes.monitor.step_health import HealthLog, NodeFinding, StepHealth
+from envcfg.nodes.monitor.health_log import HealthLog
+from envcfg.nodes.monitor.step_health import NodeFinding, StepHealth
 
-HOSTS = ("n1", "n2")
 BUSY = [97, 95, 96, 98]
-Answer = Callable[[int, str], Sequence[str]]
-
-
-class Clock:
-    """A clock that moves only when it is told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
-class Nodes:
-    """The step of a probe whose nodes answer at once, or never."""
-
-    def __init__(self, answer: Answer, hosts: Sequence[str] = HOSTS) -> None:
-        self.answer, self.hosts = answer, hosts
-        self.lines: list[str] = []
-        self.errors: list[str] = []
-        self.is_over = False
-        self.starts = 0
-        self.asked_gpus: int | None = None
-
-    def start(self) -> Probing:
-        self.starts += 1
-        self.is_over = False
-        return Probing(self, self.hosts, self.asked_gpus)  # type: ignore[arg-type]
-
-    def ask(self, number: int) -> None:
-        for host in self.hosts:
-            self.lines += self.answer(number, host)
-
-    def read(self, take: Callable[[str], object], deadline: object) -> bool:
-        assert deadline
-        if self.is_over:
-            raise EOFError
-        for line in self.lines:
-            take(line)
-        self.lines = []
-        return False
-
-    def __exit__(self, *_: object) -> None:
-        self.is_over = True
 
 
 @pytest.fixture
@@ -66,23 +23,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(step_nodes, "time", made)
     return made
-
-
-class Watched:
-    """A watch whose time passes by seconds."""
-
-    def __init__(self, clock: Clock, nodes: Nodes, after: float = 300) -> None:
-        self.clock, self.nodes = clock, nodes
-        self.lines: list[str] = []
-        self.watch = NodeWatch(after, nodes.start, self.lines.append)
-
-    def run(self, seconds: int, network: str = "network fast") -> list[str]:
-        """Let time pass; return the lines of that time."""
-        before = len(self.lines)
-        for _ in range(seconds):
-            self.clock.now += 1
-            self.watch.look(network)
-        return self.lines[before:]
 
 
 def answer_of(

@@ -1,6 +1,7 @@
 """Findings about ranks: their cores, their loaders, and GPUs unlike the others; pure."""
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from statistics import median
 
 from envcfg.log.numbers import count_of, grouped, number_ranges, ranks_of
@@ -14,6 +15,8 @@ _LESS = 0.5  # share of the others' use, memory or power
 _LEAST_MEMORY = 4 << 30  # bytes that are a clear difference
 _LEAST_POWER = 100.0  # watts
 _LEAST_GPUS = 4  # fewer have no usual value
+_SPREAD = 3  # times the median distance from the usual value
+_MANY = 16  # GPUs, of which one may have less memory
 
 
 def rank_marks(nodes: Sequence[NodeView]) -> Iterator[Mark]:
@@ -61,8 +64,9 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
     """Yield ranks with a waiting GPU, by the use of their own cores."""
     uses = {gpu.gpu.number: gpu.gpu.use for gpu in node.gpus}
     for rank in node.ranks:
-        values = [use for gpu in rank.gpus if (use := uses.get(gpu)) is not None]
-        if not values or max(values) >= _LOW or rank.use is None:
+        # The processes of a server with several GPUs compute on them, and load nothing.
+        use = uses.get(rank.gpus[0]) if len(rank.gpus) == 1 else None
+        if use is None or use >= _LOW or rank.use is None:
             continue
         words = {
             "ranks": _names([rank]),
@@ -85,40 +89,48 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
 
 
 def _unlike(nodes: Sequence[NodeView]) -> Iterator[Mark]:
-    """Yield GPUs with clearly less use or power than usual, or other memory."""
-    gpus = [gpu for node in nodes for gpu in node.gpus]
-    if len(gpus) < _LEAST_GPUS:
-        return
-    use = _usual([gpu.gpu.use for gpu in gpus])
-    memory = _usual([gpu.gpu.memory_used for gpu in gpus])
-    power = _usual([gpu.gpu.power for gpu in gpus])
-    for node in nodes:
-        for view in node.gpus:
-            gpu, words = view.gpu, {"gpu": f"GPU {view.gpu.number}"}
-            if view.is_idle:
+    """Yield GPUs with clearly less use, memory or power than others of their size."""
+    gpus = [(node, view) for node in nodes for view in node.gpus]
+    for peers in grouped(gpus, lambda pair: pair[1].gpu.memory_total).values():
+        if len(peers) < _LEAST_GPUS:
+            continue
+        least_use, use = _limit([view.gpu.use for _, view in peers], 0)
+        memories = [view.gpu.memory_used for _, view in peers]
+        least_memory, memory = _limit(memories, _LEAST_MEMORY)
+        powers = [view.gpu.power for _, view in peers]
+        least_power, power = _limit(powers, _LEAST_POWER)
+        # Stages of a pipeline differ, but a faulty GPU is one of many.
+        few = sum((value or inf) < least_memory for value in memories) <= max(
+            1, len(peers) // _MANY
+        )
+        for node, (gpu, is_idle) in peers:
+            words = {"gpu": f"GPU {gpu.number}"}
+            if is_idle:
                 continue
-            if use and use >= _LOW and gpu.use is not None and gpu.use < _LESS * use:
-                words |= {"value": f"{gpu.use:.0f} %", "usual": f"{use:.0f} %"}
+            if use >= _LOW and (value := gpu.use) is not None and value < least_use:
+                words |= {"value": f"{value:.0f} %", "usual": f"{use:.0f} %"}
                 yield make_mark("gpu-unlike", node, "use", gpu.number, **words)
-            elif memory and gpu.memory_used is not None:
-                difference = abs(gpu.memory_used - memory)
-                if difference > max(_LEAST_MEMORY, _LESS * memory):
-                    words |= {
-                        "value": f"{gpu.memory_used / 2**30:.0f} GiB",
-                        "usual": f"{memory / 2**30:.0f} GiB",
-                    }
-                    yield make_mark("gpu-unlike", node, "memory", gpu.number, **words)
-            if power and gpu.power is not None:
-                lacking = power - gpu.power
-                if lacking > max(_LEAST_POWER, (1 - _LESS) * power):
-                    words |= {"value": f"{gpu.power:.0f} W", "usual": f"{power:.0f} W"}
-                    yield make_mark("gpu-unlike", node, "power", gpu.number, **words)
+            elif few and (size := gpu.memory_used) is not None and size < least_memory:
+                words["value"] = f"{size / 2**30:.0f} GiB"
+                words["usual"] = f"{memory / 2**30:.0f} GiB"
+                yield make_mark("gpu-unlike", node, "memory", gpu.number, **words)
+            if (watts := gpu.power) is not None and watts < least_power:
+                words |= {"value": f"{watts:.0f} W", "usual": f"{power:.0f} W"}
+                yield make_mark("gpu-unlike", node, "power", gpu.number, **words)
 
 
-def _usual(values: Sequence[float | None]) -> float | None:
+def _limit(values: Sequence[float | None], least: float) -> tuple[float, float]:
+    """Return the value below which one is clearly less, and the usual value; else 0.
+
+    The difference is at least *least*, and exceeds the usual spread of *values*.
+    """
     numbers = [value for value in values if value is not None]
     # The second die of a package has no power of its own.
-    return median(numbers) if 2 * len(numbers) >= len(values) and numbers else None
+    if 2 * len(numbers) < len(values) or not numbers:
+        return 0.0, 0.0
+    usual = median(numbers)
+    spread = median([abs(number - usual) for number in numbers])
+    return usual - max(least, _LESS * usual, _SPREAD * spread), usual
 
 
 def _names(ranks: Sequence[RankView]) -> str:

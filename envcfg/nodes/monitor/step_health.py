@@ -12,28 +12,25 @@ from statistics import fmean
 from typing import NamedTuple
 
 from envcfg.common.findings import Finding
-from envcfg.log.numbers import count_of, first_of, grouped, ranks_of
 from envcfg.nodes.monitor.node_board import GpuView, NodeView
 from envcfg.nodes.monitor.outliers import ExpectedNodes, Mark, make_mark, marks
 from envcfg.nodes.monitor.rank_marks import rank_marks
 
 SAMPLES = 5  # of a GPU that count together
 _IDLE = 5.0  # percent of use
-_BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
-_MOST_LINES = 16  # at one time
-_REPEATS = 3  # times that the same finding on a node is printed
-_MOST_IN_ALL = 100  # lines of a step
 # Rules about values that are missing: the node may be good or bad.
-_UNKNOWN = frozenset(
+UNKNOWN = frozenset(
     {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
 )
 _HALF = 0.5  # share of the memory, below which growth is no problem yet
 _SOON = 3600.0  # seconds until the memory is full
-_LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
-_AT_ONCE = _UNKNOWN | {"gpu-idle"}  # these need several samples anyway
-_OF_GPUS = frozenset({"gpu-idle", "gpu-unknown", "gpu-unlike"})
 # A high load harms only GPUs that wait, and NCCL's own log proves the network in use.
 _ALONE = frozenset({"load-high", "wrong-interface"})
+# While a program loads its data or compiles, these are usual.
+_AT_START = frozenset(
+    {"gpu-idle", "gpu-unlike", "node-slow", "load-high", "memory-grows"}
+    | {"loader-slow", "rank-waits", "rank-on-cpu"}
+)
 
 
 class NodeFinding(NamedTuple):
@@ -61,7 +58,7 @@ class NodeFinding(NamedTuple):
     @property
     def is_unknown(self) -> bool:
         """Whether values are missing, so that the node may be good or bad."""
-        return self.kind in _UNKNOWN
+        return self.kind in UNKNOWN
 
     @property
     def key(self) -> object:
@@ -79,6 +76,7 @@ class StepHealth(NamedTuple):
         is_whole: every node has answered the last question.
         is_shared: the nodes run ranks of several steps, so the GPUs of one are unknown.
         has_request: the job may have requested GPUs.
+        is_starting: no GPU has computed yet, which may be usual.
         nodes: in order; the use of a GPU is that of the last samples.
     """
 
@@ -89,6 +87,7 @@ class StepHealth(NamedTuple):
     nodes: tuple[NodeView, ...] = ()
     is_shared: bool = False
     has_request: bool = True
+    is_starting: bool = False
 
 
 class UseHistory:
@@ -98,6 +97,7 @@ class UseHistory:
         """Begin without samples."""
         self._uses: dict[str, deque[Mapping[int, float]]] = {}
         self._memory: dict[str, deque[tuple[float, int]]] = {}
+        self._has_computed = False
 
     def add(self, views: Sequence[NodeView]) -> None:
         """Store the newest sample of each node that has answered."""
@@ -109,20 +109,25 @@ class UseHistory:
                     values.append((sample.time, sample.memory_used))
             if view.tool is not None and view.tool_waits is None and not view.is_silent:
                 samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
-                samples.append(
-                    {
-                        g.gpu.number: g.gpu.use
-                        for g in view.gpus
-                        if g.gpu.use is not None
-                    }
-                )
+                gpus = [gpu for gpu, _ in view.gpus if gpu.use is not None]
+                samples.append({gpu.number: gpu.use or 0.0 for gpu in gpus})
+                self._has_computed |= any((gpu.use or 0.0) >= _IDLE for gpu in gpus)
 
     def health(
-        self, views: Sequence[NodeView], asked_gpus: int | None, *, is_whole: bool
+        self,
+        views: Sequence[NodeView],
+        asked_gpus: int | None,
+        *,
+        is_whole: bool,
+        may_start: bool = False,
     ) -> StepHealth:
         """Return the health of the step.
 
-        *asked_gpus*: of each node; None: unknown; 0: the job requested none.
+        Args:
+            views: the newest state of all nodes.
+            asked_gpus: of each node; None: unknown; 0: the job requested none.
+            is_whole: every node has answered the last question.
+            may_start: the program may not have begun to compute.
         """
         steady = [self._steady(view) for view in views]
         steps = {rank.sample.step for view in views for rank in view.ranks} - {"-"}
@@ -153,11 +158,16 @@ class UseHistory:
             for gpu in view.gpus
             if gpu.gpu.use is not None and not view.is_silent
         ]
+        is_starting = may_start and bool(uses) and not self._has_computed
+        ignored = _AT_START if is_starting else frozenset[str]()
+        if not uses:  # a partition of a GPU has no use, which is no fault
+            ignored = frozenset({"gpu-unknown"})
         return StepHealth(
             tuple(
                 f
                 for f in findings
-                if (f.kind not in _ALONE or f.node in waiting)
+                if f.kind not in ignored
+                and (f.kind not in _ALONE or f.node in waiting)
                 and not (f.kind == "node-slow" and f.node in idle)
             ),
             len(uses),
@@ -165,6 +175,7 @@ class UseHistory:
             is_whole,
             tuple(steady),
             has_request=asked_gpus != 0,
+            is_starting=is_starting,
         )
 
     def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:
@@ -198,98 +209,3 @@ def _ranks_of(gpus: Sequence[int], view: NodeView) -> tuple[int, ...]:
     """Return the ranks of a node that use one of *gpus*."""
     ranks = (rank for rank in view.ranks if not {*rank.gpus}.isdisjoint(gpus))
     return tuple(sorted(rank.sample.rank for rank in ranks))
-
-
-class HealthLog:
-    """The lines of a step's output about its health: each only when something changes."""
-
-    def __init__(self) -> None:
-        """Begin without a line."""
-        self._keys: set[object] = set()
-        self._ages: dict[object, int] = {}
-        self._counts: dict[object, int] = {}
-        self._rest = _MOST_IN_ALL
-
-    def lines(
-        self, health: StepHealth, network: str, *, is_due: bool = True
-    ) -> Iterator[str]:
-        """Yield the new lines; *network* is the verdict on it in a few words.
-
-        Before it is due, a finding only grows older.
-        """
-        by_key: dict[object, NodeFinding] = {f.key: f for f in health.findings}
-        summary = "" if by_key else _summary(health, network)
-        # Its percentages change all the time.
-        state = re.sub(r"\d+ %| \(lowest.*?\)", "", summary)
-        keys: list[object] = [*by_key, state]
-        self._ages = {key: self._ages.get(key, 0) + 1 for key in keys}
-        lasting = {key for key, f in by_key.items() if self._lasts(f, key)}
-        # After idle GPUs the mean takes some looks to rise.
-        if summary and (not self._keys or self._ages[state] >= _LOOKS):
-            lasting = {state}
-        # A new finding may be gone at the next look, so the state is open until then.
-        if not (is_due and lasting) or self._rest < 0:
-            return
-        fresh = self._printable(lasting - self._keys, by_key)
-        self._keys = lasting
-        lines = [*_finding_lines([by_key[key] for key in by_key if key in fresh])]
-        lines += [summary] if summary and fresh else []
-        yield from lines[: self._rest]
-        self._rest -= len(lines)
-        if self._rest < 0:
-            yield f"note: {_MOST_IN_ALL} lines about the nodes are printed, the rest is not"
-
-    def _lasts(self, finding: NodeFinding, key: object) -> bool:
-        return finding.kind in _AT_ONCE or self._ages[key] >= _LOOKS
-
-    def _printable(
-        self, keys: set[object], by_key: Mapping[object, NodeFinding]
-    ) -> set[object]:
-        """Return those of *keys* that may be printed again for their node."""
-        # A value at its limit changes all the time, and so may the GPUs that wait.
-        topics = {
-            key: (f.kind, f.node) if (f := by_key.get(key)) else key for key in keys
-        }
-        for topic in {*topics.values()}:
-            self._counts[topic] = self._counts.get(topic, 0) + 1
-        return {key for key in keys if self._counts[topics[key]] <= _REPEATS}
-
-
-def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:
-    """Yield a line for all nodes with the same message, in at most ``_MOST_LINES``."""
-    groups = grouped(findings, lambda f: f.finding._replace(subject="", fix=None))
-    for count, (finding, some) in enumerate(groups.items()):
-        if count == _MOST_LINES:
-            rest = [f.node for group in list(groups.values())[count:] for f in group]
-            yield f"note: {count_of(len(rest), 'more finding')} on {first_of({*rest})}"
-            return
-        names = first_of([f.node for f in some])
-        ranks = sorted({rank for f in some for rank in f.ranks})
-        # Messages about ranks name them already.
-        more = f", {ranks_of(ranks)}" if ranks and finding.rule in _OF_GPUS else ""
-        word = "unknown" if some[0].is_unknown else finding.severity
-        yield f"{word}: {names}: {finding.message}{more}  [{finding.rule}]"
-
-
-def _summary(health: StepHealth, network: str) -> str:
-    """Return the line of a step without findings; empty if an answer is missing."""
-    if not health.is_whole:
-        return ""
-    if health.is_shared:
-        return "unknown: several steps run on the nodes: GPUs are not checked"
-    if health.use is None:
-        text = "note: GPUs are not checked: the nodes have no tool that shows them"
-        return text if health.has_request else ""
-    gpus = count_of(health.gpus, "GPU")
-    gpus = f"all {gpus}" if health.gpus > 1 else "the GPU"
-    # A mean over all GPUs would hide one that hardly computes.
-    use, host, number = min(
-        (gpu.gpu.use, view.host, gpu.gpu.number)
-        for view in health.nodes
-        for gpu in view.gpus
-        if gpu.gpu.use is not None
-    )
-    if use >= _BUSY:
-        return f"{gpus} busy, {network}"
-    lowest = f" (lowest: {host}, GPU {number}, {use:.0f} %)" if health.gpus > 1 else ""
-    return f"{gpus} in use, {health.use:.0f} % of the time{lowest}, {network}"
