@@ -14,8 +14,10 @@ from contextlib import suppress
 
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.atomic_write import put_file
+from envcfg.common.characters import without_surrogates
 from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
+from envcfg.core.step_pace import StepPace
 from envcfg.core.step_watch import Network
 from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.report.metrics import Sample, metrics_text, node_samples
@@ -51,6 +53,7 @@ class StepMetrics:
         network: Network,
         nodes: Sequence[NodeView] = (),
         findings: Sequence[Finding] = (),
+        pace: StepPace | None = None,
         *,
         exit_code: int | None = None,
     ) -> None:
@@ -68,6 +71,13 @@ class StepMetrics:
             Sample("envcfg_step_running", exit_code is None, {}),
             *network_samples(network),
             *node_samples(nodes, findings),
+        ]
+        values = (pace.seconds, pace.slowdown) if pace else ()
+        names = ("envcfg_step_pace_seconds", "envcfg_step_slowdown_ratio")
+        samples += [
+            Sample(name, value, {})
+            for name, value in zip(names, values, strict=False)
+            if value is not None
         ]
         text = metrics_text(samples, {"job": self._job, "step": self._step})
         is_due = now - self._written >= _SLOWEST or exit_code is not None
@@ -87,7 +97,7 @@ class StepMetrics:
         event = {
             "time": now_text(),
             "severity": severity,
-            "message": message.encode("utf-8", "replace").decode("utf-8"),
+            "message": without_surrogates(message),
             "job": self._job,
             "step": self._step,
             **more,

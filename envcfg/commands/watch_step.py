@@ -22,10 +22,12 @@ from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
+from envcfg.core.step_pace import StepPace
 from envcfg.core.step_watch import LastWords, Network, Silence
 from envcfg.log.expectations import Expectations
 from envcfg.nodes.hang.hang_records import Evidence
 from envcfg.nodes.hang.hang_rules import span
+from envcfg.nodes.monitor.step_health import StepHealth
 
 if TYPE_CHECKING:
     from envcfg.commands.step_metrics import StepMetrics
@@ -46,17 +48,17 @@ class Reporting(NamedTuple):
     nodes: NodeWatch | None
     metrics: StepMetrics | None
 
-    def look(self, network: Network) -> None:
+    def look(self, network: Network, pace: StepPace) -> None:
         """Look at the nodes, and write the metrics."""
+        pace.look()
         if self.nodes:
-            has_steps = network.first_step is not None
-            self.nodes.look(_network_text(network), has_steps=has_steps)
-        if self.metrics and self.nodes:
-            health = self.nodes.health
+            has_steps = network.first_step is not None or pace.seconds is not None
+            state, slow = _state_text(network, pace.seconds), pace.finding
+            self.nodes.look(state, [slow] if slow else [], has_steps=has_steps)
+        if self.metrics:
+            health = self.nodes.health if self.nodes else StepHealth()
             findings = [finding.finding for finding in health.findings]
-            self.metrics.update(network, health.nodes, findings)
-        elif self.metrics:
-            self.metrics.update(network)
+            self.metrics.update(network, health.nodes, findings, pace)
 
     def end(self, network: Network, code: str) -> None:
         """Write the last metrics; *code* is the step's, empty if its shell was killed."""
@@ -135,6 +137,7 @@ def _watch(
         seconds = 0
     network = Network(folder, outputs, expect, options.watch_step, say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
+    pace = StepPace(outputs, options.verify_after)
     pause, stopped, last_words, evidence = _PAUSE, False, None, None
     while (ended := _wait(pause)) is None:
         if stopped:
@@ -143,7 +146,7 @@ def _watch(
         # watcher.
         began = time.thread_time()
         network.look()
-        reporting.look(network)
+        reporting.look(network, pace)
         stopped = network.is_bad and options.watch_step == "stop"
         silent = silence.seconds()
         spent = time.thread_time() - began
@@ -206,10 +209,11 @@ def _start_probe() -> Probing:
     return Probing(step, hosts, job.gpus if job.gpus or has_gpus else 0)
 
 
-def _network_text(network: Network) -> str:
+def _state_text(network: Network, pace: float | None) -> str:
+    text = f", {pace:.3g} s per step" if pace else ""
     if network.is_good:
-        return "network fast"
-    return "network slow" if network.is_bad else "network not verified"
+        return f"network fast{text}"
+    return f"network {'slow' if network.is_bad else 'not verified'}{text}"
 
 
 def _wait(seconds: float) -> str | None:

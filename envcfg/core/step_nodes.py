@@ -13,9 +13,15 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.common.errors import EnvcfgError
+from envcfg.common.findings import Finding
 from envcfg.nodes.monitor.health_log import HealthLog
 from envcfg.nodes.monitor.node_board import PATIENCE, Board
-from envcfg.nodes.monitor.step_health import SAMPLES, StepHealth, UseHistory
+from envcfg.nodes.monitor.step_health import (
+    SAMPLES,
+    NodeFinding,
+    StepHealth,
+    UseHistory,
+)
 from envcfg.nodes.probe.runner import Step, at
 from envcfg.nodes.probe.sample import SampleReader
 
@@ -74,17 +80,20 @@ class NodeWatch:
             if probing:
                 probing.step.__exit__()
 
-    def look(self, network: str, *, has_steps: bool = False) -> None:
+    def look(
+        self, state: str, more: Sequence[Finding] = (), *, has_steps: bool = False
+    ) -> None:
         """Ask or read the answers if it is time.
 
         Args:
-            network: its verdict in words.
+            state: the verdict on the network, and the time of a step, in words.
+            more: findings on the program.
             has_steps: the log shows a step of the program.
         """
         try:
             now = time.monotonic()
             if self._asked:
-                self._read(now, network, has_steps=has_steps)
+                self._read(now, state, more, has_steps=has_steps)
             elif now >= self._next and self._starts < _STARTS:
                 self._ask(now)
         except EnvcfgError as err:
@@ -118,7 +127,9 @@ class NodeWatch:
         self._probing.step.ask(self._number)
         self._asked = now
 
-    def _read(self, now: float, network: str, *, has_steps: bool) -> None:
+    def _read(
+        self, now: float, state: str, more: Sequence[Finding], *, has_steps: bool
+    ) -> None:
         probing, board = self._probing, self._board
         if probing is None:
             return
@@ -150,7 +161,9 @@ class NodeWatch:
             is_whole=is_whole,
             may_start=not has_steps and now - self._began < _LONG_START,
         )
-        for line in self._log.lines(self.health, network, is_due=now >= self._first):
+        others = [NodeFinding((), (), finding) for finding in more]
+        health = self.health._replace(findings=(*self.health.findings, *others))
+        for line in self._log.lines(health, state, is_due=now >= self._first):
             self._say(line)
 
     def _limit(self) -> float:

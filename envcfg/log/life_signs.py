@@ -35,7 +35,11 @@ ENDS = ("end", "success")
 
 
 class Sign(NamedTuple):
-    """A line that shows progress: its *kind* and captures."""
+    """A line that shows progress: its *kind* and captures.
+
+    Attributes:
+        pace: seconds of a step that the line names; None if it names none.
+    """
 
     kind: str
     says: str
@@ -43,6 +47,8 @@ class Sign(NamedTuple):
     steps: str
     time: str
     text: str
+    id: str = ""
+    pace: float | None = None
 
 
 def needles() -> Collection[bytes]:
@@ -162,7 +168,24 @@ def _sign(record: Mapping[str, str], text: str) -> Sign | None:
     elif not time and (clock := _CLOCK.search(text)):
         time = clock[0]
     says, steps = record.get("says", ""), part.get("of") or ""
-    return Sign(record["kind"], says, step, steps, time, clip(text.strip()))
+    line = clip(text.strip())
+    pace = _pace(record, text)
+    return Sign(record["kind"], says, step, steps, time, line, record["id"], pace)
+
+
+def _pace(record: Mapping[str, str], text: str) -> float | None:
+    match = _compiled(record["pace"]).search(text) if "pace" in record else None
+    if match is None:
+        return None
+    unit, number = next((u, n) for u, n in match.groupdict().items() if n)
+    try:
+        value = float(number)
+    except ValueError:
+        return None
+    seconds = value / 1000 if unit == "ms" else value
+    if unit.startswith("rate"):
+        seconds = 1 / value if value else 0.0
+    return seconds or None
 
 
 class JobProgress:

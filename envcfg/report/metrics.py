@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.common.characters import without_surrogates
 from envcfg.common.datafile import load_yaml
 from envcfg.common.findings import Finding
 from envcfg.nodes.monitor.node_board import NodeView
@@ -44,8 +45,7 @@ def metrics_text(samples: Iterable[Sample], common: Mapping[str, object]) -> str
 
 def _label(value: object) -> str:
     # The format is UTF-8, and texts of logs may hold undecodable bytes.
-    text = str(value).encode("utf-8", "replace").decode("utf-8")
-    return text.translate(_ESCAPES)
+    return without_surrogates(str(value)).translate(_ESCAPES)
 
 
 def node_samples(

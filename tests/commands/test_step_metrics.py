@@ -66,7 +66,7 @@ def test_a_hostile_message_is_one_line(tmp_path: Path) -> None:
     event = json.loads(line)
     assert event["severity"] == "error"
     # Readers of JSON refuse a lone surrogate.
-    assert event["message"] == 'error: a"b\\c\n\x1b[31m? é'
+    assert event["message"] == 'error: a"b\\c\n\x1b[31m\\x80 é'
 
 
 def test_messages_go_into_no_other_file(tmp_path: Path) -> None:

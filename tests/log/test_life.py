@@ -57,6 +57,7 @@ def test_a_sign_knows_its_samples_and_no_other_does(sign: dict[str, Any]) -> Non
         "kind",
         "needle",
         "pattern",
+        "pace",
         "says",
         "source",
         "samples",
@@ -66,6 +67,10 @@ def test_a_sign_knows_its_samples_and_no_other_does(sign: dict[str, Any]) -> Non
     for line in sign["samples"]:
         ((_, found),) = life_signs.signs_in(line.encode())
         assert (found.kind, found.says) == (sign["kind"], sign.get("says", ""))
+        assert (found.pace is None) or "pace" in sign
+    # At least one sample names the time of a step.
+    paces = [life_signs.signs_in(line.encode())[0][1].pace for line in sign["samples"]]
+    assert any(paces) == ("pace" in sign)
     for line in sign.get("counter", ()):
         assert not re.search(sign["pattern"], line)
 

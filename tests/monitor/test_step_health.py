@@ -279,3 +279,14 @@ def test_a_thousand_bad_nodes_are_few_lines(clock: Clock) -> None:
         f"GPU {gpu} (of 4) is idle (below 5 %)  [gpu-idle]"
         for gpu in range(4)
     ]
+
+
+def test_the_pace_of_the_program_is_in_the_line_once(clock: Clock) -> None:
+    watched = Watched(clock, Nodes(answer_of(*BUSY)))
+    for tenths in range(20, 40):
+        watched.run(60, f"network fast, {tenths / 10:.3g} s per step")
+    assert watched.lines == ["all 8 GPUs busy, network fast, 2.5 s per step"]
+    slow = Finding("steps-slow", "warning", "the program", "a step takes 4 s")
+    watched.more = [slow]
+    assert watched.run(600) == ["warning: the program: a step takes 4 s  [steps-slow]"]
+    assert watched.watch.health.findings == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from envcfg.common.findings import Finding
 from envcfg.core.step_nodes import NodeWatch, Probing
 
 HOSTS = ("n1", "n2")
@@ -59,6 +60,7 @@ class Watched:
     def __init__(self, clock: Clock, nodes: Nodes, after: float = 300) -> None:
         self.clock, self.nodes = clock, nodes
         self.lines: list[str] = []
+        self.more: Sequence[Finding] = ()
         self.watch = NodeWatch(after, nodes.start, self.lines.append)
 
     def run(
@@ -68,5 +70,5 @@ class Watched:
         before = len(self.lines)
         for _ in range(seconds):
             self.clock.now += 1
-            self.watch.look(network, has_steps=has_steps)
+            self.watch.look(network, self.more, has_steps=has_steps)
         return self.lines[before:]

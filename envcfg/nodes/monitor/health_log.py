@@ -33,14 +33,14 @@ class HealthLog:
     def lines(
         self, health: StepHealth, network: str, *, is_due: bool = True
     ) -> Iterator[str]:
-        """Yield the new lines; *network* is the verdict on it in a few words.
+        """Yield the new lines; *network* is the verdict on it, and the time of a step.
 
         Before it is due, a finding only grows older.
         """
         by_key: dict[object, NodeFinding] = {f.key: f for f in health.findings}
         summary = "" if by_key else _summary(health, network)
-        # Its percentages change all the time.
-        state = re.sub(r"\d+ %| \(lowest.*?\)", "", summary)
+        # Its numbers change all the time.
+        state = re.sub(r"\d+ %| \(lowest.*?\)|, \S+ s per step", "", summary)
         keys: list[object] = [*by_key, state]
         self._ages = {key: self._ages.get(key, 0) + 1 for key in keys}
         lasting = {key for key, f in by_key.items() if self._lasts(f, key)}

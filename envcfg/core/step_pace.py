@@ -1,0 +1,128 @@
+"""The time of the program's steps, from the newest lines of a job step's output.
+
+A line may name the time of a step itself; otherwise it follows from the numbers of two
+steps and the time between their lines. Programs, epochs of other lengths and batches of
+other sizes are told apart, because their steps take other times.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from statistics import median
+
+from envcfg.common.characters import whole_number
+from envcfg.common.datafile import finding_in
+from envcfg.common.findings import Finding
+from envcfg.log.life_signs import Sign, signs_in
+
+_TAIL = 1 << 16  # bytes at the end of an output to read
+_INTERVAL = 60.0  # seconds between two samples, at most
+_RECENT = 5  # samples
+_WARM_UP = 2  # first samples, in which a program may still compile
+_SLOWER = 1.5  # times the best earlier pace, in all recent samples
+_KINDS = 16  # kinds of steps to keep
+_BATCH = re.compile(r"global.batch.size: *(\d+)")
+
+
+class _Kind:
+    """The steps of one kind: their samples, and the best earlier pace."""
+
+    def __init__(self) -> None:
+        self.line, self.changed, self.count = "", 0.0, 0
+        self.step: int | None = None
+        self.recent: deque[float] = deque(maxlen=_RECENT)
+        self.best: float | None = None
+
+    def add(self, sign: Sign, now: float) -> bool:
+        """Return whether *sign* is a newer one; keep its pace, if it has one."""
+        if sign.text == self.line:
+            return False
+        step, seconds = whole_number(sign.step), sign.pace
+        if seconds is None and step is not None and self.step is not None:
+            steps = step - self.step
+            seconds = (now - self.changed) / steps if steps > 0 else None
+        self.line, self.step, self.changed = sign.text, step, now
+        if seconds is None:
+            return True
+        self.count += 1
+        if self.count > _WARM_UP:
+            if len(self.recent) == _RECENT:
+                usual = median(self.recent)
+                self.best = min(usual, self.best or usual)
+            self.recent.append(seconds)
+        return True
+
+
+class StepPace:
+    """The pace of the program in the output files *names*."""
+
+    def __init__(self, names: Iterable[str], after: float | None) -> None:
+        """Take a sample each minute; more if the first line comes *after* few seconds."""
+        self._names = [*names]
+        self._interval = min(_INTERVAL, (after or _INTERVAL * _RECENT) / _RECENT)
+        self._next = 0.0
+        self._kinds: dict[object, _Kind] = {}
+        self._last: _Kind | None = None
+
+    def look(self) -> None:
+        """Read the newest lines, if it is time."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._interval
+        for name in self._names:
+            with suppress(OSError):  # the output may be moved
+                for sign in _last_steps(name):
+                    batch = _BATCH.search(sign.text)
+                    key = name, sign.id, sign.steps, batch and batch[1]
+                    if key not in self._kinds and len(self._kinds) >= _KINDS:
+                        del self._kinds[next(iter(self._kinds))]
+                    kind = self._kinds.setdefault(key, _Kind())
+                    # Another line of the same step may have no time.
+                    if kind.add(sign, now) and kind.recent:
+                        self._last = kind
+
+    @property
+    def seconds(self) -> float | None:
+        """The usual time of a recent step in seconds; None if it is unknown."""
+        recent = self._last.recent if self._last else ()
+        return median(recent) if recent else None
+
+    @property
+    def slowdown(self) -> float | None:
+        """The time of a recent step, as a multiple of the best earlier one."""
+        best = self._last.best if self._last else None
+        return self.seconds / best if self.seconds and best else None
+
+    @property
+    def finding(self) -> Finding | None:
+        """The finding on steps that take clearly longer than earlier ones."""
+        kind = self._last
+        if kind is None or kind.best is None or len(kind.recent) < _RECENT:
+            return None
+        # A pause for a checkpoint makes a single step long.
+        if min(kind.recent) < _SLOWER * kind.best:
+            return None
+        words = {"now": median(kind.recent), "before": kind.best}
+        return finding_in("nodes/monitor", "steps-slow", "the program", **words)
+
+
+def _last_steps(name: str) -> Iterable[Sign]:
+    """Return the last step of each kind in an output, the newest at the end."""
+    with open(name, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL))
+        block = file.read(_TAIL).replace(b"\r", b"\n")
+    # The first line is a part of one, and the last one may still be written.
+    begin = block.find(b"\n") if size > _TAIL else 0
+    last: dict[str, Sign] = {}
+    for _, sign in signs_in(block[begin : block.rfind(b"\n") + 1]):
+        if sign.kind == "step":
+            last.pop(sign.id, None)
+            last[sign.id] = sign
+    return last.values()
