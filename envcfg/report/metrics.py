@@ -92,7 +92,7 @@ def _of_node(
     # The number of idle GPUs is unknown if the use of any GPU is unknown.
     if None not in uses:
         yield "node_gpus_idle", sum(gpu.is_idle for gpu in node.gpus), {}
-    for gpu, _ in node.gpus:
+    for gpu in (view.gpu for view in node.gpus):
         labels = {"gpu": f"{gpu.number}"}
         yield "gpu_use_ratio", None if gpu.use is None else gpu.use / 100, labels
         yield "gpu_memory_used_bytes", gpu.memory_used, labels

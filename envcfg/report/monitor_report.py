@@ -281,7 +281,8 @@ def _gpu_lines(node: NodeView, *, is_detailed: bool) -> list[Line]:
     if not node.gpus:
         return [("bold red", "not to be asked") if node.problem else ("dim", "none")]
     lines, words = [], []
-    for gpu, is_idle in node.gpus:
+    for view in node.gpus:
+        gpu, is_idle = view.gpu, view.is_idle
         use = UNKNOWN if gpu.use is None else f"{gpu.use:.0f}"
         words.append("idle" if is_idle else use)
         power = "" if gpu.power is None else f"  {gpu.power:.0f} W"

@@ -22,7 +22,7 @@ HSN = {f"hsn{k}" for k in range(4)}
 LUMI = ("--profile", "lumi-g")
 ROCM = """\
 #!/bin/sh
-[ "$*" = '--showuse --showmeminfo vram --showpower --json' ] || exit 2
+[ "$*" = '--showuse --showmeminfo vram --showpower --showmaxpower --showclocks --json' ] || exit 2
 printf '{'
 for card in 0 1 2 3 4 5 6 7; do
   use=97

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.probes import MONITOR
 from envcfg.nodes.probe.sample import (
     Counter,
@@ -218,6 +219,57 @@ def test_nvidia_smi_is_asked(probes: list[Probe], shell: str, tools: Path) -> No
     _, gpus = both(start(probes, shell, tools).ask(1))
     assert (gpus.tool, gpus.status, gpus.problem) == ("nvidia-smi", 0, None)
     assert [(gpu.use, gpu.power) for gpu in gpus.gpus] == [(97.0, 512.34), (None, None)]
+
+
+@pytest.mark.parametrize("name", ["clocks_event_reasons", "clocks_throttle_reasons"])
+def test_clock_and_errors_come_by_the_names_that_the_driver_has(
+    probes: list[Probe], shell: str, tools: Path, name: str
+) -> None:
+    write_tool(
+        tools,
+        "nvidia-smi",
+        f"""case "$*" in
+*{name}.active,name*) printf '0, 97, 1024, 81559, 512.34, 700.00, 1980, 5, 1, 0x04, A, B\\n' ;;
+*) echo 'Field "x" is not a valid field to query: error'; exit 2 ;;
+esac""",
+    )
+    _, gpus = both(start(probes, shell, tools).ask(1))
+    assert (gpus.status, gpus.problem) == (0, None)
+    assert gpus.gpus == (
+        Gpu(
+            0,
+            97.0,
+            1024 << 20,
+            81559 << 20,
+            512.34,
+            "A, B",
+            True,
+            700.0,
+            1980.0,
+            4,
+            5,
+            1,
+        ),
+    )
+
+
+def test_errors_of_amd_come_from_the_driver(
+    probes: list[Probe], shell: str, tools: Path, tmp_path: Path
+) -> None:
+    for card, counts in {"card1": "ue: 2\nce: 7\n", "card2": "ue: 0\nce: 0\n"}.items():
+        path = tmp_path / "sys/class/drm" / card / "device/ras/umc_err_count"
+        path.parent.mkdir(parents=True)
+        path.write_text(counts)
+    cards = ", ".join(
+        f'"card{n}": {{"GPU use (%)": "9", "sclk clock speed:": "(1700Mhz)"}}'
+        for n in range(2)
+    )
+    write_tool(tools, "rocm-smi", f"printf '%s' '{{{cards}}}'")
+    script = MONITOR.script().replace("/sys/class/", f"{tmp_path}/sys/class/")
+    _, gpus = both(start(probes, shell, tools, script).ask(1))
+    assert gpus.problem is None
+    values = [(gpu.clock, gpu.corrected, gpu.uncorrected) for gpu in gpus.gpus]
+    assert values == [(1700.0, 7, 2), (1700.0, 0, 0)]
 
 
 def test_rocm_smi_is_asked_and_long_lines_come_whole(

@@ -8,19 +8,27 @@ import pytest
 from lines import gpu_lines, node_lines, read
 
 from envcfg.nodes.monitor.health_log import HealthLog
-from envcfg.nodes.monitor.node_board import Board, core_numbers
+from envcfg.nodes.monitor.node_board import Board
+from envcfg.nodes.monitor.rank_view import core_numbers
 from envcfg.nodes.monitor.step_health import SAMPLES, UseHistory
 
 GIB = 1024  # of nvidia-smi's unit
 
 
+FINE = "700.00, 1980, 0, 0, 0x0000000000000000"
+
+
 def nvidia(
-    uses: Sequence[object], memory: Sequence[int] = (), power: Sequence[object] = ()
+    uses: Sequence[object],
+    memory: Sequence[int] = (),
+    power: Sequence[object] = (),
+    more: Sequence[str] = (),
 ) -> list[str]:
     memory = memory or [40 * GIB] * len(uses)
     power = power or ["400.00"] * len(uses)
+    more = more or [FINE] * len(uses)
     return [
-        f"{number}, {use}, {memory[number]}, {80 * GIB}, {power[number]}, H100"
+        f"{number}, {use}, {memory[number]}, {80 * GIB}, {power[number]}, {more[number]}, H100"
         for number, use in enumerate(uses)
     ]
 
@@ -48,6 +56,8 @@ def told(
     power: Sequence[object] = (),
     near: str = "",
     available: Sequence[int] = (),
+    more: Sequence[str] = (),
+    later: Sequence[str] = (),
 ) -> list[str]:
     """Return the lines about one node after some minutes of the same state."""
     board, history, log = Board(["n1"], idle_below=5.0), UseHistory(), HealthLog()
@@ -62,9 +72,9 @@ def told(
         sample = node_lines(
             "n1", number, at=60.0 * number, counters=rows, available=free
         )
-        for part in read(
-            [*sample, *gpu_lines(nvidia(uses, memory, power), "n1", number)]
-        ):
+        state = later if later and number > 2 else more
+        gpus = gpu_lines(nvidia(uses, memory, power, state), "n1", number)
+        for part in read([*sample, *gpus]):
             board.take(part, 60.0 * number)
         views = board.views(60.0 * number, 130.0)
         history.add(views)
@@ -179,6 +189,52 @@ def test_other_memory_and_less_power_are_named() -> None:
     # Dies without power of their own, and small differences.
     assert told(BUSY, power=["500", "[N/A]", "480", "[N/A]"]) == GOOD
     assert told(BUSY, memory=[40 * GIB, 38 * GIB, 44 * GIB, 30 * GIB]) == GOOD
+
+
+SLOW = "700.00, 900, 0, 0, 0x0000000000000044"
+
+
+def test_a_clock_below_the_others_is_named_with_its_reasons() -> None:
+    assert told(BUSY, *FOUR, more=[FINE, FINE, FINE, SLOW]) == [
+        (
+            "warning: n1: the clock of GPU 3 is 900 MHz, that of the others 1980 MHz: throttled"
+            " by its power limit and heat (hardware), rank 3  [gpu-unlike]"
+        )
+    ]
+    # All are the same, or less than a quarter slower, or unknown.
+    assert told(BUSY, more=[SLOW] * 4) == GOOD
+    assert told(BUSY, more=[FINE] * 3 + [FINE.replace("1980", "1590")]) == GOOD
+    assert told(BUSY, more=[FINE] * 3 + ["[N/A], [N/A], [N/A], [N/A], [N/A]"]) == GOOD
+
+
+def test_the_clock_of_a_gpu_that_waits_is_no_finding() -> None:
+    lines = told([97, 98, 96, 40], more=[FINE, FINE, FINE, SLOW])
+    assert not [line for line in lines if "clock" in line]
+
+
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ("0, 2", "warning: n1: the memory of GPU 1 has had 2 uncorrected errors"),
+        ("12, 0", "note: n1: the memory of GPU 1 has had 12 corrected errors"),
+        ("3, 0", None),
+    ],
+)
+def test_errors_of_memory_count_from_the_first_look(
+    counts: str, line: str | None
+) -> None:
+    rows = [FINE.replace(" 0, 0,", f" {count},") for count in ("5, 7", counts)]
+    a, b = counts.split(", ")
+    risen = FINE.replace(" 0, 0,", f" {5 + int(a)}, {7 + int(b)},")
+    others = [FINE] * 2
+    lines = told(
+        BUSY, *FOUR, more=[FINE, rows[0], *others], later=[FINE, risen, *others]
+    )
+    end = " since the first look, rank 1  [gpu-memory-errors]"
+    assert lines[-1] == (f"{line}{end}" if line else GOOD[0])
+    # Errors of earlier jobs, and a driver that was loaded again.
+    assert told(BUSY, more=[FINE, rows[0], *others]) == GOOD
+    assert told(BUSY, more=[FINE, rows[0], *others], later=[FINE] * 4) == GOOD
 
 
 def test_the_gpus_of_several_steps_belong_to_none() -> None:

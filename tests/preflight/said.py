@@ -35,7 +35,11 @@ def node_lines(
 ) -> list[str]:
     """Return what a node says; *changed* lines stand for those that begin alike."""
     given = list(NODE)
+    rows = {number: GPU % number for number in range(gpus)}
     for line in changed:
+        if line.startswith("gpu "):
+            rows[int(line[4])] = line[4:]
+            continue
         sign = line.rpartition(" ")[2] if line.startswith(("folder", "device")) else ""
         head = " ".join(line.split()[: 2 if line.startswith("network") else 1])
         given = [
@@ -49,7 +53,7 @@ def node_lines(
     ]
     probe = f"envcfg-probe {host} 1 gpus"
     lines += [f"{probe} begin {tool} -"]
-    lines += [f"{probe} text {GPU % number}" for number in range(gpus)]
+    lines += [f"{probe} text {row}" for row in rows.values()]
     return [*lines, f"{probe} end {gpus + 1} {code}", f"envcfg-node {host} end"]
 
 

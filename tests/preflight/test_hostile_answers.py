@@ -16,7 +16,7 @@ from envcfg.nodes.preflight.preflight_lines import NodeReader, RankReader
 from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
 from envcfg.report.preflight_report import preflight_json, preflight_lines
 
-KEYS = ("memlock network device folder variable plugin health end begin clock unmet "
+KEYS = ("memlock network device folder variable plugin end begin clock unmet "
         "absent torch lacks with pair multiply sum wrong failed").split()  # fmt: skip
 WORD = st.one_of(
     st.sampled_from(
@@ -74,8 +74,6 @@ MANY = ("9" * 400, "9" * 5000, "\u00b2", "-1", "0x9")
         "memlock {}",
         "folder no {} /tmp",
         "device {} /dev/x",
-        "health {} total 3",
-        "health 1 total {}",
         "variable SLURM_GPUS_ON_NODE {}",
     ],
 )

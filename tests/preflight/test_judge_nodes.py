@@ -47,8 +47,8 @@ CASES: dict[str, tuple[tuple[str, ...], str, str, str]] = {
     "nearly full": (("folder yes 2048 /tmp",), "folder-full", "warning", "/tmp has 2 MiB left"),
     "little shared memory": (("folder yes 1024 /dev/shm",), "folder-full", "warning", "/dev/shm has 1 MiB"),
     "less memlock than others": (("memlock 65536",), "memlock-small", "error", "64 KiB of memory, on other nodes all"),
-    "memory errors": (("health 1 total 3",), "gpu-memory-errors", "error", "GPU 1 has had memory errors"),
-    "held down": (("health 0 hw_slowdown Active",), "gpu-held-down", "warning", "clocks of GPU 0"),
+    "memory errors": (("gpu 1, 0, 100, 65536, 90, 700, 1980, 0, 3, 0x0, A GPU",), "gpu-memory-errors", "error", "GPU 1 has had memory errors"),
+    "held down": (("gpu 0, 0, 100, 65536, 90, 700, 1980, 0, 0, 0x000000000000000C, A GPU",), "gpu-held-down", "warning", "clocks of GPU 0"),
     "plugin": (("plugin no libcxi.so.1,FABRIC_1.7 /opt/p/librccl-net.so",), "plugin-unloadable", "error", "lacks libcxi.so.1, FABRIC_1.7"),
 }  # fmt: skip
 
@@ -70,11 +70,13 @@ def test_the_node_that_is_ill_is_named_and_no_other(
 WELL: dict[str, tuple[str, ...]] = {
     "nobody knows whether it can be written": ("folder unknown - /tmp",),
     "an interface that no rank uses": ("network nmn0 down -",),
-    "no memory errors": ("health 0 total 0", "health 0 hw_slowdown Not Active"),
-    "a card that says nothing": ("health 0 total [N/A]",),
+    "no memory errors": ("gpu 0, 0, 100, 65536, 90, 700, 1980, 9, 0, 0x4, A GPU",),
+    "a card that says nothing": (
+        "gpu 0, 0, 100, 65536, 90, [N/A], [N/A], [N/A], [N/A], [N/A], A GPU",
+    ),
     "a plugin that loads": ("plugin yes - /opt/librccl-net.so",),
     "a plugin that nobody looked into": ("plugin unknown - /opt/librccl-net.so",),
-    "torn lines": ("memlock", "network hsn9", "folder yes", "health x y z", "device"),
+    "torn lines": ("memlock", "network hsn9", "folder yes", "device"),
     "unknown lines": ("colour blue", "folder maybe 1 /tmp"),
 }
 

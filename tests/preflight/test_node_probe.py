@@ -236,18 +236,10 @@ def test_the_plugin_is_the_one_that_nccl_would_load(
 
 
 def test_a_gpu_with_errors_is_told(shell: str, tmp_path: Path) -> None:
-    body = (
-        'case "$*" in *ecc*) printf "0, 0\\n1, 3\\n" ;; '
-        '*hw_slowdown*) printf "0, Active\\n1, Not Active\\n" ;; '
-        '*) printf "0, 0, 1, 2, 3, A\\n1, 0, 1, 2, 3, A\\n" ;; esac'
-    )
+    body = 'printf "0, 0, 1, 2, 3, 700, 1980, 0, 0, 0x8, A\\n1, 0, 1, 2, 3, 700, 1980, 9, 3, 0x0, A\\n"'
     write_tool(tmp_path, "nvidia-smi", body)
     answer = probe(shell, path=str(tmp_path))
-    assert answer.rows("health") == (
-        ("0", "total", "0"),
-        ("1", "total", "3"),
-        ("0", "hw_slowdown", "Active"),
-        ("1", "hw_slowdown", "Not Active"),
-    )
     assert answer.gpus is not None
-    assert len(answer.gpus.gpus) == 2
+    first, second = answer.gpus.gpus
+    assert (first.uncorrected, first.throttle) == (0, 8)
+    assert (second.corrected, second.uncorrected, second.throttle) == (9, 3, 0)

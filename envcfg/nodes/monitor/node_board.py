@@ -5,47 +5,30 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from envcfg.common.characters import whole_number
+from envcfg.nodes.monitor.rank_view import RankView, rank_views
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.runner import Patience, Step, at
 from envcfg.nodes.probe.sample import (
     Counter,
     GpuSample,
     NodeSample,
-    RankSample,
     Sample,
     SampleReader,
 )
 
-_TICKS = 100  # of the kernel for programs, in a second (USER_HZ)
-_MOST_CORES = 8192
-
 
 class GpuView(NamedTuple):
-    """A GPU and whether it idles: below the limit in this sample and the one before."""
+    """A GPU over several samples.
+
+    Attributes:
+        is_idle: it is used below the limit in this sample and the one before.
+        corrected, uncorrected: errors of its memory since the first sample.
+    """
 
     gpu: Gpu
     is_idle: bool = False
-
-
-class RankView(NamedTuple):
-    """A rank and the time of processors since the sample before, in cores.
-
-    Attributes:
-        gpus: numbers of its GPUs as the node's tool counts them; empty if unknown.
-        use, worker_use: 1.0 is a whole core; None before the second sample, and
-            after a new start.
-    """
-
-    sample: RankSample
-    gpus: tuple[int, ...] = ()
-    use: float | None = None
-    worker_use: float | None = None
-
-    @property
-    def cores(self) -> frozenset[int]:
-        """The cores that it may use; empty if unknown."""
-        return core_numbers(self.sample.cores)
+    corrected: int = 0
+    uncorrected: int = 0
 
 
 class NodeView(NamedTuple):
@@ -89,6 +72,7 @@ class _State:
         self.came = 0.0
         self.gpus: GpuSample | None = None
         self.gpus_before: GpuSample | None = None
+        self.first: dict[int, Gpu] = {}  # by number, for the counters of errors
         self.asked: float | None = None  # start of a late tool
 
 
@@ -110,6 +94,11 @@ class Board:
             state.before, state.node, state.came = state.node, sample, now
         elif isinstance(sample, GpuSample):
             state.gpus_before, state.gpus, state.asked = state.gpus, sample, None
+            for gpu in sample.gpus:
+                first = state.first.get(gpu.number)
+                # A driver that was loaded again counts from 0.
+                if first is None or _errors(gpu, first) is None:
+                    state.first[gpu.number] = gpu
         elif state.asked is None:
             state.asked = state.came  # the tool was started with the previous sample
 
@@ -164,16 +153,32 @@ class Board:
             allotted=answer.allotted,
             tool=answer.tool,
             gpus=tuple(
-                GpuView(gpu, was_idle.get(gpu.number, False) and self._is_idle(gpu))
+                GpuView(
+                    gpu,
+                    was_idle.get(gpu.number, False) and self._is_idle(gpu),
+                    *(_errors(gpu, state.first[gpu.number]) or ()),
+                )
                 for gpu in ours
             ),
             other_gpus=len(answer.gpus) - len(ours),
-            ranks=tuple(_ranks(state.before, sample, [gpu.number for gpu in ours])),
+            ranks=tuple(rank_views(state.before, sample, [gpu.number for gpu in ours])),
             problem=answer.problem,
         )
 
     def _is_idle(self, gpu: Gpu) -> bool:
         return gpu.use is not None and gpu.use < self._idle_below
+
+
+def _errors(now: Gpu, first: Gpu) -> tuple[int, int] | None:
+    """Return the new errors, corrected and others; None if the counters are new."""
+    pairs = ((now.corrected, first.corrected), (now.uncorrected, first.uncorrected))
+    rises = [a - b if a is not None and b is not None else None for a, b in pairs]
+    if any(
+        rise < 0 if rise is not None else a is not None
+        for rise, (a, _) in zip(rises, pairs, strict=True)
+    ):
+        return None
+    return rises[0] or 0, rises[1] or 0
 
 
 def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
@@ -183,59 +188,6 @@ def _processor_use(before: NodeSample | None, now: NodeSample) -> float | None:
     spent = (now.spent or 0) - (before.spent or 0)
     busy = (now.busy or 0) - (before.busy or 0)
     return min(100.0, 100 * busy / spent) if spent > 0 and busy >= 0 else None
-
-
-def _ranks(
-    before: NodeSample | None, now: NodeSample, gpus: Sequence[int]
-) -> Iterator[RankView]:
-    # Several steps have the same numbers of ranks.
-    old = {(rank.step, rank.rank): rank for rank in before.ranks} if before else {}
-    seconds = now.time - before.time if before else 0.0
-    for rank in now.ranks:
-        view = RankView(rank, _gpus_of(rank, gpus, is_alone=len(now.ranks) == 1))
-        earlier = old.get((rank.step, rank.rank))
-        if earlier and seconds > 0:
-            spent = rank.ticks - earlier.ticks
-            worked = rank.worker_ticks - earlier.worker_ticks
-            share = 1 / (seconds * _TICKS)
-            # A program that was started again counts from 0; workers that ended took
-            # their time with them.
-            if spent >= 0:
-                view = view._replace(use=spent * share)
-            if worked >= 0:
-                view = view._replace(worker_use=worked * share)
-        yield view
-
-
-def _gpus_of(
-    rank: RankSample, gpus: Sequence[int], *, is_alone: bool
-) -> tuple[int, ...]:
-    """Return the GPUs of *rank*, of the node's *gpus*; empty if they are unknown.
-
-    A rank that sees several takes that of its local rank, as PyTorch's launchers do.
-    """
-    numbers = [whole_number(word) for word in rank.mask.split(",")]
-    visible = [number for number in numbers if number is not None]
-    if rank.mask == "-":
-        visible = [*gpus]
-    elif len(visible) < len(numbers):  # the mask has names of GPUs
-        return ()
-    if len(visible) > 1 and not is_alone:
-        local = -1 if rank.local is None else rank.local
-        visible = visible[local : local + 1] if local >= 0 else []
-    return tuple(number for number in visible if number in gpus)
-
-
-def core_numbers(text: str) -> frozenset[int]:
-    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        a, b = whole_number(first), whole_number(last or first)
-        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
-            return frozenset()
-        numbers.update(range(a, b + 1))
-    return frozenset(numbers)
 
 
 def _links(before: NodeSample | None, now: NodeSample) -> Iterator[Counter]:

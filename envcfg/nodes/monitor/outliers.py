@@ -13,6 +13,8 @@ _SLOW = 0.5  # share of the GPU use on the other nodes
 _BUSY = 20.0  # percent of use on other nodes that shows that the job computes
 _CROWDED = 1.5  # load per core
 _FULL = 0.95  # share of the node's memory
+# Errors of a GPU's memory since the first look. Single ones are corrected all the time.
+_LEAST_ERRORS = {"corrected": 10, "uncorrected": 1}
 _TRAFFIC = 10e6  # bytes per second; less traffic on an interface has no effect
 
 
@@ -113,6 +115,15 @@ def _of_gpus(
     if idle := [gpu.gpu.number for gpu in node.gpus if gpu.is_idle]:
         words = {"gpus": _gpu_text(idle, node), "are": said_of(len(idle), "are")}
         yield make_mark("gpu-idle", node, "", *idle, **words, below=idle_below)
+    for view in node.gpus:
+        errors = {"corrected": view.corrected, "uncorrected": view.uncorrected}
+        for which, least in _LEAST_ERRORS.items():
+            if errors[which] >= least:
+                count = count_of(errors[which], f"{which} error")
+                words = {"gpu": f"GPU {view.gpu.number}", "count": count}
+                yield make_mark(
+                    "gpu-memory-errors", node, which, view.gpu.number, **words
+                )
 
 
 def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:

@@ -1,12 +1,16 @@
 """Findings about ranks: their cores, their loaders, and GPUs unlike the others; pure."""
 
-from collections.abc import Iterator, Sequence
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from statistics import median
 
+from envcfg.common.datafile import load_yaml
 from envcfg.log.numbers import count_of, grouped, number_ranges, ranks_of
-from envcfg.nodes.monitor.node_board import NodeView, RankView, core_numbers
+from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.monitor.outliers import Mark, make_mark
+from envcfg.nodes.monitor.rank_view import RankView, core_numbers
+from envcfg.nodes.probe.gpu import Gpu
 
 _LOW = 50.0  # percent of use, below which a GPU waits for something
 _BUSY = 0.9  # cores that a process uses if it does nothing else
@@ -14,9 +18,11 @@ _WAITING = 0.5  # cores that a process uses at most if it waits
 _LESS = 0.5  # share of the others' use, memory or power
 _LEAST_MEMORY = 4 << 30  # bytes that are a clear difference
 _LEAST_POWER = 100.0  # watts
+_SLOWER = 0.75  # share of the others' clock; GPUs of one kind differ by up to a fifth
 _LEAST_GPUS = 4  # fewer have no usual value
 _SPREAD = 3  # times the median distance from the usual value
 _MANY = 16  # GPUs, of which one may have less memory
+_THROTTLE = os.path.join(os.path.dirname(__file__), "throttle.yaml")
 
 
 def rank_marks(nodes: Sequence[NodeView]) -> Iterator[Mark]:
@@ -89,9 +95,10 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
 
 
 def _unlike(nodes: Sequence[NodeView]) -> Iterator[Mark]:
-    """Yield GPUs with clearly less use, memory or power than others of their size."""
+    """Yield GPUs with clearly less use, memory, power or clock than their like."""
     gpus = [(node, view) for node in nodes for view in node.gpus]
-    for peers in grouped(gpus, lambda pair: pair[1].gpu.memory_total).values():
+    kinds = grouped(gpus, lambda one: (one[1].gpu.name, one[1].gpu.memory_total))
+    for peers in kinds.values():
         if len(peers) < _LEAST_GPUS:
             continue
         least_use, use = _limit([view.gpu.use for _, view in peers], 0)
@@ -103,9 +110,12 @@ def _unlike(nodes: Sequence[NodeView]) -> Iterator[Mark]:
         few = sum((value or inf) < least_memory for value in memories) <= max(
             1, len(peers) // _MANY
         )
-        for node, (gpu, is_idle) in peers:
-            words = {"gpu": f"GPU {gpu.number}"}
-            if is_idle:
+        # A GPU that waits lowers its clock, so only busy ones are compared.
+        clocks = [view.gpu.clock for _, view in peers if _is_busy(view.gpu)]
+        clock = _limit(clocks, 0)[1] if len(clocks) >= _LEAST_GPUS else 0
+        for node, view in peers:
+            gpu, words = view.gpu, {"gpu": f"GPU {view.gpu.number}"}
+            if view.is_idle:
                 continue
             if use >= _LOW and (value := gpu.use) is not None and value < least_use:
                 words |= {"value": f"{value:.0f} %", "usual": f"{use:.0f} %"}
@@ -117,6 +127,20 @@ def _unlike(nodes: Sequence[NodeView]) -> Iterator[Mark]:
             if (watts := gpu.power) is not None and watts < least_power:
                 words |= {"value": f"{watts:.0f} W", "usual": f"{power:.0f} W"}
                 yield make_mark("gpu-unlike", node, "power", gpu.number, **words)
+            if _is_busy(gpu) and (gpu.clock or inf) < _SLOWER * clock:
+                words |= {"value": f"{gpu.clock:.0f} MHz", "usual": f"{clock:.0f} MHz"}
+                words["reason"] = _throttle_text(gpu.throttle or 0)
+                yield make_mark("gpu-unlike", node, "clock", gpu.number, **words)
+
+
+def _is_busy(gpu: Gpu) -> bool:
+    return gpu.use is not None and gpu.use >= _LOW
+
+
+def _throttle_text(mask: int) -> str:
+    reasons: Mapping[int, str] = load_yaml(_THROTTLE)["reasons"]
+    names = [name for bit, name in reasons.items() if mask & bit]
+    return f": throttled by {' and '.join(names)}" if names else ""
 
 
 def _limit(values: Sequence[float | None], least: float) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from envcfg.common.findings import Finding
-from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.monitor.outliers import ExpectedNodes, Mark, make_mark, marks
 from envcfg.nodes.monitor.rank_marks import rank_marks
 
@@ -109,7 +109,7 @@ class UseHistory:
                     values.append((sample.time, sample.memory_used))
             if view.tool is not None and view.tool_waits is None and not view.is_silent:
                 samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
-                gpus = [gpu for gpu, _ in view.gpus if gpu.use is not None]
+                gpus = [gpu for gpu, *_ in view.gpus if gpu.use is not None]
                 samples.append({gpu.number: gpu.use or 0.0 for gpu in gpus})
                 self._has_computed |= any((gpu.use or 0.0) >= _IDLE for gpu in gpus)
 
@@ -201,7 +201,8 @@ class UseHistory:
             numbers = [use for use in uses if use is not None]
             use = fmean(numbers) if numbers else None
             is_idle = len(numbers) > 1 and max(numbers) < _IDLE
-            gpus.append(GpuView(gpu.gpu._replace(use=use), is_idle=is_idle))
+            steady = gpu.gpu._replace(use=use)
+            gpus.append(gpu._replace(gpu=steady, is_idle=is_idle))
         return view._replace(gpus=tuple(gpus))
 
 

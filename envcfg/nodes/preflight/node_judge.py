@@ -11,7 +11,7 @@ from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
 from envcfg.nodes.preflight.preflight_records import NodeAnswer, Requirements, finding
-from envcfg.nodes.probe.gpu import KIB, MIB
+from envcfg.nodes.probe.gpu import HARDWARE_SLOWDOWN, KIB, MIB
 
 _GIB = 1 << 30
 _LEFT = _GIB  # free bytes that a scratch folder must have
@@ -192,14 +192,12 @@ def _gpus(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
 
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
-    rows = [(int(gpu), counter, text) for gpu, counter, text in answer.rows("health")]
-    if errors := {
-        g for g, counter, n in rows if counter == "total" and whole_number(n)
-    }:
-        gpus = number_ranges(sorted(errors))
-        yield finding("gpu-memory-errors", answer.host, gpus=gpus)
-    if active := sorted(gpu for gpu, _, text in rows if text == "Active"):
-        yield finding("gpu-held-down", answer.host, gpus=number_ranges(active))
+    gpus = answer.gpus.gpus if answer.gpus else ()
+    if errors := [gpu.number for gpu in gpus if gpu.uncorrected]:
+        gpu_text = number_ranges(errors)
+        yield finding("gpu-memory-errors", answer.host, gpus=gpu_text)
+    if held := [gpu.number for gpu in gpus if (gpu.throttle or 0) & HARDWARE_SLOWDOWN]:
+        yield finding("gpu-held-down", answer.host, gpus=number_ranges(held))
 
 
 def _memlock(

@@ -28,7 +28,6 @@ WORDS: Mapping[str, str] = {
     "device": f"{_SIZE} (.+)",
     "folder": "(yes|no|unknown) ([0-9]{1,20}|-) (.+)",
     "plugin": r"(yes|no|unknown) (\S+) (.+)",
-    "health": f"{_SIZE} (\\S+) (.+)",
     "memory": _SIZE,
     "adapter": f"(\\S+) (\\S+) (.+) {_NEAR} (-|[0-9]+.*)",
     "pci": r"(gpu|adapter|interface) (\S+) (-?[0-9]{1,9}|\S+) (/.*)",

@@ -1,10 +1,11 @@
 """The output of GPU tools, parsed into :class:`Gpu`.
 
 Formats: nvidia-smi's CSV without header and units (its manual, 331 to 610; words such as
-``[N/A]`` in place of numbers); rocm-smi's JSON of ROCm 5 to 7 (ROCm/rocm_smi_lib,
-rocm_smi.py: "Average Graphics Package Power", since ROCm 6 also "Current Socket Graphics
-Package Power"; a second die has no power of its own); amd-smi's JSON of ROCm 6 and 7 (a
-list, or a list in ``gpu_data``).
+``[N/A]`` in place of numbers; the reasons for a low clock are a mask of NVML); rocm-smi's
+JSON of ROCm 5 to 7 (ROCm/rocm_smi_lib, rocm_smi.py: "Average Graphics Package Power",
+since ROCm 6 also "Current Socket Graphics Package Power"; a second die has no power of
+its own; clocks as ``(800Mhz)``); amd-smi's JSON of ROCm 6 and 7 (a list, or a list in
+``gpu_data``). The counters of AMD's memory errors are those of the driver.
 """
 
 import re
@@ -23,14 +24,17 @@ _PROBLEM = re.compile(
     re.IGNORECASE,
 )
 _DATA = re.compile(r'[{}\[\]"]|\d+, ')  # a row of CSV, or JSON
+HARDWARE_SLOWDOWN = 0x8  # a bit of NVML's mask
 _LONGEST = 160  # characters of a problem to keep
 
 
 class Gpu(NamedTuple):
-    """A GPU; *use* in percent, memory in bytes, *power* in watts.
+    """A GPU; *use* in percent, memory in bytes, *power* in watts, *clock* in MHz.
 
     Attributes:
         number: number of the tool, from 0.
+        throttle: NVML's mask of the reasons for a low clock; None if unknown.
+        corrected, uncorrected: errors of its memory since the driver was loaded.
         is_ours: False if the tool lists it and the job does not have it.
     """
 
@@ -41,6 +45,11 @@ class Gpu(NamedTuple):
     power: float | None = None
     name: str | None = None
     is_ours: bool = True
+    power_limit: float | None = None
+    clock: float | None = None
+    throttle: int | None = None
+    corrected: int | None = None
+    uncorrected: int | None = None
 
 
 Answer = tuple[tuple[Gpu, ...], str | None]
@@ -52,7 +61,7 @@ def read_gpus(tool: str, lines: Sequence[str], status: int | None) -> Answer:
     A tool outside ``TOOLS`` lists no GPU; *status* is its exit code.
     """
     parser = TOOLS.get(tool)
-    gpus = parser(lines) if parser else ()
+    gpus = _with_errors(parser(lines), lines) if parser else ()
     if status == 137:  # killed by the probe's time limit, perhaps without any output
         return gpus, f"{tool} did not answer within 20 s"
     messages = [line.strip() for line in lines if line.strip()]
@@ -91,15 +100,33 @@ def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
     gpus = []
     for line in lines:
         # The name comes last, because it may contain commas.
-        index, *values = (value.strip() for value in line.split(",", 5))
+        index, *values = (value.strip() for value in line.split(",", 10))
         number = whole_number(index)
-        if number is not None and len(values) == 5:
-            gpu = _gpu(number, *values[:4], unit=MIB)
-            gpus.append(gpu._replace(name=values[4] or None))
+        if number is None or len(values) < 5:
+            continue
+        gpu = _gpu(number, *values[:4], unit=MIB)
+        # A driver that does not know the other fields prints these alone.
+        if len(values) == 10:
+            gpu = gpu._replace(
+                power_limit=_number(values[4]),
+                clock=_number(values[5]),
+                corrected=whole_number(values[6]),
+                uncorrected=whole_number(values[7]),
+                throttle=_mask(values[8]),
+                name=values[9] or None,
+            )
+        else:
+            gpu = gpu._replace(name=", ".join(values[4:]) or None)
+        gpus.append(gpu)
     return tuple(gpus)
 
 
+def _mask(text: str) -> int | None:
+    return int(text, 16) if re.fullmatch("0x[0-9a-fA-F]{1,16}", text) else None
+
+
 _POWER = re.compile(r"(?!Max).*Graphics Package Power \(W\)", re.DOTALL)
+_CLOCK = re.compile(r"\(?([0-9]{1,6})[Mm][Hh]z\)?")
 _ROCM = ("GPU use (%)", "VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
 
 
@@ -112,11 +139,18 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
             powers = (v for n, v in values.items() if _POWER.fullmatch(n))
             # Releases name the power differently, and the maximum is not a measurement.
             power = next((v for v in powers if _number(v) is not None), None)
-            gpus.append(_gpu(int(number[1]), *map(values.get, _ROCM), power))
+            gpu = _gpu(int(number[1]), *map(values.get, _ROCM), power)
+            clock = _CLOCK.fullmatch(str(values.get("sclk clock speed:")))
+            limit = _number(values.get("Max Graphics Package Power (W)"))
+            gpus.append(
+                gpu._replace(clock=_number(clock and clock[1]), power_limit=limit)
+            )
     return tuple(sorted(gpus, key=lambda gpu: gpu.number))
 
 
 _AMD = "usage.gfx_activity mem_usage.used_vram mem_usage.total_vram power.socket_power"
+_AMD_CLOCK = "clock.gfx_0.clk"
+_AMD_ERRORS = ("ecc.total_correctable_count", "ecc.total_uncorrectable_count")
 
 
 def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
@@ -124,21 +158,25 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
     if isinstance(document, dict):
         # Some releases wrap the list in an object.
         document = document.get("gpu_data")
-    return tuple(
-        _gpu(
-            element["gpu"],
-            *(_quantity(element, name) for name in _AMD.split()),
-            unit=MIB,
-        )
-        for element in (document if isinstance(document, list) else ())
-        if isinstance(element, dict) and isinstance(element.get("gpu"), int)
-    )
+    gpus = []
+    for element in document if isinstance(document, list) else ():
+        if isinstance(element, dict) and isinstance(element.get("gpu"), int):
+            values = (_quantity(element, name) for name in _AMD.split())
+            errors = [whole_number(str(_quantity(element, n))) for n in _AMD_ERRORS]
+            gpus.append(
+                _gpu(element["gpu"], *values, unit=MIB)._replace(
+                    clock=_number(_quantity(element, _AMD_CLOCK)),
+                    corrected=errors[0],
+                    uncorrected=errors[1],
+                )
+            )
+    return tuple(gpus)
 
 
 def _quantity(gpu: Mapping[str, object], path: str) -> object:
-    block, _, name = path.partition(".")
-    values = gpu.get(block)
-    value = values.get(name) if isinstance(values, dict) else None
+    value: object = gpu
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
     return value.get("value") if isinstance(value, dict) else value
 
 
@@ -152,6 +190,19 @@ def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
     rows.sort(key=lambda row: int(row[0]))
     gpus = [_gpu(index, *values) for index, (_, *values) in enumerate(rows)]
     return tuple(gpu._replace(power=gpu.power and gpu.power / 1e6) for gpu in gpus)
+
+
+def _with_errors(gpus: tuple[Gpu, ...], lines: Sequence[str]) -> tuple[Gpu, ...]:
+    """Return *gpus* with the driver's counters, ``ras CORRECTED UNCORRECTED`` by card."""
+    rows = [
+        row[1:] for row in map(str.split, lines) if len(row) == 3 and row[0] == "ras"
+    ]
+    if len(rows) != len(gpus):  # the tool shows other cards than the driver
+        return gpus
+    return tuple(
+        gpu._replace(corrected=whole_number(row[0]), uncorrected=whole_number(row[1]))
+        for gpu, row in zip(gpus, rows, strict=True)
+    )
 
 
 def _json(lines: Sequence[str]) -> object:

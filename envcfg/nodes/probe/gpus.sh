@@ -1,4 +1,5 @@
 # shellcheck shell=sh
+# shellcheck disable=SC2317 # envcfg_ask calls functions by their names
 # Who a node is, and what the tool of its GPUs says: what all probes begin with. A line is
 #
 #   envcfg-probe HOST NUMBER KIND WORD...
@@ -18,6 +19,11 @@ envcfg_say() { # WORD...
 
 envcfg_has() { command -v "$1" >/dev/null 2>&1; }
 
+envcfg_within() { # SECONDS COMMAND...: a node that is ill can make any of them wait for ever
+  if envcfg_has timeout; then set -- timeout -s KILL "$@"; else shift; fi
+  "$@" </dev/null
+}
+
 envcfg_gpus() { # whatever tool there is; AMD's first only where there are AMD's alone
   if [ -e /dev/kfd ] && ! [ -e /dev/nvidiactl ]; then
     envcfg_gpus_amd || envcfg_gpus_nvidia || envcfg_gpus_none
@@ -28,19 +34,55 @@ envcfg_gpus() { # whatever tool there is; AMD's first only where there are AMD's
 
 envcfg_gpus_nvidia() {
   envcfg_has nvidia-smi || return 1
-  envcfg_ask nvidia-smi nvidia-smi --format=csv,noheader,nounits \
-    --query-gpu=index,utilization.gpu,memory.used,memory.total,power.draw,name
+  envcfg_ask nvidia-smi envcfg_nvidia
+}
+
+# A field that the driver does not know fails the whole question, with exit code 2. Reasons for a
+# low clock were renamed in release 535.
+envcfg_nvidia() {
+  envcfg_errors=ecc.errors.corrected.volatile.total,ecc.errors.uncorrected.volatile.total
+  for envcfg_fields in clocks_event_reasons.active clocks_throttle_reasons.active ''; do
+    [ -z "$envcfg_fields" ] || envcfg_fields=power.limit,clocks.sm,$envcfg_errors,$envcfg_fields,
+    envcfg_answer=$(envcfg_within 20 nvidia-smi --format=csv,noheader,nounits \
+      --query-gpu="index,utilization.gpu,memory.used,memory.total,power.draw,${envcfg_fields}name" 2>&1)
+    envcfg_status=$?
+    [ "$envcfg_status" = 2 ] || break
+  done
+  printf '%s\n' "$envcfg_answer"
+  return "$envcfg_status"
 }
 
 envcfg_gpus_amd() {
   if envcfg_has rocm-smi; then
-    envcfg_ask rocm-smi rocm-smi --showuse --showmeminfo vram --showpower --json
+    envcfg_ask rocm-smi envcfg_amd rocm-smi --showuse --showmeminfo vram --showpower --showmaxpower \
+      --showclocks --json
   elif envcfg_has amd-smi; then
-    envcfg_ask amd-smi amd-smi metric --usage --power --mem-usage --json
+    envcfg_ask amd-smi envcfg_within 20 amd-smi metric --usage --power --mem-usage --clock --ecc --json
   else
     envcfg_gpus_driver
   fi
 }
+
+envcfg_amd() { # COMMAND..., and after it the errors that the driver has counted for each card
+  envcfg_within 20 "$@"
+  envcfg_status=$?
+  printf '\n'
+  for envcfg_card in /sys/class/drm/card*/device; do
+    [ ! -r "$envcfg_card/ras/umc_err_count" ] || envcfg_errors "$envcfg_card"
+  done
+  return "$envcfg_status"
+}
+
+envcfg_errors() { # CARD
+  envcfg_corrected=- envcfg_uncorrected=-
+  while read -r envcfg_name envcfg_value; do
+    case $envcfg_name in
+      ce:) envcfg_corrected=$envcfg_value ;;
+      ue:) envcfg_uncorrected=$envcfg_value ;;
+    esac
+  done <"$1/ras/umc_err_count"
+  printf 'ras %s %s\n' "$envcfg_corrected" "$envcfg_uncorrected"
+} 2>/dev/null
 
 # No tool: what the driver amdgpu writes for each card.
 envcfg_gpus_driver() {
@@ -62,6 +104,7 @@ envcfg_gpus_driver() {
       [ -r "$envcfg_file" ] && read -r envcfg_value <"$envcfg_file" && break
     done 2>/dev/null
     envcfg_say text "$envcfg_line ${envcfg_value:--}"
+    [ ! -r "$envcfg_card/ras/umc_err_count" ] || envcfg_say text "$(envcfg_errors "$envcfg_card")"
   done
   [ -n "$envcfg_found" ] || return 1
   envcfg_say end "$envcfg_count" 0
@@ -75,9 +118,8 @@ envcfg_gpus_none() {
 envcfg_ask() { # NAME COMMAND...
   envcfg_say begin "$1" "${SLURM_STEP_GPUS:--}"
   shift
-  if envcfg_has timeout; then set -- timeout -s KILL 20 "$@"; fi
   {
-    "$@" 2>&1 </dev/null
+    "$@" 2>&1
     printf '\nenvcfg-status %s\n' "$?"
   } | while IFS= read -r envcfg_line; do
     case $envcfg_line in

@@ -13,11 +13,6 @@ envcfg_tell() { # KEY WORD...
   printf 'envcfg-node %s %s\n' "$envcfg_host" "$*"
 }
 
-envcfg_limited() { # COMMAND...: a node that is ill can make any of them wait for ever
-  if envcfg_has timeout; then set -- timeout -s KILL 10 "$@"; fi
-  "$@" </dev/null
-}
-
 envcfg_variables() { # NAME...
   for envcfg_name; do
     eval "envcfg_value=\${$envcfg_name-}" # names of our own, never data
@@ -31,7 +26,7 @@ envcfg_addresses() { # set envcfg_addressed: NAME=ADDRESS of interfaces, each be
     while read -r _ envcfg_name _ envcfg_value _; do
       envcfg_addressed="$envcfg_addressed$envcfg_name=$envcfg_value "
     done <<EOF
-$(envcfg_limited ip -o address show scope global 2>/dev/null)
+$(envcfg_within 10 ip -o address show scope global 2>/dev/null)
 EOF
     return
   fi
@@ -96,7 +91,7 @@ envcfg_folder() { # PATH: whether it takes a file, and how many KiB it has left
     while read -r _ _ _ envcfg_value _; do
       case $envcfg_value in *[!0-9]* | '') ;; *) envcfg_free=$envcfg_value ;; esac
     done <<EOF
-$(envcfg_limited df -Pk -- "$1" 2>/dev/null)
+$(envcfg_within 10 df -Pk -- "$1" 2>/dev/null)
 EOF
   fi
   if ! envcfg_has mkdir || ! envcfg_has rm; then
@@ -139,35 +134,13 @@ envcfg_plugin() { # what the network plugin needs, and whether the loader finds 
         ;;
     esac
   done <<EOF
-$(envcfg_limited ldd "$envcfg_file" 2>&1)
+$(envcfg_within 10 ldd "$envcfg_file" 2>&1)
 EOF
   if [ -n "$envcfg_lacks" ]; then
     envcfg_tell plugin no "${envcfg_lacks#,}" "$envcfg_file"
   else
     envcfg_tell plugin yes - "$envcfg_file"
   fi
-}
-
-envcfg_health() { # errors of the GPUs' memory, and clocks that the hardware holds down
-  if envcfg_has nvidia-smi; then
-    for envcfg_name in ecc.errors.uncorrected.volatile.total \
-      clocks_throttle_reasons.hw_slowdown; do # one that is unknown fails the whole question
-      while IFS=', ' read -r envcfg_card envcfg_value; do
-        case $envcfg_card in *[!0-9]* | '') continue ;; esac
-        envcfg_tell health "$envcfg_card" "${envcfg_name##*.}" "$envcfg_value"
-      done <<EOF
-$(envcfg_limited nvidia-smi --format=csv,noheader,nounits --query-gpu="index,$envcfg_name" 2>/dev/null)
-EOF
-    done
-    return
-  fi
-  for envcfg_path in /sys/class/drm/card*/device/ras/umc_err_count; do
-    [ -r "$envcfg_path" ] || continue
-    envcfg_card=${envcfg_path#/sys/class/drm/card}
-    while read -r envcfg_name envcfg_value; do
-      [ "$envcfg_name" != ue: ] || envcfg_tell health "${envcfg_card%%/*}" total "$envcfg_value"
-    done <"$envcfg_path"
-  done
 }
 
 envcfg_tell begin
@@ -190,5 +163,4 @@ envcfg_attached
 envcfg_plugin
 envcfg_tick=1 envcfg_kind=gpus envcfg_count=0
 envcfg_gpus
-envcfg_health
 envcfg_tell end

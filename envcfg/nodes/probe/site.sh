@@ -74,14 +74,14 @@ envcfg_system() {
 envcfg_runtime() { # NAME PROGRAM: the first line that it says of its version
   envcfg_has "$2" || return 0
   read -r envcfg_value <<EOF
-$(envcfg_limited "$2" --version 2>/dev/null)
+$(envcfg_within 10 "$2" --version 2>/dev/null)
 EOF
   envcfg_tell runtime "$1" "$envcfg_value"
 }
 
 envcfg_write() { # 256 MiB into the folder that was made; as long as it takes to be there
   read -r envcfg_begun _ </proc/uptime
-  envcfg_limited dd if=/dev/zero of="$ENVCFG_PLACED/fill" bs=1048576 count=256 conv=fsync || return
+  envcfg_within 10 dd if=/dev/zero of="$ENVCFG_PLACED/fill" bs=1048576 count=256 conv=fsync || return
   read -r envcfg_done _ </proc/uptime
   envcfg_tell speed 268435456 "$envcfg_begun" "$envcfg_done" "$envcfg_path"
 }
@@ -93,7 +93,7 @@ envcfg_see() { # WORD
     runtime=*) envcfg_runtime "${envcfg_path%%=*}" "${envcfg_path#*=}" ;;
     speed=*)
       envcfg_value=-
-      ! envcfg_has stat || envcfg_value=$(envcfg_limited stat -f -c %T -- "$envcfg_path") || :
+      ! envcfg_has stat || envcfg_value=$(envcfg_within 10 stat -f -c %T -- "$envcfg_path") || :
       envcfg_tell kind "${envcfg_value:--}" "$envcfg_path"
       [ "$envcfg_free" = - ] || [ "$envcfg_free" -lt 1048576 ] \
         || envcfg_try "$envcfg_path" envcfg_write
