@@ -20,6 +20,8 @@ _LAST = 10  # the highest number of a step that is the first one in a log
 _MOST = 64  # files
 _BAR = re.compile(r" 1/\d+ \[(?:(\d{1,2}):)?(\d\d):(\d\d)<")
 _CLOCK = re.compile(r"(\d{4}-\d\d-\d\d[ T])(\d\d):(\d\d):(\d\d)(?![\d:Z+])")
+# The same clock, from its first dash: a search for one byte is much faster.
+_DASH = re.compile(rb"-(?<=\d{4}-)\d\d-\d\d[ T]\d\d:\d\d:\d\d(?![\d:Z+])")
 _KEPT = b"envcfg: note: compile caches "
 
 
@@ -57,10 +59,9 @@ class ColdStart:
         if spot.block > _FAR or _KEPT in text:
             self._over.add(source)
             return False
-        if source not in self._clocks and (
-            clock := _CLOCK.search(text.decode("latin-1"))
-        ):
-            self._clocks[source] = clock[0]
+        if source not in self._clocks and (clock := _DASH.search(text)):
+            begin = clock.start() - len("2026")
+            self._clocks[source] = text[begin : clock.end()].decode()
         step = first_step(text, contained)
         end = step[0] if step else len(text)
         line = None if source in self._lines else compile_line(text[:end], contained)

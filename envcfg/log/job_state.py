@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from sys import intern
 
 from envcfg.log.bugs import Bugs
@@ -18,7 +17,8 @@ from envcfg.log.process_facts import Room, Sighting, Spot, clip
 from envcfg.log.quoted_lines import Speakers
 from envcfg.log.rulebook import Match, Rule, Rulebook
 
-_OWN = re.compile(r"envcfg: |.{0,400}\bcoproc ENVCFG_")
+_OWN, _SHELL = "envcfg: ", "coproc ENVCFG_"  # lines of envcfg, and of bash about it
+_FRONT = 400  # characters before the second
 _MANY = 1 << 16  # processes that one rule keeps; further ones are only counted
 _ALIKE = 256  # the largest number of processes with one pid for mending torn lines
 _PIECES = 2  # the largest number of torn lines of one process
@@ -274,7 +274,8 @@ class Job:
         self.torn += record.torn or record.glued
         match = self.rulebook.match(record.message, record.where, shape)
         # Lines of envcfg and of bash on envcfg's own processes show only new attempts.
-        if _OWN.match(record.message) and not (match and match.rule.event == "attempt"):
+        is_own = record.message.startswith(_OWN) or _SHELL in record.message[:_FRONT]
+        if is_own and not (match and match.rule.event == "attempt"):
             return False
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):

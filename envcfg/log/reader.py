@@ -57,6 +57,7 @@ class _Block:
         spot: its begin.
         here: the current line.
         signs: signs of life after the current line.
+        sign_line: line of the last sign before it, which begins at byte *sign_start*.
         fences: where quoted parts begin and end, in turns.
         begins_inside: True if its first line began in the block before.
         looked: True if at least one line was examined.
@@ -71,7 +72,7 @@ class _Block:
         self.signs: _Signs = []
         self.fences: list[int] = []
         self.looked = self.is_read = self.begins_inside = False
-        self._counted = 0
+        self._counted = self.sign_line = self.sign_start = 0
         self._lines: list[bytes] = []
 
     def go_to(self, start: int) -> Spot:
@@ -180,13 +181,16 @@ class Reader:
             text = bytes(memoryview(buffer)[:end])
             self._has_signs = is_looked_at(offset, end, source.size)
             # Plain files can be read again, so their lines are counted on demand.
-            if self.take(text, Spot(number, offset, 0)) and not source.plain:
+            spot = Spot(number, offset, 0)
+            if self.take(text, spot, large=source.large) and not source.plain:
                 self._lines[number, offset] = lines
             if not source.plain:
                 lines += text.count(b"\n")
         self.size += source.offset
 
-    def take(self, text: bytes, spot: Spot, lines: int | None = None) -> bool:
+    def take(
+        self, text: bytes, spot: Spot, lines: int | None = None, *, large: bool = False
+    ) -> bool:
         """Read the lines of a block at *spot*; return whether one was examined.
 
         A bug that stops the reading of one line is kept, and the next line is read.
@@ -206,7 +210,7 @@ class Reader:
             self._cut = spot._replace(block=spot.block + len(text)) if is_cut else None
         candidates: Iterator[_Candidate] = iter(())
         with self._keeping_bugs(block):
-            candidates = self._scanner.candidates(block.text)
+            candidates = self._scanner.candidates(block.text, large=large)
         gates = self._scanner.held
         block.fences = self._fences_in(block, gates)
         with self._keeping_bugs(block):
@@ -309,9 +313,10 @@ class Reader:
         """Take in the signs of life up to *end* of a *block*."""
         while block.signs and block.signs[0][0] < end:
             (start, sign), *block.signs = block.signs
-            # Signs are counted from the beginning of the block: they do not move the
-            # reader.
-            spot = block.spot._replace(line=block.raw_bytes.count(b"\n", 0, start))
+            # Signs are counted by themselves: they do not move the reader.
+            block.sign_line += block.raw_bytes.count(b"\n", block.sign_start, start)
+            block.sign_start = start
+            spot = block.spot._replace(line=block.sign_line)
             for job in self._takers[spot.source]:
                 job.life.see(sign, spot)
 

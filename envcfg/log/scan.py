@@ -24,6 +24,7 @@ MIDDLE = (b"NCCL",)
 _CHANNEL = re.compile(rb" NCCL INFO Channel \d+(?:/\d+)?")
 _PAIR = re.compile(rb" NCCL INFO Channel [^v\n]*")  # to the word via, or into receive
 _RING = re.compile(rb" NCCL INFO Ring \d+ : \d+ -> \d+ -> \d+(?=\n)")
+_REPEATING = (b" NCCL INFO Channel ", b" NCCL INFO Ring ")  # begins of these
 _MARK = b"\x01"  # replaces the removed part of a channel line
 _SAME = b"\x02"  # replaces a ring: further rings of a process show nothing new
 _BEFORE, _AFTER = 2048, 8192  # bytes around a gate to take from a line without an end
@@ -83,10 +84,14 @@ class Scanner:
         self.cut = 0
         self.passed = 0
 
-    def candidates(self, block: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    def candidates(
+        self, block: bytes, *, large: bool = False
+    ) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield the offset and text of each candidate line in *block*.
 
         The third value is the text without its numbers if the line is complete, else empty.
+        In a *large* log lines that show nothing new are skipped everywhere, otherwise only
+        among many lines of NCCL.
         """
         if not self._is_open:
             self._pieces = 0
@@ -94,9 +99,7 @@ class Scanner:
         self.held = _NOTHING
         keys = None
         if block.count(NCCL, 0, _SAMPLE) > _DENSE:
-            # After many of them new pairs of ranks matter no longer, but transports do.
-            same = _CHANNEL if self._looked < _PAIRS else _PAIR
-            marked = _RING.sub(_SAME, same.sub(_MARK, block))
+            marked = self._marked(block)
             self.passed += marked.count(_SAME)
             keys = marked.split(b"\n")
             if self._channels.issuperset(keys):
@@ -108,7 +111,13 @@ class Scanner:
         gated = {k: hold & gates for k, hold in holds.items() if hold & gates}
         if not gated:
             return iter(())
-        return self._lines(block.split(b"\n"), shapes, gated, keys)
+        return self._lines(block.split(b"\n"), shapes, gated, keys, large=large)
+
+    def _marked(self, text: bytes) -> bytes:
+        """Return *text* without the parts in which lines show nothing new."""
+        # After many of them new pairs of ranks matter no longer, but transports do.
+        same = _CHANNEL if self._looked < _PAIRS else _PAIR
+        return _RING.sub(_SAME, same.sub(_MARK, text))
 
     def _hold(self, shapes: set[bytes]) -> dict[bytes, frozenset[bytes]]:
         """Return the gates that each of *shapes* contains; shapes without a gate are
@@ -144,15 +153,26 @@ class Scanner:
         shapes: Sequence[bytes],
         gated: Mapping[bytes, frozenset[bytes]],
         keys: Sequence[bytes] | None,
+        *,
+        large: bool,
     ) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield the lines with a *gated* shape and a key that is not yet known."""
         channels = self._channels
         starts = list(accumulate(map(len, lines), initial=0))
         for number in compress(count(), map(gated.__contains__, shapes)):
-            key = keys[number] if keys else b" "
-            if key in channels:
-                continue
             line = lines[number]
+            if keys:
+                key = keys[number]
+                if key in channels:
+                    continue
+            elif large and any(part in line for part in _REPEATING):
+                key = self._marked(line + b"\n")[:-1]
+                self.passed += 1
+                if key in channels:
+                    continue
+                self.passed -= _SAME not in key
+            else:
+                key = b" "
             position = starts[number] + number
             if len(line) > _AFTER or (self._pieces and not number):
                 self._pieces = 0 if number else self._pieces

@@ -86,8 +86,9 @@ class Tracebacks:
         self._lines = 0  # examined lines
         self._until = -1
         self._plain = 0  # examined lines outside tracebacks
-        # For each file: the line count before the first report of each step.
-        self._steps: dict[int, dict[str, int]] = {}
+        # For each file: its steps, and the line count before the first report of each.
+        self._steps: dict[int, set[str]] = {}
+        self._firsts: dict[int, list[int]] = {}
         self._seen: dict[int, int] = {}
 
     def take(
@@ -114,7 +115,7 @@ class Tracebacks:
         # Earlier lines name the process, and show the steps before the exception.
         begin = 0 if watching else max(0, first - _BEFORE)
         worth = sorted({*_lines_with(contained & _WORTH, text), *marks, len(lines)})
-        steps = self._steps.setdefault(spot.source, {})
+        steps = self._steps.setdefault(spot.source, set())
         number = begin
         while number < len(lines):
             # If the table of steps is full, lines between possible begins only count.
@@ -139,7 +140,7 @@ class Tracebacks:
     def after(self, subject: LogException | End) -> tuple[int, int]:
         """Return the number of lines and of new steps after this event in its file."""
         source = subject.sighting.spot.source
-        firsts = list(self._steps.get(source, {}).values())
+        firsts = self._firsts.get(source, [])
         lines = self._seen.get(source, subject.lines) - subject.lines
         return lines, len(firsts) - bisect_right(firsts, subject.lines)
 
@@ -190,7 +191,9 @@ class Tracebacks:
                     return
             steps = self._steps[spot.source]
             if len(steps) < _MOST and (step := _STEP.search(content)):
-                steps.setdefault(step[1], self._plain + 1)
+                if step[1] not in steps:
+                    self._firsts.setdefault(spot.source, []).append(self._plain + 1)
+                steps.add(step[1])
             if content.strip():
                 stream.before = content
                 # Indented lines and C++ frames belong to a report, not to progress.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checking import check
+from checking import check, rulebook
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs import (
@@ -28,6 +28,11 @@ from jobs import (
     wrap,
 )
 
+from envcfg.log.expectations import Expectations
+from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_state import Job as State
+from envcfg.log.process_facts import Spot
+from envcfg.log.reader import Reader
 from envcfg.log.verdict import LogReport
 from support import envcfg
 
@@ -75,6 +80,30 @@ def gist(report: LogReport) -> tuple[str, str]:
 
 seeds = st.integers(0, 1 << 20)
 tries = settings(max_examples=120, deadline=None)
+
+
+def judged(data: bytes, cuts: list[int], *, large: bool) -> LogReport:
+    """Judge *data* in blocks that end with the lines at *cuts*, as one of a *large* log."""
+    state = State(rulebook())
+    reader = Reader(state)
+    source = reader.begin("job.log", plain=False)
+    ends = sorted({data.find(b"\n", cut) + 1 for cut in cuts} - {0} | {len(data)})
+    start = 0
+    for end in ends:
+        spot, lines = Spot(source, start, 0), data.count(b"\n", 0, start)
+        reader.take(data[start:end], spot, lines, large=large)
+        start = end
+    return judge(state, Expectations(), reader.locate, InputSize(1, len(data)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(bad(), st.lists(st.integers(0, 60_000), max_size=6), st.integers(0, 9))
+def test_lines_that_a_large_log_skips_change_nothing(
+    job: Job, cuts: list[int], between: int
+) -> None:
+    output = "".join(f"step {n} loss 0.{n}\n" for n in range(between))
+    data = "".join(f"{line}\n{output}" for line in texts(lines(job))).encode()
+    assert judged(data, cuts, large=True) == judged(data, cuts, large=False)
 
 
 @tries
