@@ -52,7 +52,26 @@ class Attempt:
             if ended and not rule.consequence:
                 self.causes.append(end)
         self.lines = [event for event in self.ends if isinstance(event, End)]
+        self.causes = self._without_survived(self.causes)
         self.agents = has_agents(self.lines)
+
+    def _without_survived(
+        self, causes: list[LogException | End]
+    ) -> list[LogException | End]:
+        """Return *causes* without programs that a shell did not find, where it went on.
+
+        The shell itself then ends with 126 or 127, and any other exit code is of a process
+        with another cause.
+        """
+        others = [
+            cause
+            for cause in causes
+            if isinstance(cause, LogException) or cause.rule.event != "lacking"
+        ]
+        codes = {line.fields.get("code") for line in self.lines} - {None}
+        raised = any(isinstance(end, LogException) for end in self.ends)
+        survived = codes and not codes & {"126", "127"}
+        return others if survived and (others or raised) else causes
 
     def rule(self, event: LogException | End) -> Rule:
         """Return the rule that matched *event*."""

@@ -275,7 +275,11 @@ def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
             and (
                 (owner.local is not None and line.who.local == owner.local)
                 or (owner == Owner() and line.says == end.says)
-                or (owner == Owner() and "said" in end.fields and "code" in line.fields)
+                or (
+                    owner == Owner()
+                    and "said" in end.fields
+                    and ("code" in line.fields or line.rule.consequence)
+                )
             )
         )
         owner = next(same, owner)

@@ -29,6 +29,7 @@ from envcfg.log.last_words import (
     last_words,
     words_of,
 )
+from envcfg.log.line_owner import Owner
 from envcfg.log.membership import lag_symptoms, member_symptoms, waiting_of
 from envcfg.log.next_step import with_next, with_unknown
 from envcfg.log.open_questions import unknowns_of
@@ -36,6 +37,7 @@ from envcfg.log.outcome import (
     chained,
     leads,
     of_network,
+    owner_of,
     with_cause,
     with_interface_first,
 )
@@ -159,10 +161,10 @@ def _judge_whole(
     unknowns = bugs.attempt(
         "the open questions", lambda: unknowns_of(job, world, symptoms, rules), ()
     )
-    first, findings = bugs.attempt(
+    first, owner, findings = bugs.attempt(
         "the first end of a process",
         lambda: _with_first_end(job, world, findings, locate),
-        (None, findings),
+        (None, None, findings),
     )
     unknowns, last = _with_last_words(unknowns, job, first, findings, bugs)
     overview = bugs.attempt(
@@ -195,7 +197,9 @@ def _judge_whole(
     report = report._replace(summary=message or _plain_summary(report))
     if report.verdict == "broken":
         # A cause is only given for a broken job: others did not end by an error.
-        report = bugs.attempt("the cause", lambda: with_cause(report, first), report)
+        report = bugs.attempt(
+            "the cause", lambda: with_cause(report, first, owner), report
+        )
         report = bugs.attempt(
             "the words of the log", lambda: _with_quote(report, first, job), report
         )
@@ -266,13 +270,20 @@ def _shown_together(
 
 def _with_first_end(
     job: Job, world: World, findings: list[Finding], locate: Locate
-) -> tuple[FirstEnd | None, list[Finding]]:
-    """Return the end of the job before network errors, and the findings with it first."""
+) -> tuple[FirstEnd | None, Owner | None, list[Finding]]:
+    """Return the end of the job before network errors, and the findings with it first.
+
+    Without such an end the process of the first error comes with them, if it is known.
+    """
     first = first_end(job, world)
     if with_interface := with_interface_first(findings, first, job, world):
-        return None, with_interface
+        return None, None, with_interface
     if first and leads(first, job):
-        return first, chained(findings, first, job, locate)
+        return first, None, chained(findings, first, job, locate)
+    if owner := owner_of(findings, first, job):
+        head = next(item for item in findings if item.severity == "error")
+        named = head._replace(subject=owner.words)
+        return None, owner, [named if item is head else item for item in findings]
     if not first and (thrown := last_exception(job)):
         rule = job.rulebook.rules[SURVIVED]
         (place,) = locate([thrown.sighting])
@@ -286,8 +297,8 @@ def _with_first_end(
             why=rule.meaning,
             evidence=place,
         )
-        return None, [*findings, note]
-    return None, findings
+        return None, None, [*findings, note]
+    return None, None, findings
 
 
 def _with_quote(report: LogReport, first: FirstEnd | None, job: Job) -> LogReport:
@@ -298,7 +309,8 @@ def _with_quote(report: LogReport, first: FirstEnd | None, job: Job) -> LogRepor
     quote, evidence = "", cause.evidence
     rule = first.rule if first else job.rulebook.rules.get(cause.rule)
     if first and first.rule.consequence and "code" in first.rule.says:
-        exits = {line.sighting.text for line in job.endings.lines}
+        lines = job.endings.lines
+        exits = {end.sighting.text for end in lines if end.rule.event != "lacking"}
         quote = error_before(job, first.process.ranks, exits)
     elif (
         rule

@@ -13,6 +13,8 @@ from envcfg.log.cause import FirstEnd
 from envcfg.log.endings import ENDS
 from envcfg.log.finding_builder import Locate, ends
 from envcfg.log.job_state import Job
+from envcfg.log.line_owner import Owner, speaker
+from envcfg.log.prefix import parse
 from envcfg.log.rulebook import RAISED, Rule
 from envcfg.log.summary import said
 from envcfg.log.verdict import Cause, LogReport
@@ -67,6 +69,34 @@ def chained(
         *follow,
         *(finding for finding in rest if finding.severity != "error"),
     ]
+
+
+def owner_of(
+    findings: Sequence[Finding], first: FirstEnd | None, job: Job
+) -> Owner | None:
+    """Return the process of the first error, if that names none itself.
+
+    Its line may have a launcher's prefix. Else the ranks that ended after it wrote it, if
+    each of them could have written one of these lines.
+
+    Args:
+        findings: all of the job, causes first.
+        first: the first end of a process, which only follows from an error.
+        job: the lines of the log.
+    """
+    head = next((item for item in findings if item.severity == "error"), None)
+    occurrence = job.occurrences.get(head.rule) if head else None
+    if head is None or occurrence is None or head.subject != "job":
+        return None
+    if occurrence.rule.class_ == "network":
+        return None  # its writer often reports the end of another rank
+    text = occurrence.first.text
+    writer = speaker(text.partition(parse(text).message)[0])
+    ended = first.process if first and first.rule.consequence else Owner()
+    if writer.ranks and not writer.is_task:
+        same = set(writer.ranks) <= set(ended.ranks)
+        return writer._replace(hosts=ended.hosts if same else writer.hosts)
+    return ended if ended.ranks and len(ended.ranks) <= occurrence.count else None
 
 
 class _NetworkEnds(NamedTuple):
@@ -172,21 +202,25 @@ def of_network(
     ]
 
 
-def with_cause(report: LogReport, first: FirstEnd | None) -> LogReport:
+def with_cause(
+    report: LogReport, first: FirstEnd | None, owner: Owner | None = None
+) -> LogReport:
     """Return *report* with the cause, and the findings that follow from it.
 
     Args:
         report: on a job that is broken.
         first: end of the job before any network error, if known.
+        owner: process of the first error, if *first* is not known.
     """
+    process = first.process if first else owner or Owner()
     head = next(finding for finding in report.findings if finding.severity == "error")
     frame = first.frame if first else None
     cause = Cause(
         rule=head.rule,
         class_="",
         message=first.words if first else said(head),
-        ranks=first.process.ranks if first else (),
-        nodes=first.process.hosts if first else (),
+        ranks=process.ranks,
+        nodes=process.hosts,
         file=frame.file if frame else "",
         line=frame.line if frame else None,
         function=frame.function if frame else "",
