@@ -15,6 +15,7 @@ from envcfg.core.option import Option, switch, within
 
 if TYPE_CHECKING:
     from envcfg.core.kept_caches import Key
+    from envcfg.log.cold_start import KeptStart
 
 _DAY = 86400  # seconds
 _SHORT = 12  # letters of a key
@@ -50,12 +51,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             read=within(0, 36500, "days"),
         ),
     )
+    add_option(
+        parser,
+        Option(
+            "--log",
+            "the output of a job: its seconds to the first step; may be repeated",
+            metavar="FILE",
+            kind="many",
+        ),
+    )
     add_option(parser, switch("--json", "list, as JSON"))
 
 
 def run(options: argparse.Namespace) -> int:
     """Print or remove keys."""
-    from envcfg.core.kept_caches import choose_keys, default_folder, read_keys
+    from envcfg.core.kept_caches import (
+        choose_keys,
+        default_folder,
+        read_keys,
+        with_starts,
+    )
 
     if options.command is not None:
         msg = "envcfg caches takes no command"
@@ -75,10 +90,13 @@ def run(options: argparse.Namespace) -> int:
         tell(f"{folder}: not a kept cache, and left alone: {', '.join(foreign)}")
     if is_prune:
         return _prune(folder, keys)
+    keys = with_starts(keys, [*_starts(options.log)])
     if options.json:
         from envcfg.report.document import json_text
 
-        rows = [key._asdict() | {"packed": key.packed} for key in keys]
+        rows = [
+            key._asdict() | {"packed": key.packed, "saved": key.saved} for key in keys
+        ]
         document = {"schema_version": 1, "folder": folder, "keys": rows}
         sys.stdout.write(json_text(document))
     else:
@@ -88,6 +106,18 @@ def run(options: argparse.Namespace) -> int:
         put(("", line) for line in _lines(folder, keys, is_long))
     sys.stdout.flush()
     return 0
+
+
+def _starts(logs: Sequence[str]) -> Iterator[KeptStart]:
+    from envcfg.log.cold_start import read_start
+
+    for log in logs:
+        if start := read_start(log):
+            yield start
+        else:
+            tell(
+                f"{log}: shows no key of kept caches, or not the time of the first step"
+            )
 
 
 def _prune(folder: str, keys: Sequence[Key]) -> int:
@@ -114,9 +144,9 @@ def _lines(folder: str, keys: Sequence[Key], is_long: bool) -> Iterator[str]:
     for key in keys:
         day = time.strftime("%Y-%m-%d", time.gmtime(key.used)) if key.used else "?"
         software = key.software or "unknown software"
-        yield (
-            f"{key.key[:_SHORT]}  {_size(key.packed):>9}  last used {day}  {software}"
-        )
+        saves = "" if is_long or key.saved is None else f"saves {key.saved} s  "
+        row = f"{key.key[:_SHORT]}  {_size(key.packed):>9}  last used {day}"
+        yield f"{row}  {saves}{software}"
         for archive in key.archives if is_long else ():
             size = "missing" if archive.packed is None else _size(archive.packed)
             yield (
@@ -124,7 +154,14 @@ def _lines(folder: str, keys: Sequence[Key], is_long: bool) -> Iterator[str]:
                 f"{_size(archive.size)} unpacked, written {archive.date}"
             )
         if is_long:
-            yield "  savings unknown: a job does not see the first step of its program"
+            yield f"  {_savings(key)}"
+
+
+def _savings(key: Key) -> str:
+    if key.saved is None:
+        return "savings unknown: --log FILE, for a first and a later job, shows them"
+    cold = f"without kept caches after {key.cold} s"
+    return f"saves {key.saved} s: first step after {key.warm} s, {cold}"
 
 
 def _size(count: int) -> str:

@@ -10,11 +10,14 @@ import os
 import re
 import stat
 import time
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.common.errors import OutputError, UsageError
 from envcfg.core.diagnostic_options import KEPT
+
+if TYPE_CHECKING:
+    from envcfg.log.cold_start import KeptStart
 
 _KEY = re.compile(r"[0-9a-f]{40}")
 _REMOVED = re.compile(r"\.removed-[0-9a-f]{40}")
@@ -48,20 +51,28 @@ class Key(NamedTuple):
     Attributes:
         software: image and versions.
         used: time of the last start of a job, in seconds since 1970; None: unknown.
-        saved: seconds that the caches save at a start; None: unknown, because a job does
-            not see the first step of its program.
+        cold, warm: seconds to the first step of a job that began without kept caches, and
+            of one with them; None: no output shows them.
     """
 
     key: str
     software: str
     used: int | None
-    saved: float | None
     archives: tuple[Archive, ...]
+    cold: int | None = None
+    warm: int | None = None
 
     @property
     def packed(self) -> int:
         """Bytes of all archives."""
         return sum(archive.packed or 0 for archive in self.archives)
+
+    @property
+    def saved(self) -> int | None:
+        """Seconds that the caches save at a start; None: unknown."""
+        if self.cold is None or self.warm is None:
+            return None
+        return self.cold - self.warm
 
 
 def default_folder() -> str:
@@ -110,7 +121,7 @@ def _read_key(path: str) -> Key:
         used = int(os.lstat(about).st_mtime)
     except OSError:
         used = None
-    return Key(os.path.basename(path), _text(about), used, None, tuple(_archives(path)))
+    return Key(os.path.basename(path), _text(about), used, tuple(_archives(path)))
 
 
 def _archives(path: str) -> Iterator[Archive]:
@@ -140,6 +151,17 @@ def _size(path: str) -> int | None:
     except OSError:
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def with_starts(keys: Iterable[Key], starts: Collection[KeptStart]) -> list[Key]:
+    """Return *keys* with the seconds of *starts*: of several, those that show least."""
+    result = []
+    for key in keys:
+        own = [start for start in starts if key.key.startswith(start.key)]
+        cold = min((start.seconds for start in own if not start.is_warm), default=None)
+        warm = max((start.seconds for start in own if start.is_warm), default=None)
+        result.append(key._replace(cold=cold, warm=warm))
+    return result
 
 
 def choose_keys(keys: Sequence[Key], starts: Collection[str]) -> list[Key]:

@@ -57,6 +57,62 @@ def test_a_key_is_shown_with_its_archives(caches: Caches) -> None:
     assert "savings unknown" in savings
 
 
+def output(path: Path, seconds: int, note: str) -> str:
+    begin, minutes = "2026-03-14 09:20:00", divmod(seconds, 60)
+    path.write_text(
+        f"{begin} start\nenvcfg: note: compile caches {note}\n"
+        f" [2026-03-14 09:{20 + minutes[0]:02}:{minutes[1]:02}] iteration        1/     100 | "
+        "consumed samples: 128 | elapsed time per iteration (ms): 4120.0 | lm loss: 1.0E+01 |\n"
+    )
+    return str(path)
+
+
+def test_savings_are_the_seconds_to_the_first_step_in_two_outputs(
+    caches: Caches, tmp_path: Path
+) -> None:
+    empty = "are empty: in /kept nothing is kept (key 121212121212)"
+    copied = "copied to each node in 3 s: inductor 7 files, 9 MiB (key 121212121212)"
+    cold = ("--log", output(tmp_path / "cold", 412, empty))
+    warm = ("--log", output(tmp_path / "warm", 32, copied))
+    slow = ("--log", output(tmp_path / "slow", 52, copied))
+    shown = caches("show", "12", *cold, *warm).text
+    assert shown.endswith(
+        "  saves 380 s: first step after 32 s, without kept caches after 412 s\n"
+    )
+    assert "savings unknown" in caches("show", "11", *cold, *warm).text
+    assert "savings unknown" in caches("show", "12", *cold).text
+    first, second = caches(*cold, *warm, *slow).text.splitlines()
+    assert "saves" not in first
+    assert "  saves 360 s  /images/torch.sif" in second
+    text = caches("--json", *cold, *warm).text
+    assert errors("caches", text) == []
+    assert [row["saved"] for row in json.loads(text)["keys"]] == [None, 380]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "are empty: in /kept nothing is kept (key 121212121212, 343434343434)",
+        "kept in /kept in 3 s: inductor 7 files, 9 MiB",
+        "copied to each node in 3 s: inductor 7 files, 9 MiB",
+    ],
+)
+def test_an_output_that_names_no_single_key_is_not_used(
+    caches: Caches, tmp_path: Path, note: str
+) -> None:
+    done = caches("--log", output(tmp_path / "log", 412, note))
+    assert "saves" not in done.text
+    assert "shows no key of kept caches" in done.err
+
+
+def test_an_output_that_cannot_be_read_is_an_error(
+    caches: Caches, tmp_path: Path
+) -> None:
+    done = caches("--log", str(tmp_path / "none"))
+    assert done.code == 4
+    assert "cannot be read" in done.err
+
+
 def test_the_json_is_as_its_schema_says(caches: Caches, folder: Path) -> None:
     (folder / ONE / "about").unlink()
     (folder / ONE / "inductor-0123456789abcdef.tar.zst").unlink()

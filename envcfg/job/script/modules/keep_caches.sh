@@ -1,4 +1,4 @@
-# shellcheck shell=bash # keep_caches 9: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 10: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
@@ -73,7 +73,7 @@ envcfg_here() { # SECONDS WORD...: on this host
 }
 
 envcfg_kept_said() { # HOW NONE: tell what the nodes did; each says "has KIND FILES BYTES" or "note TEXT"
-  local envcfg_line envcfg_kind envcfg_files envcfg_bytes envcfg_text='' envcfg_has_note=''
+  local envcfg_line envcfg_kind envcfg_files envcfg_bytes envcfg_text='' envcfg_has_note='' envcfg_key=''
   if [[ ! -f $ENVCFG_KEEPER_SAID ]]; then return; fi
   while read -r envcfg_line; do # of many nodes, what is the same is told once
     if [[ $envcfg_line == note* ]]; then
@@ -82,12 +82,14 @@ envcfg_kept_said() { # HOW NONE: tell what the nodes did; each says "has KIND FI
     elif [[ $envcfg_line == has* ]]; then
       read -r _ envcfg_kind envcfg_files envcfg_bytes <<<"$envcfg_line"
       envcfg_text+="${envcfg_text:+, }$envcfg_kind $envcfg_files files, $(((envcfg_bytes + 1048575) / 1048576)) MiB"
+    elif [[ $envcfg_line == key* ]]; then # nodes of several kinds have several
+      envcfg_key+=${envcfg_key:+, }${envcfg_line:4:12}
     fi
   done < <(sed 's/^ *[0-9]*: //' -- "$ENVCFG_KEEPER_SAID" | sort -u) # without the labels of tasks
   if [[ -n $envcfg_text ]]; then
-    envcfg_note "compile caches $1: $envcfg_text"
+    envcfg_note "compile caches $1: $envcfg_text${envcfg_key:+ (key $envcfg_key)}"
   elif [[ -n $2 && -z $envcfg_has_note ]]; then
-    envcfg_note "compile caches are empty: $2"
+    envcfg_note "compile caches are empty: $2${envcfg_key:+ (key $envcfg_key)}"
   fi
 }
 
