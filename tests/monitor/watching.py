@@ -31,11 +31,12 @@ class Nodes:
         self.is_over = False
         self.starts = 0
         self.asked_gpus: int | None = None
+        self.notes: Sequence[Finding] = ()
 
     def start(self) -> Probing:
         self.starts += 1
         self.is_over = False
-        return Probing(self, self.hosts, self.asked_gpus)  # type: ignore[arg-type]
+        return Probing(self, self.hosts, self.asked_gpus, self.notes)  # type: ignore[arg-type]
 
     def ask(self, number: int) -> None:
         for host in self.hosts:

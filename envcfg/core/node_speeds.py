@@ -1,0 +1,177 @@
+"""The speed of nodes in earlier preflights, in a file of the user.
+
+A node that is a few percent slower than others is no fault of a job, but all ranks wait
+for it. A few nodes of one job show no usual value; those of many jobs do.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from statistics import median
+from typing import NamedTuple
+
+from envcfg.common.atomic_write import put_private
+from envcfg.common.findings import Finding
+from envcfg.common.nesting import read_json
+from envcfg.nodes.preflight.network_judge import speeds
+from envcfg.nodes.preflight.preflight_records import NodeAnswer, Report, finding
+
+_SLOWER = 0.05  # share of the usual value
+_PEERS = 4  # nodes of a kind that have a usual value
+_MOST = 8192  # nodes to keep, the newest ones
+_BYTES = 4 << 20
+_AGE = 90 * 86400.0  # seconds after which a measurement is too old
+_UNITS = {
+    "gpu": "a GPU multiplied at {:.0f} TFLOPS",
+    "sends": "it sent {:.3g} GB/s for each GPU",
+    "receives": "it received {:.3g} GB/s for each GPU",
+}
+
+
+class Speed(NamedTuple):
+    """The measurement of a node.
+
+    Attributes:
+        kind: cluster, and number and name of its GPUs: its peers have the same.
+        when: seconds since 1970.
+        values: by the names of ``_UNITS``: 10^12 operations per second of the slowest
+            GPU, and 10^9 bytes per second for each GPU.
+    """
+
+    kind: str
+    when: float
+    values: Mapping[str, float]
+
+
+def speeds_file(environ: Mapping[str, str]) -> str:
+    """Return the path of the file."""
+    state = environ.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):  # the XDG specification ignores relative paths
+        state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
+    return f"{state}/envcfg/node-speeds.json"
+
+
+def measured(report: Report, cluster: str) -> dict[str, Speed]:
+    """Return the measurements of a preflight on *cluster*, by node."""
+    now, both = time.time(), speeds(report.ranks)
+    result = {}
+    for host, node in report.answers.items():
+        ranks = [rank for rank in report.ranks.values() if rank.host == host]
+        rates = [rank.multiply for rank in ranks if rank.multiply]
+        if not rates:
+            continue
+        sent, received = both.get(host, (None, None))
+        # Two nodes alone do not show which of them is slow.
+        if len(both) < _PEERS:
+            sent = received = None
+        each = 1e9 * len(ranks)
+        values = {"gpu": min(rates), "sends": sent and sent / each}
+        values["receives"] = received and received / each
+        known = {name: value for name, value in values.items() if value}
+        result[host] = Speed(f"{cluster}: {_gpus(node, len(rates))}", now, known)
+    return result
+
+
+def _gpus(node: NodeAnswer, count: int) -> str:
+    gpus = [gpu for gpu in node.gpus.gpus if gpu.is_ours] if node.gpus else []
+    names = {gpu.name or f"{(gpu.memory_total or 0) >> 30} GiB" for gpu in gpus}
+    return f"{count} {', '.join(sorted(names))}"
+
+
+def read_speeds(path: str) -> dict[str, Speed]:
+    """Return the measurements in *path*, by cluster and node; empty without a good file."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            document = read_json(file.read(_BYTES))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    now = time.time()
+    nodes = {name: _speed(value) for name, value in document.items()}
+    # A time in the future is of a wrong clock.
+    return {n: s for n, s in nodes.items() if s and 0 <= now - s.when + 3600 < _AGE}
+
+
+def _speed(value: object) -> Speed | None:
+    match value:
+        case {
+            "kind": str(kind),
+            "time": int(when) | float(when),
+            "values": dict(words),
+        }:
+            numbers = {
+                name: float(number)
+                for name, number in words.items()
+                if name in _UNITS and isinstance(number, (int, float)) and number > 0
+            }
+            if isfinite(when) and all(map(isfinite, numbers.values())):
+                return Speed(kind, float(when), numbers)
+    return None
+
+
+def add_speeds(path: str, new: Mapping[str, Speed]) -> dict[str, Speed]:
+    """Add measurements to the file *path*; return all. A failed write has no effect."""
+    import json
+
+    kept = {**read_speeds(path), **new}
+    newest = sorted(kept.items(), key=lambda item: -item[1].when)[:_MOST]
+    rows = {
+        name: {"kind": speed.kind, "time": round(speed.when), "values": speed.values}
+        for name, speed in newest
+    }
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        put_private(path, (json.dumps(rows, indent=0) + "\n").encode("ascii"))
+    except OSError:
+        pass  # a home may not be writable on a compute node
+    return kept
+
+
+def slower_nodes(
+    hosts: Sequence[str], all_speeds: Mapping[str, Speed]
+) -> Iterator[Finding]:
+    """Yield a note for each of *hosts* that is clearly slower than its peers."""
+    for host in hosts:
+        own = all_speeds.get(host)
+        for name, value in own.values.items() if own else ():
+            others = [
+                speed.values[name]
+                for other, speed in all_speeds.items()
+                if other != host
+                and own
+                and speed.kind == own.kind
+                and name in speed.values
+            ]
+            usual = median(others) if len(others) >= _PEERS else 0.0
+            if own and value < (1 - _SLOWER) * usual:
+                words = {
+                    "speed": _UNITS[name].format(value),
+                    "age": _age(time.time() - own.when),
+                    "share": 100 * (1 - value / usual),
+                    "count": len(others),
+                }
+                yield finding("node-slower", host, **words)
+
+
+def _age(seconds: float) -> str:
+    minutes = max(0, int(seconds // 60))
+    if minutes < 60:
+        return "now" if minutes < 5 else f"{minutes} min ago"
+    return f"{minutes // 60} h ago" if minutes < 2880 else f"{minutes // 1440} d ago"
+
+
+def with_speeds(report: Report, cluster: str, path: str) -> Report:
+    """Keep the measurements of *report*; return it with notes on slower nodes."""
+    everything = (
+        add_speeds(path, new)
+        if (new := measured(report, cluster))
+        else read_speeds(path)
+    )
+    nodes = dict(report.nodes)
+    for note in slower_nodes([*nodes], everything):
+        nodes[note.subject] = (*nodes[note.subject], note)
+    return report._replace(nodes=nodes)
