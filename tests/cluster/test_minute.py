@@ -6,8 +6,8 @@ in a file for each node, which a test changes while the job runs.
 
 from __future__ import annotations
 
+import json
 import re
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import jobs
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import Cluster
 from job import Job
@@ -61,7 +62,7 @@ def set_uses(cluster: Cluster, node: str, uses: str) -> None:
 
 @pytest.fixture
 def start(cluster: Cluster, tool: Path) -> Start:
-    """Start a job on two nodes that looks after ten seconds."""
+    """Start a job on two nodes that looks after five seconds, each second."""
 
     def submit(
         smi: str = ROCM,
@@ -70,6 +71,7 @@ def start(cluster: Cluster, tool: Path) -> Start:
         network: str = "cxi",
         slow: int = -1,
         before: str = "",
+        metrics: str = "metrics",
     ) -> Job:
         folder = cluster.workdir
         for file, text in ((name, smi), ("program", PROGRAM)):
@@ -88,7 +90,8 @@ def start(cluster: Cluster, tool: Path) -> Start:
         return cluster.submit(
             f"#!/bin/bash\nPATH={folder}:{tool}:$PATH\nexport SLOW={slow}\n"
             "source <(envcfg wrap --profile lumi-g --no-modules --fact rocm=6.2.4 "
-            f"--container none --verify --verify-after 10s -- {before}./program || echo exit $?)\n",
+            f"--container none --verify --verify-after 5s --metrics {metrics} "
+            f"-- {before}./program || echo exit $?)\n",
             *SHAPE,
         )
 
@@ -109,32 +112,61 @@ def end(cluster: Cluster, job: Job) -> list[str]:
     return [line for line in lines if not other.match(line)]
 
 
-def test_a_good_job_gets_one_line(cluster: Cluster, start: Start) -> None:
-    job = start()
-    job.wait_output("GPUs busy", timeout=120)
-    lines = end(cluster, job)
-    assert lines[-1] == "envcfg: all 4 GPUs busy, network fast"
-    assert len(lines) == 2, lines
+def values(cluster: Cluster, name: str, *labels: str) -> dict[tuple[str, ...], float]:
+    """Return the values of a metric of the only step, by *labels*."""
+    (path,) = (cluster.workdir / "metrics").glob("*.prom")
+    families = text_string_to_metric_families(path.read_text())
+    samples = [one for family in families for one in family.samples]
+    return {
+        tuple(one.labels[label] for label in labels): one.value
+        for one in samples
+        if one.name == f"envcfg_{name}"
+    }
 
 
-def test_idle_gpus_are_named_and_so_is_their_end(
+def wait_value(
+    cluster: Cluster, name: str, label: str, text: str, value: float
+) -> None:
+    deadline = time.monotonic() + 60
+    while (found := values(cluster, name, label)).get((text,)) != value:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+
+def test_each_change_is_one_line_and_in_the_metrics(
     cluster: Cluster, start: Start
 ) -> None:
-    first, second = cluster.nodes
-    set_uses(cluster, second, "97 0")
-    job = start(NVIDIA, "nvidia-smi", network="")
-    job.wait_output("[gpu-idle]", timeout=120)
-    set_uses(cluster, second, BUSY)
+    _, second = cluster.nodes
+    job = start()
     job.wait_output("GPUs busy", timeout=120)
-    set_uses(cluster, first, "0 0")
-    job.wait_output("GPUs 0-1", timeout=120)
+    wait_value(cluster, "step_verdict", "verdict", "ok", 1)
+    set_uses(cluster, second, "97 0")
+    job.wait_output("[gpu-idle]", timeout=120)
+    wait_value(cluster, "node_gpus_idle", "node", second, 1)
+    labels = ("job", "node", "rule")
+    assert values(cluster, "node_finding", *labels)[(str(job.id), second, "gpu-idle")]
+    (cluster.workdir / "rocm-smi").write_text(
+        "#!/bin/sh\necho 'Unable to talk'\nexit 1\n"
+    )
+    job.wait_output("[gpu-tool-fails]", timeout=120)
     lines = end(cluster, job)
-    warning = "envcfg: warning: "
-    assert lines == [
-        f"{warning}{second}: GPU 1 (of 2) is idle (below 5 %), rank 3  [gpu-idle]",
-        "envcfg: all 4 GPUs busy, network not verified",
-        f"{warning}{first}: GPUs 0-1 (of 2) are idle (below 5 %), ranks 0-1  [gpu-idle]",
+    said = [line for line in lines if "verified after" not in line]
+    assert said == [
+        "envcfg: all 4 GPUs busy, network fast",
+        f"envcfg: warning: {second}: GPU 1 (of 2) is idle (below 5 %), rank 3  [gpu-idle]",
+        *said[2:],
     ]
+    assert said[-1].startswith(
+        "envcfg: unknown: nid001000, nid001001: rocm-smi: Unable"
+    )
+    # The last state is final: nothing of the nodes is left that looks like a new value.
+    assert values(cluster, "step_running") == {(): 0}
+    assert values(cluster, "node_gpus_idle", "node") == {}
+    assert values(cluster, "step_ranks_fast", "job") == {(str(job.id),): 4}
+    (path,) = (cluster.workdir / "metrics").glob("*.jsonl")
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [f"envcfg: {event['message']}" for event in events[:-1]] == lines
+    assert events[-1]["exit_code"] == 0
 
 
 def test_a_node_that_does_not_report_is_unknown(cluster: Cluster, start: Start) -> None:
@@ -152,29 +184,27 @@ def test_a_node_that_does_not_report_is_unknown(cluster: Cluster, start: Start) 
     job.wait(timeout=90)
 
 
-def test_without_a_tool_nothing_is_called_busy(cluster: Cluster, start: Start) -> None:
-    job = start("#!/bin/sh\necho 'Unable to initialize' >&2\nexit 1\n")
-    shutil.copy(cluster.workdir / "rocm-smi", cluster.workdir / "nvidia-smi")
-    job.wait_output("[gpu-tool-fails]", timeout=120)
-    lines = end(cluster, job)
-    assert not [line for line in lines if "busy" in line]
-    (line,) = [line for line in lines if "gpu-tool" in line]
-    assert line.startswith("envcfg: unknown: nid001000, nid001001: ")
-
-
 def test_a_loader_that_holds_its_rank_up_is_named(
     cluster: Cluster, start: Start
 ) -> None:
     set_uses(cluster, cluster.nodes[1], "97 0")
-    job = start(slow=3, before="taskset -c 0 ")
+    (cluster.workdir / "file").touch()
+    job = start(
+        *(NVIDIA, "nvidia-smi"),
+        network="",
+        slow=3,
+        before="taskset -c 0 ",
+        metrics="file/a",
+    )
     job.wait_output("[gpu-idle]", timeout=120)
     # On a core of all ranks, the worker may get little time.
     job.wait_output("rank 3 ", timeout=120)
     job.wait_output("[cores-shared]", timeout=60)
-    time.sleep(10)
     lines = end(cluster, job)
     named = re.compile(
         r"(the loader holds rank 3 up|rank 3 waits while its GPU waits): 1 worker"
     )
     assert [line for line in lines if named.search(line)], lines
     assert "ranks 2-3 share 1 core in all  [cores-shared]" in job.stdout
+    # A folder that cannot be written does not disturb the job.
+    assert "envcfg: note: no metrics: file/a: Not a directory" in job.stdout

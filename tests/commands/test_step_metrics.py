@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import time
 from pathlib import Path
 
@@ -114,3 +115,27 @@ def test_a_folder_that_no_shell_has_expanded_is_refused(folder: str) -> None:
         *(f"--metrics={folder}", "--", "true"),
     )
     assert (done.code, "not the path of a folder" in done.err) == (2, True), done.err
+
+
+def test_a_full_disk_is_a_problem_until_there_is_space(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_metrics, "_FASTEST", 0.0)
+    metrics = StepMetrics(str(tmp_path))
+    metrics.update(network)
+    (path,) = tmp_path.iterdir()
+    before = path.read_text()
+    network.first_step = 1.5
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        metrics.say("a")
+        metrics.update(network)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert metrics.problem == f"{path}: File too large"
+    assert path.read_text() == before  # whole, and no part of the new one
+    assert sorted(tmp_path.glob("*.prom")) == [path]
+    metrics.update(network)
+    assert metrics.problem == ""
+    assert "first_step" in path.read_text()
