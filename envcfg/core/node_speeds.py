@@ -14,6 +14,7 @@ from statistics import median
 from typing import NamedTuple
 
 from envcfg.common.atomic_write import put_private
+from envcfg.common.cache import state_folder
 from envcfg.common.findings import Finding
 from envcfg.common.nesting import read_json
 from envcfg.nodes.preflight.network_judge import speeds
@@ -48,10 +49,7 @@ class Speed(NamedTuple):
 
 def speeds_file(environ: Mapping[str, str]) -> str:
     """Return the path of the file."""
-    state = environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):  # the XDG specification ignores relative paths
-        state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
-    return f"{state}/envcfg/node-speeds.json"
+    return f"{state_folder(environ)}/node-speeds.json"
 
 
 def measured(report: Report, cluster: str) -> dict[str, Speed]:

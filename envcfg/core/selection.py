@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.backends.launchers import is_local
 from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.cache import state_folder
 from envcfg.common.characters import whole_number
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
@@ -55,10 +56,7 @@ def _here(catalog: Catalog) -> str:
 
 def records_folder(environ: Mapping[str, str]) -> str:
     """Return the folder with the user's trust decisions on files of others."""
-    state = environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):  # the XDG specification ignores relative paths
-        state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
-    return f"{state}/envcfg/trusted"
+    return f"{state_folder(environ)}/trusted"
 
 
 def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:

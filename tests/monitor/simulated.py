@@ -24,6 +24,9 @@ class Card(NamedTuple):
     memory: float = 60
     power: float | None = 640
     total: int = 80
+    clock: int = 1980
+    throttle: int = 0
+    errors: tuple[int, int] = (0, 0)  # of its memory: corrected, and others
 
 
 class Rank(NamedTuple):
@@ -55,12 +58,24 @@ def _cell(value: float | None) -> str:
     return "[N/A]" if value is None else f"{value:.0f}"
 
 
-def nvidia(cards: Sequence[Card]) -> list[str]:
+def nvidia(cards: Sequence[Card], *, is_old: bool = False) -> list[str]:
     return [
         f"{number}, {_cell(card.use)}, {card.memory * 1024:.0f}, {card.total * 1024}, "
-        f"{'[N/A]' if card.power is None else f'{card.power:.2f}'}, NVIDIA H100 80GB HBM3"
+        f"{'[N/A]' if card.power is None else f'{card.power:.2f}'}, "
+        + (
+            ""
+            if is_old
+            else f"700.00, {card.clock}, {card.errors[0]}, {card.errors[1]}, "
+        )
+        + ("" if is_old else f"0x{card.throttle:016x}, ")
+        + "NVIDIA H100 80GB HBM3"
         for number, card in enumerate(cards)
     ]
+
+
+def old_nvidia(cards: Sequence[Card]) -> list[str]:
+    """Return the answer of a driver that does not know the later fields."""
+    return nvidia(cards, is_old=True)
 
 
 def _rocm(cards: Sequence[Card], power: str, **more: object) -> list[str]:
@@ -140,6 +155,7 @@ def driver(cards: Sequence[Card]) -> list[str]:
 
 TOOLS: dict[str, tuple[str, Callable[[Sequence[Card]], list[str]]]] = {
     "nvidia-smi": ("nvidia-smi", nvidia),
+    "an old nvidia-smi": ("nvidia-smi", old_nvidia),
     "rocm-smi of ROCm 5": ("rocm-smi", rocm5),
     "rocm-smi of ROCm 6": ("rocm-smi", rocm6),
     "rocm-smi of ROCm 7": ("rocm-smi", rocm7),

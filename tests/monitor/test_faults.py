@@ -142,7 +142,6 @@ FAULTS: Mapping[str, tuple[State, str]] = {
 }  # fmt: skip
 
 
-# The driver has no power of a second die, and so have some tools: tried with one that has.
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_by_node_or_rank(clock: Clock, name: str, tool: str) -> None:
@@ -150,6 +149,34 @@ def test_a_fault_is_named_by_node_or_rank(clock: Clock, name: str, tool: str) ->
     lines = watch(clock, state, tool=tool, asked=8)
     assert [line for line in lines if re.search(pattern, line)], lines
     assert not [line for line in lines if "busy" in line and "after" not in name][1:]
+
+
+def failing(node: int, minute: float) -> Node:
+    errors = (0, 2 + int(minute) * (minute > 10)) if node == 1 else (0, 2)
+    return Node(cards(3, card=Card(errors=errors)), bound(node))
+
+
+@pytest.mark.parametrize(
+    ("state", "pattern"),
+    [
+        (
+            one_rank(Card(clock=900, throttle=0x40)),
+            "n1: the clock of GPU 3 is 900 MHz, .*heat .hardware.*, rank 11",
+        ),
+        (
+            on(1, Node([Card(clock=900)] * 8, bound(1)), after=15),
+            "n1: the clock of GPU 3 is 900 MHz, that of the others",
+        ),
+        (
+            failing,
+            r"n1: the memory of GPU 3 has had \d+ uncorrected errors .*, rank 11",
+        ),
+    ],
+)
+def test_clocks_and_errors_are_named(clock: Clock, state: State, pattern: str) -> None:
+    lines = watch(clock, state, nodes=4, asked=8)
+    assert [line for line in lines if re.search(pattern, line)], lines
+    assert not [line for line in lines if re.search(r"n[023]: .*(GPU 3|clock)", line)]
 
 
 def pipeline(node: int, _: float) -> Node:
@@ -262,6 +289,15 @@ GOOD: Mapping[str, tuple[State, Mapping[str, object]]] = {
     ),
     "low use of all GPUs": (
         lambda node, _: Node([Card(24, power=250)] * 8, bound(node, own=0.7)), {},
+    ),
+    "errors of memory before the job": (
+        lambda node, _: Node([Card(errors=(9, 4))] * 8, bound(node)), {},
+    ),
+    "a clock below the limit on all GPUs": (
+        lambda node, _: Node([Card(clock=1200, throttle=4)] * 8, bound(node)), {},
+    ),
+    "a low clock of a GPU that waits": (
+        lambda node, _: Node(cards(3, card=Card(70, clock=1500, throttle=1)), bound(node)), {},
     ),
     "one late answer": (at(17, state=None, otherwise=Node()), {}),
     "one late tool": (

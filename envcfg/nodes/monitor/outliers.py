@@ -1,7 +1,7 @@
 """Outliers for the user's attention: nodes, GPUs and interfaces."""
 
 from collections.abc import Iterator, Sequence
-from statistics import mean, median
+from statistics import fmean, median
 from typing import NamedTuple
 
 from envcfg.common.datafile import finding_in
@@ -187,7 +187,7 @@ def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
 def _use(node: NodeView) -> float | None:
     """Return the mean use of a node's GPUs."""
     uses = [gpu.gpu.use for gpu in node.gpus if gpu.gpu.use is not None]
-    return mean(uses) if uses else None
+    return fmean(uses) if uses else None
 
 
 def _usual_use(nodes: Sequence[NodeView]) -> float | None:
