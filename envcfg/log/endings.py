@@ -29,7 +29,7 @@ class Endings:
     Attributes:
         lines: ends in single lines.
         tracebacks: the exceptions.
-        starts: lines with which an attempt of the job begins.
+        puts: lines with which the scheduler ends an attempt and puts the job back.
         files: process of each file, if its name shows it.
         nodes: the ranks of each node by their local rank, if a launcher lists them.
     """
@@ -39,7 +39,8 @@ class Endings:
         self.lines: list[End] = []
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
-        self.starts: list[Spot] = []
+        self._starts: list[Spot] = []
+        self.puts: list[End] = []
         self.files: dict[int, Owner] = {}
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
@@ -60,8 +61,8 @@ class Endings:
 
     def fold(self, match: Match, record: Record, sighting: Sighting) -> None:
         """Add a line that a rule identifies as an end."""
-        if match.rule.event == "attempt":
-            self.starts.append(sighting.spot)
+        if match.rule.event == "attempt" and not match.rule.ends:
+            self._starts.append(sighting.spot)
             return
         if match.rule.event == "nodes":
             for host, ranks in _NODE.findall(match.fields.get("nodes") or ""):
@@ -81,13 +82,44 @@ class Endings:
             end.root = "root" in self._failure
             self._failure = {}
         self.lines.append(end)
+        if match.rule.event == "attempt":
+            self.puts.append(end)
         self._marks[sighting.spot.line] = end
 
-    def take(self, text: bytes, spot: Spot, contained: Set[bytes]) -> None:
-        """Read a block with folded repetitions; *contained* are the words that it may
-        contain."""
+    @property
+    def starts(self) -> list[Spot]:
+        """The lines with which a further attempt of the job begins.
+
+        A job that was put back has a further attempt only if the log goes on.
+        """
+        if not self.puts:
+            return self._starts
+        spots = {
+            *(end.sighting.spot for end in self.lines if not end.rule.consequence),
+            *(thrown.sighting.spot for thrown in self.tracebacks.found),
+        }
+        puts = {end.sighting.spot: end for end in self.puts}
+        last = max(spots - set(puts), default=Spot(0, 0, 0))
+        on = [
+            spot
+            for spot, end in puts.items()
+            if spot < last or self.is_over(end, ended=False)
+        ]
+        return sorted([*self._starts, *on])
+
+    def take(
+        self,
+        text: bytes,
+        spot: Spot,
+        contained: Set[bytes],
+        rows: Sequence[int] | None = None,
+    ) -> None:
+        """Read a block; *contained* are the words that it may contain.
+
+        *rows* are the numbers of its lines in the file, if some of them are folded there.
+        """
         marks, self._marks = self._marks, {}
-        self.tracebacks.take(text, spot, marks, contained)
+        self.tracebacks.take(text, spot, marks, contained, rows)
 
     def rule_of(self, thrown: LogException) -> Rule | None:
         """Return the rule for an exception, or for the exception that caused it.

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Evidence
+from envcfg.log.folded_lines import rows_of, unfolded
 from envcfg.log.job_state import Job
 from envcfg.log.life_signs import TAIL, Sign, is_looked_at, needles, signs_in
 from envcfg.log.log_source import Source, count_lines
@@ -89,11 +90,9 @@ class _Block:
         It is in a quoted part, replaces a progress bar that was wiped before, or is a
         piece from the inside of a long line.
         """
-        before = self.raw_bytes[max(0, start - 2) : start]
-        is_wiped = before == b" \r"
-        is_inside = before[-1:] not in (b"\n", b"\r", b"") or (
-            self.begins_inside and not start
-        )
+        is_wiped = self.raw_bytes[max(0, start - 2) : start] == b" \r"
+        is_inside = not self.text.startswith(b"\n", start - 1)
+        is_inside = is_inside if start else self.begins_inside
         return is_wiped or is_inside or bisect_right(self.fences, start) % 2 == 1
 
     def lines_behind(self, start: int) -> list[bytes]:
@@ -195,7 +194,8 @@ class Reader:
 
         A bug that stops the reading of one line is kept, and the next line is read.
         """
-        block = _Block(text, _with_newlines(text), spot)
+        parts = unfolded(text)
+        block = _Block(text, _with_newlines(parts), spot)
         # The line at the end of the previous block, if it continues here.
         begun, self._begun = self._begun, None
         if begun and begun[:2] == (spot.source, spot.block):
@@ -223,7 +223,8 @@ class Reader:
         with self._keeping_bugs(block):
             # Certain lines are those of NCCL, so programs report their end in the
             # others.
-            self.jobs[0].endings.take(text, spot, gates)
+            rows = rows_of(parts, text) if parts is not text else None
+            self.jobs[0].endings.take(parts, spot, gates, rows)
             start = self.jobs[0].cold_start
             block.looked |= start.take(block.text, spot, gates)
         for job in self.jobs:

@@ -92,7 +92,12 @@ class Tracebacks:
         self._seen: dict[int, int] = {}
 
     def take(
-        self, text: bytes, spot: Spot, marks: Mapping[int, End], contained: Set[bytes]
+        self,
+        text: bytes,
+        spot: Spot,
+        marks: Mapping[int, End],
+        contained: Set[bytes],
+        rows: Sequence[int] | None = None,
     ) -> None:
         """Read the lines of a block.
 
@@ -101,6 +106,7 @@ class Tracebacks:
             spot: its begin.
             marks: other possible ends of the program, by the line of the block.
             contained: the ``WORDS`` that it may hold.
+            rows: numbers of its lines in the file; None: each line has its own.
         """
         # At the limit no new traceback is kept, so searching for one is useless.
         gates = contained & set(_GATES) if len(self.found) <= _MOST else ()
@@ -109,6 +115,8 @@ class Tracebacks:
         if not (starts or watching or marks):
             return
         lines = text.removesuffix(b"\n").split(b"\n")
+        if rows:
+            marks = {bisect_right(rows, row) - 1: end for row, end in marks.items()}
         first = min(
             [text.count(b"\n", 0, start) for start in starts] + list(marks), default=0
         )
@@ -126,7 +134,10 @@ class Tracebacks:
                     break
             # Text before a carriage return was overwritten, or is its own line.
             *bars, last = lines[number].rstrip().split(b"\r")
-            before, current = self._plain, spot._replace(line=number)
+            before, current = (
+                self._plain,
+                spot._replace(line=rows[number] if rows else number),
+            )
             for part in bars[-_REDRAWN:]:
                 self._line(part[:_LONG].decode("utf-8", "replace"), current)
             self._plain = before
