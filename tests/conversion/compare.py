@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 from support import envcfg
 
@@ -222,7 +223,9 @@ def compared(
     job = work / "job.sh"
     job.write_text(script)
     profile = f"{folder}/plain.yaml"
-    made = envcfg("wrap", "--from", str(job), "--profile", profile, *options)
+    # Lint of the new script takes longer than its conversion, and has tests of its own.
+    with mock.patch("envcfg.core.script_conversion._tell_remaining"):
+        made = envcfg("wrap", "--from", str(job), "--profile", profile, *options)
     if made.code:
         return f"refused: {made.err}"
     old = run(job, folder / "old", arguments=("one", "t wo"), number=number)
