@@ -80,7 +80,7 @@ def _mutate(lines: list[str], name: str, rng: random.Random) -> list[str]:
     return changed
 
 
-@settings(max_examples=5_000, deadline=None)
+@settings(max_examples=2_000, deadline=None)
 @given(
     fault=st.sampled_from(sorted(DECIDES)),
     dialect=st.sampled_from(
