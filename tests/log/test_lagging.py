@@ -167,6 +167,13 @@ REPORTED = {
         "  collective: nccl:all_reduce\n  missing ranks: {1}\n  input sizes: [[3, 4]]\n"),
         "some ranks did not join a collective in which the others wait: missing ranks: {1}",
     ),
+    "torchfrtrace of ranks that differ": (
+        ("Collective sequence number: 7 has errors\ninternal record id: 6\n"
+        "group info: 0:default_pg\ncollective: nccl:all_reduce\ncollective state: scheduled\n"
+        "error msg: Culprit rank 2; Error type: SIZE_OR_SYNTAX_MISMATCH\n"),
+        ("ranks called different operations, sizes or types as the same collective: error msg: "
+        "Culprit rank 2"),
+    ),
     # pytorch TraceUtils.h: TORCH_NCCL_DESYNC_DEBUG
     "desync report": (
         waits(0)
@@ -189,3 +196,11 @@ REPORTED = {
 def test_what_is_reported_of_a_hang_names_the_ranks(case: str) -> None:
     log, line = REPORTED[case]
     assert check(log).summary.startswith(f"broken: {line}")
+
+
+@pytest.mark.parametrize(
+    ("case", "answer"),
+    [("torchfrtrace", "fix first"), ("torchfrtrace of ranks that differ", "fix first")],
+)
+def test_the_next_step_after_a_report_of_torchfrtrace(case: str, answer: str) -> None:
+    assert check(REPORTED[case][0]).next.answer == answer
