@@ -84,9 +84,9 @@ def measure(folder: Path) -> list[Row]:
         watcher.returncode = code
     last = time.monotonic() - before
     memory = usage.ru_maxrss / 1024
-    said_text = (folder / "said").read_text()
-    if "verified after" not in said_text or "all 8 GPUs busy" not in said_text:
-        raise OSError(said_text)
+    report = (folder / "said").read_text()
+    if "verified after" not in report or "all 8 GPUs busy" not in report:
+        raise OSError(report)
     probe = _seconds((tools / "srun.times").read_text())
     each = 60_000 * used / _SECONDS
     return [

@@ -68,8 +68,8 @@ def measured(report: Report, cluster: str) -> dict[str, Speed]:
         each = 1e9 * len(ranks)
         values = {"gpu": min(rates), "sends": sent and sent / each}
         values["receives"] = received and received / each
-        known = {name: value for name, value in values.items() if value}
-        result[host] = Speed(f"{cluster}: {_gpus(node, len(rates))}", now, known)
+        numbers = {name: value for name, value in values.items() if value}
+        result[host] = Speed(f"{cluster}: {_gpus(node, len(rates))}", now, numbers)
     return result
 
 

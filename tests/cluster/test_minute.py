@@ -128,8 +128,8 @@ def wait_value(
     cluster: Cluster, name: str, label: str, text: str, value: float
 ) -> None:
     deadline = time.monotonic() + 60
-    while (found := values(cluster, name, label)).get((text,)) != value:
-        assert time.monotonic() < deadline, found
+    while (numbers := values(cluster, name, label)).get((text,)) != value:
+        assert time.monotonic() < deadline, numbers
         time.sleep(0.5)
 
 
@@ -150,13 +150,13 @@ def test_each_change_is_one_line_and_in_the_metrics(
     )
     job.wait_output("[gpu-tool-fails]", timeout=120)
     lines = end(cluster, job)
-    said = [line for line in lines if "verified after" not in line]
-    assert said == [
+    states = [line for line in lines if "verified after" not in line]
+    assert states == [
         "envcfg: all 4 GPUs busy, network fast",
         f"envcfg: warning: {second}: GPU 1 (of 2) is idle (below 5 %), rank 3  [gpu-idle]",
-        *said[2:],
+        *states[2:],
     ]
-    assert said[-1].startswith(
+    assert states[-1].startswith(
         "envcfg: unknown: nid001000, nid001001: rocm-smi: Unable"
     )
     # The last state is final: nothing of the nodes is left that looks like a new value.

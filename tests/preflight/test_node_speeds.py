@@ -36,16 +36,15 @@ def texts(path: Path, *speeds: float) -> list[str]:
         for number, (host, speed) in enumerate(zip(HOSTS, speeds, strict=True))
         for line in rank_lines(number, host, f"multiply {speed}", "torch 2.9 12.8 2")
     ]
-    said, _ = ranks(lines)
+    rank_answers, _ = ranks(lines)
     nodes = answers(line for host in HOSTS for line in node_lines(host))
-    report = judge_all(WANTED, Answers(nodes, {}, said, {}, 0), needs_fast=False)
+    report = judge_all(
+        WANTED, Answers(nodes, {}, rank_answers, {}, 0), needs_fast=False
+    )
     report = with_speeds(report, "site", str(path))
-    found = [each for some in report.nodes.values() for each in some]
-    return [
-        f"{each.subject}: {each.message}"
-        for each in found
-        if each.rule == "node-slower"
-    ]
+    findings = [note for some in report.nodes.values() for note in some]
+    slower = [note for note in findings if note.rule == "node-slower"]
+    return [f"{note.subject}: {note.message}" for note in slower]
 
 
 def test_a_node_that_is_slower_than_those_of_other_jobs_is_named(
