@@ -22,6 +22,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import JobError, UsageError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, within
+from envcfg.nodes.probe.exporter_names import Exporter, read_exporter_option
 
 if TYPE_CHECKING:
     from envcfg.nodes.monitor.outliers import ExpectedNodes
@@ -57,6 +58,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=5.0,
         help="mark GPUs that are used less (default: 5)",
     )
+    asked = (
+        "ask this exporter of the site on each node, and at times the tool of the GPUs"
+    )
+    add_option(
+        parser,
+        Option("--exporter", asked, "NAME[:PORT]", read=read_exporter_option),
+    )
     has = "which GPUs and interfaces a node has (default: of the system detected here)"
     add_option(parser, Option("--profile", has, "NAME|FILE"))
     add_defaults(parser, "profile")
@@ -83,7 +91,13 @@ def run(options: argparse.Namespace) -> int:
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     requirements = requirements._replace(asked_gpus=job.gpus)
-    board = Board(hosts, idle_below=options.gpus_idle_below)
+    exporter: Exporter | None = options.exporter
+    board = Board(
+        hosts,
+        idle_below=options.gpus_idle_below,
+        has_exporter=exporter is not None,
+    )
+    words = exporter.words() if exporter else ()
     silent, looks = PATIENCE + options.interval, 0
     is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
@@ -92,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
         job, requirements.interfaces, as_json=options.json, once=options.once
     )
     with (
-        start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
+        start_step(MONITOR, job.id, hosts, words, is_part=is_part, more=extra) as step,
         writer as show,
     ):
         for now in rounds(step, board, options.interval):

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.backends.scheduler_client import renew_limits
@@ -32,6 +33,7 @@ from envcfg.nodes.monitor.step_health import StepHealth
 if TYPE_CHECKING:
     from envcfg.commands.step_metrics import StepMetrics
     from envcfg.core.step_nodes import NodeWatch, Probing
+    from envcfg.nodes.probe.exporter_names import Exporter
 
 _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
@@ -89,7 +91,7 @@ def run_watch(
 
         with ExitStack() as stack:
             nodes = (
-                stack.enter_context(_nodes(options.verify_after, say))
+                stack.enter_context(_nodes(options.verify_after, options.exporter, say))
                 if (
                     options.verify_after
                     and options.watch_step != "off"
@@ -182,13 +184,15 @@ def _metrics(folder: str | None) -> StepMetrics | None:
     return StepMetrics(folder)
 
 
-def _nodes(after: int, say: Callable[[str], None]) -> NodeWatch:
+def _nodes(
+    after: int, exporter: Exporter | None, say: Callable[[str], None]
+) -> NodeWatch:
     from envcfg.core.step_nodes import NodeWatch
 
-    return NodeWatch(after, _start_probe, say)
+    return NodeWatch(after, partial(_start_probe, exporter), say)
 
 
-def _start_probe() -> Probing:
+def _start_probe(exporter: Exporter | None) -> Probing:
     """Start the probe of ``monitor`` on the nodes of this step.
 
     Raises:
@@ -205,13 +209,15 @@ def _start_probe() -> Probing:
     # Other nodes of the job may wait for another step.
     hosts = own_nodes(job, os.getppid()) if len(all_hosts) > 1 else all_hosts
     is_part = len(hosts) < len(all_hosts)
-    step = start_step(WATCH, job.id, hosts, is_part=is_part, more=(), leave=_LEAVE)
+    words = exporter.words() if exporter else ()
+    step = start_step(
+        WATCH, job.id, hosts, words, is_part=is_part, more=(), leave=_LEAVE
+    )
     # Slurm sets such a variable for each request of GPUs.
     has_gpus = any(re.match("SLURM_.*GPUS", name) for name in os.environ)
-    notes = slower_nodes(hosts, read_speeds(speeds_file(os.environ)))
-    return Probing(
-        step, hosts, job.gpus if job.gpus or has_gpus else 0, [*notes][:_MOST]
-    )
+    notes = [*slower_nodes(hosts, read_speeds(speeds_file(os.environ)))][:_MOST]
+    gpus = job.gpus if job.gpus or has_gpus else 0
+    return Probing(step, hosts, gpus, notes, has_exporter=exporter is not None)
 
 
 def _state_text(network: Network, pace: float | None) -> str:

@@ -40,12 +40,14 @@ class Probing(NamedTuple):
         hosts: the nodes that answer.
         asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
         notes: what earlier jobs measured on these nodes.
+        has_exporter: the probe can ask an exporter of the site.
     """
 
     step: Step
     hosts: Sequence[str]
     asked_gpus: int | None
     notes: Sequence[Finding] = ()
+    has_exporter: bool = False
 
 
 class NodeWatch:
@@ -126,9 +128,13 @@ class NodeWatch:
             for note in self._probing.notes if self._starts == 1 else ():
                 self._say(f"note: {note.subject}: {note.message}  [{note.rule}]")
             self._reader = SampleReader()
-            self._board = Board(self._probing.hosts, idle_below=_IDLE_BELOW)
+            self._board = Board(
+                self._probing.hosts,
+                idle_below=_IDLE_BELOW,
+                has_exporter=self._probing.has_exporter,
+            )
         self._number += 1
-        self._probing.step.ask(self._number)
+        self._probing.step.ask(*self._board.question(self._number))
         self._asked = now
 
     def _read(

@@ -19,6 +19,7 @@ from envcfg.core.option_values import (
     read_pair,
     read_removal,
     read_setting,
+    write_exporter,
     write_removal,
     write_setting,
 )
@@ -118,8 +119,8 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         )
     if values["setup"] and not is_path(values["setup"]):
         _check_bash(values["setup"])
-    # Both are results of the watcher.
-    implied = values["verify_after"] or values["metrics"]
+    # All are options of the watcher.
+    implied = any(values[name] for name in ("verify_after", "metrics", "exporter"))
     return Diagnostics(
         affinity=values["report_affinity"],
         smoke_test=values["smoke_test"],
@@ -129,6 +130,7 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         verify=values["verify"] or ("warn" if implied else ""),
         verify_after=values["verify_after"],
         metrics=values["metrics"],
+        exporter=write_exporter(values["exporter"]) if values["exporter"] else "",
         silence=values["on_silence"],
         flight=values["flight_recorder"],
         removes_log=values["nccl_debug_remove"],

@@ -38,7 +38,7 @@ SAMPLES = {
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
     "request-arg": "--reservation=me", "on-silence": "15m=stop", "verify-after": "10m", "stage": "env=/v e",
-    "keep-caches": "/p/kept", "exclude-from": "bad.txt", "metrics": "/p/metrics",
+    "keep-caches": "/p/kept", "exclude-from": "bad.txt", "metrics": "/p/metrics", "exporter": "omnistat:8002",
 }  # fmt: skip
 
 

@@ -30,15 +30,24 @@ class Nodes:
         self.errors: list[str] = []
         self.is_over = False
         self.starts = 0
+        self.sources: list[str] = []
         self.asked_gpus: int | None = None
         self.notes: Sequence[Finding] = ()
+        self.has_exporter = False
 
     def start(self) -> Probing:
         self.starts += 1
         self.is_over = False
-        return Probing(self, self.hosts, self.asked_gpus, self.notes)  # type: ignore[arg-type]
+        return Probing(
+            self,  # type: ignore[arg-type]
+            self.hosts,
+            self.asked_gpus,
+            self.notes,
+            has_exporter=self.has_exporter,
+        )
 
-    def ask(self, number: int) -> None:
+    def ask(self, number: int, source: str = "") -> None:
+        self.sources.append(source)
         for host in self.hosts:
             self.lines += self.answer(number, host)
 

@@ -12,11 +12,13 @@ _REPEATS = 3  # times that the same finding on a node is printed
 _MOST_IN_ALL = 100  # lines of a step
 _LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
 # These need several samples anyway. A tool may answer late once.
-_AT_ONCE = (UNKNOWN | {"gpu-idle", "gpu-memory-errors"}) - {"gpu-tool-waits"}
+_AT_ONCE = (UNKNOWN | {"gpu-idle", "gpu-memory-errors", "gpu-xid"}) - {"gpu-tool-waits"}
 _OF_PHASES = frozenset(
     {"loader-slow", "rank-waits", "rank-on-cpu", "gpu-unlike", "node-slow"}
 )
-_OF_GPUS = frozenset({"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors"})
+_OF_GPUS = frozenset(
+    {"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors", "gpu-xid"}
+)
 
 
 class HealthLog:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.common.characters import whole_number
+from envcfg.nodes.probe.exporter import read_exporter
+from envcfg.nodes.probe.exporter_names import exporters
 from envcfg.nodes.probe.gpu import KIB, Gpu, mark_ours, read_gpus
 from envcfg.nodes.probe.probes import words_of
 
@@ -94,8 +96,8 @@ class GpuSample(NamedTuple):
     """The output of a node's GPU tool.
 
     Attributes:
-        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``amdgpu`` (the driver itself), or
-            ``none``.
+        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``amdgpu`` (the driver itself), an
+            exporter, or ``none``.
         allotted: number of GPUs that Slurm reports for the step; None if unknown.
         status: the tool's exit code; None if unknown.
         problem: its message instead of numbers.
@@ -213,7 +215,12 @@ def _gpus(
     sample: GpuSample, ours: str, lines: list[str], status: str, *, is_whole: bool
 ) -> GpuSample:
     code = whole_number(status)
-    gpus, problem = read_gpus(sample.tool, _joined(lines), code)
+    texts = _joined(lines)
+    gpus, problem = (
+        read_exporter(sample.tool, texts, sample.host)
+        if sample.tool in exporters()
+        else read_gpus(sample.tool, texts, code)
+    )
     if problem and not is_whole:
         problem = "its answer is incomplete"
     numbers = [n for part in ours.split(",") if (n := whole_number(part)) is not None]
