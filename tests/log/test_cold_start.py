@@ -79,6 +79,76 @@ NOT_TOLD = {
 }
 
 
+# Lines of public logs, and whether they prove that something was compiled that is kept.
+PUBLIC = [
+    (  # vllm-project/vllm#14437
+        "SingleProcess AUTOTUNE benchmarking takes 2.0428 seconds and 7.5727 seconds precompiling",
+        True,
+    ),
+    (
+        (
+            "SingleProcess AUTOTUNE benchmarking takes 3.5552 seconds and 2.3107 seconds precompiling "
+            "for 5 choices"
+        ),
+        True,
+    ),
+    ("SingleProcess AUTOTUNE benchmarking takes 6.8508 seconds for 20 choices", True),
+    (
+        "torch/_inductor/codecache.py:1348] [0/1] fx graph cache miss for key ff5tzdurkhhdldzx",
+        True,
+    ),
+    (  # it measures again what it had compiled before
+        (
+            "SingleProcess AUTOTUNE benchmarking takes 0.8018 seconds and 0.0006 seconds precompiling "
+            "for 20 choices"
+        ),
+        False,
+    ),
+    ('    log.debug("fx graph cache miss for key %s", key)', False),
+    (  # MooreThreads/vllm-musa#69
+        (
+            "2026-06-10 11:30:44 | backends | 139623526012736 | INFO : Directly load the compiled "
+            "graph(s) for compile range (1, 8192) from the cache, took 1.803 s"
+        ),
+        False,
+    ),
+    (  # vllm-project/speculators#166
+        (
+            "(EngineCore_DP0 pid=772768) INFO 10-30 14:20:18 [monitor.py:34] torch.compile takes 6.97 s "
+            "in total"
+        ),
+        False,
+    ),
+    (  # vllm-project/vllm#13144
+        "INFO 02-18 04:51:45 backends.py:321] Compiling a graph for general shape takes 0.34 s",
+        False,
+    ),
+    (  # ROCm/MIOpen#2123
+        (
+            "MIOpen(HIP): Warning [SQLiteBase] Missing system database file: gfx1030_12.kdb Performance "
+            "may degrade. Please follow instructions to install: https://github.com/ROCmSoftwarePlatform"
+            "/MIOpen#installing-miopen-kernels-package"
+        ),
+        False,
+    ),
+    (  # ROCm/MIOpen#1218
+        (
+            "MIOpen(HIP): Warning [SQLiteBase] Unable to read system database file:gfx906_60.kdb "
+            "Performance may degrade"
+        ),
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("line", "is_told"), PUBLIC)
+def test_lines_of_public_logs_are_told_if_they_prove_it(
+    line: str, is_told: bool
+) -> None:
+    rules = {finding.rule for finding in check(f"{BEGIN}{line}\n{step(1)}").findings}
+    assert (RULE in rules) == is_told
+
+
 @pytest.mark.parametrize("name", TOLD)
 def test_the_first_step_is_told_with_its_time(name: str) -> None:
     log, words = TOLD[name]
