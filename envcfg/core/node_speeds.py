@@ -65,9 +65,9 @@ def measured(report: Report, cluster: str) -> dict[str, Speed]:
         # Two nodes alone do not show which of them is slow.
         if len(both) < _PEERS:
             sent = received = None
-        each = 1e9 * len(ranks)
-        values = {"gpu": min(rates), "sends": sent and sent / each}
-        values["receives"] = received and received / each
+        unit = 1e9 * len(ranks)
+        values = {"gpu": min(rates), "sends": sent and sent / unit}
+        values["receives"] = received and received / unit
         numbers = {name: value for name, value in values.items() if value}
         result[host] = Speed(f"{cluster}: {_gpus(node, len(rates))}", now, numbers)
     return result
@@ -115,8 +115,8 @@ def add_speeds(path: str, new: Mapping[str, Speed]) -> dict[str, Speed]:
     """Add measurements to the file *path*; return all. A failed write has no effect."""
     import json
 
-    kept = {**read_speeds(path), **new}
-    newest = sorted(kept.items(), key=lambda item: -item[1].when)[:_MOST]
+    merged = {**read_speeds(path), **new}
+    newest = sorted(merged.items(), key=lambda item: -item[1].when)[:_MOST]
     rows = {
         name: {"kind": speed.kind, "time": round(speed.when), "values": speed.values}
         for name, speed in newest
@@ -126,7 +126,7 @@ def add_speeds(path: str, new: Mapping[str, Speed]) -> dict[str, Speed]:
         put_private(path, (json.dumps(rows, indent=0) + "\n").encode("ascii"))
     except OSError:
         pass  # a home may not be writable on a compute node
-    return kept
+    return merged
 
 
 def slower_nodes(
@@ -136,21 +136,21 @@ def slower_nodes(
     for host in hosts:
         own = all_speeds.get(host)
         for name, value in own.values.items() if own else ():
-            others = [
+            peers = [
                 speed.values[name]
-                for other, speed in all_speeds.items()
-                if other != host
+                for peer, speed in all_speeds.items()
+                if peer != host
                 and own
                 and speed.kind == own.kind
                 and name in speed.values
             ]
-            usual = median(others) if len(others) >= _PEERS else 0.0
+            usual = median(peers) if len(peers) >= _PEERS else 0.0
             if own and value < (1 - _SLOWER) * usual:
                 words = {
                     "speed": _UNITS[name].format(value),
                     "age": _age(time.time() - own.when),
                     "share": 100 * (1 - value / usual),
-                    "count": len(others),
+                    "count": len(peers),
                 }
                 yield finding("node-slower", host, **words)
 

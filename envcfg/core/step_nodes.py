@@ -171,8 +171,8 @@ class NodeWatch:
             is_whole=is_whole,
             may_start=not has_steps and now - self._began < _LONG_START,
         )
-        others = [NodeFinding((), (), finding) for finding in more]
-        health = self.health._replace(findings=(*self.health.findings, *others))
+        findings = [NodeFinding((), (), finding) for finding in more]
+        health = self.health._replace(findings=(*self.health.findings, *findings))
         for line in self._log.lines(health, state, is_due=now >= self._first):
             self._say(line)
 

@@ -63,7 +63,7 @@ class Attempt:
         The shell itself then ends with 126 or 127, and any other exit code is of a process
         with another cause.
         """
-        others = [
+        remaining = [
             cause
             for cause in causes
             if isinstance(cause, LogException) or cause.rule.event != "lacking"
@@ -71,7 +71,7 @@ class Attempt:
         codes = {line.fields.get("code") for line in self.lines} - {None}
         raised = any(isinstance(end, LogException) for end in self.ends)
         survived = codes and not codes & {"126", "127"}
-        return others if survived and (others or raised) else causes
+        return remaining if survived and (remaining or raised) else causes
 
     def rule(self, event: LogException | End) -> Rule:
         """Return the rule that matched *event*."""
