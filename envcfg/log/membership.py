@@ -2,8 +2,8 @@
 
 The lines of PyTorch's watchdog show lagging ranks. Each rank that gives a collective up
 prints its number, its type and the rank's progress. The ranks of a group call the same
-collectives in the same order. A rank holds the others up if it is at another number than
-most, called another operation under one number, or is silent.
+collectives in the same order. A rank holds the others up if it has not ended the oldest
+open collective, called another operation under one number, or is silent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envcfg.log.collective_front import Front, Progress, front_of
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_state import Job
 from envcfg.log.numbers import count_of, ranks_of, said_of
@@ -282,7 +283,7 @@ def _judged(
 ) -> Symptom:
     """Return the finding of a group: ranks that differ, lag or are silent, or no rank.
 
-    The majority is taken as correct, and the other ranks are named.
+    Of ranks that call different operations, the majority is taken as correct.
     """
     of_group = f" of group {name}" if name else ""
     active = [member for member in members if not _is_behind(member.wait)]
@@ -303,18 +304,10 @@ def _judged(
     usual_count = len(usual_members)
     waiting = said_of(usual_count, "wait")
     rest_text = f"{count_of(usual_count, 'rank')} {waiting} in {number}"
-    if behind := _behind(members, usual):
-        reached = max(member.wait.enqueued or 0 for member in behind)
-        detail = f"{_rank_text(behind, hosts)} did not call {number}; the last was "
-        detail += f"{reached}, and {count_of(usual_count, 'rank')} {waiting}"
-        return Symptom("lag-apart", "broken", detail, behind[0].sighting)
-    if apart := [member for member in active if member.wait.seq != usual]:
-        numbers = ",".join(sorted({str(member.wait.seq) for member in apart}))
-        ranks = _rank_text(apart, hosts)
-        detail = f"{ranks} {said_of(len(apart), 'wait')} in number {numbers}"
-        return Symptom(
-            "lag-apart", "broken", f"{detail}, and {rest_text}", apart[0].sighting
-        )
+    progress = {place: _progress(member.wait) for place, member in enumerate(members)}
+    front = front_of(progress, sorted(seen))
+    if front and front.behind and not front.is_desync:
+        return _of_front(front, members, f"{of_group}, {operation}", rest_text, hosts)
     speaking = {member.rank for member in members}
     # The members of a subgroup are unknown, so silence counts in the whole world only.
     silent = set() if name else set(range(world.size or max(speaking) + 1)) - speaking
@@ -325,6 +318,12 @@ def _judged(
         verb = "says" if len(silent) == 1 else "say"
         detail = f"{ranks_of(silent, where)} {verb} nothing, and {rest_text}"
         return Symptom("lag-silent", "broken", detail, usual_members[0].sighting)
+    if front and front.is_desync:
+        ahead = [members[place] for place in front.done]
+        verb = "has" if len(ahead) == 1 else "have"
+        detail = f"{rest_text}, and {_rank_text(ahead, hosts)} {verb} completed it; "
+        detail += "the log does not show which ranks are wrong"
+        return Symptom("lag-apart", "broken", detail, ahead[0].sighting)
     done = max((member.wait.completed or 0 for member in usual_members), default=0)
     last = f"; the last that ended is number {done}" if done else ""
     detail = f"all {rest_text}{last}"
@@ -334,10 +333,45 @@ def _judged(
     return Symptom("lag-even", "broken", detail, usual_members[0].sighting)
 
 
-def _behind(members: Sequence[_Member], seq: int) -> list[_Member]:
-    """Return the members that called nothing that is open, and not number *seq*."""
-    idle = (member for member in members if _is_behind(member.wait))
-    return [member for member in idle if (member.wait.enqueued or 0) < seq]
+def _of_front(
+    front: Front,
+    members: Sequence[_Member],
+    operation: str,
+    rest_text: str,
+    hosts: dict[int, str],
+) -> Symptom:
+    """Return the finding of a group with ranks behind its oldest open collective.
+
+    Args:
+        front: this collective, with the places of its ranks in *members*.
+        members: of the group.
+        operation: the group and the operation of most ranks, after a number.
+        rest_text: the collective in which most ranks wait.
+        hosts: of the ranks.
+    """
+    behind = [members[place] for place in front.behind]
+    ranks = _rank_text(behind, hosts)
+    others = count_of(len(members) - len(behind), "rank")
+    if front.absent:
+        reached = max(member.wait.enqueued or 0 for member in behind)
+        waiting = said_of(len(members) - len(behind), "wait")
+        detail = f"{ranks} did not call number {front.seq}{operation}; the last was "
+        detail += f"{reached}, and {others} {waiting}"
+    else:
+        # Ranks without an open collective wait nowhere.
+        ends = any(_is_behind(members[place].wait) for place in front.done)
+        rest = f"{others} completed it" if ends else rest_text
+        detail = f"{ranks} {said_of(len(behind), 'wait')} in number {front.seq}, "
+        detail += f"and {rest}"
+    return Symptom("lag-apart", "broken", detail, behind[0].sighting)
+
+
+def _progress(wait: GivenUpCollective) -> Progress:
+    """Return the progress of a rank, whose line may lack the counts."""
+    if _is_behind(wait):
+        return Progress(wait.enqueued or 0, None)
+    seq = wait.seq or 0
+    return Progress(max(seq, wait.enqueued or 0), seq)
 
 
 def _is_behind(wait: GivenUpCollective) -> bool:

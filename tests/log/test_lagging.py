@@ -67,7 +67,7 @@ def test_the_silent_rank_is_named(group: str, label: bool, nccl: bool) -> None:
 CASES = {
     "even": ("", "all 16 ranks wait in number 77, ALLREDUCE of 4096; the last that ended is number 76"),
     "behind": (waits(3, seq=76), "rank 3 (nid001001) waits in number 76, and 15 ranks wait in number 77"),
-    "ahead": (waits(3, seq=78), "rank 3 (nid001001) waits in number 78, and 15 ranks wait in number 77"),
+    "ahead": (waits(3, seq=78), "15 ranks wait in number 77, ALLREDUCE of 4096, and rank 3 (nid001001) has completed it; the log does not show which"),
     "operation": (waits(3, operation="BROADCAST"), "rank 3 (nid001001) called BROADCAST as number 77"),
     "size": (waits(3, numel=7), "rank 3 (nid001001) called ALLREDUCE of 7 as number 77"),
 }  # fmt: skip
@@ -136,6 +136,11 @@ REPORTED = {
     "dump signals alone": (
         "".join(signalled(rank, 98 if rank == 2 else 99, 98) for rank in range(4)),
         "rank 2 did not call number 99",
+    ),
+    # Rank 2 waits in a collective that the others completed.
+    "dump signals of ranks that are past it": (
+        waits(2) + "".join(signalled(rank, 77, 77) for rank in (0, 1, 3)),
+        "rank 2 waits in number 77, and 3 ranks completed it",
     ),
     # The group of all ranks waits for nothing: another group timed out.
     "a group without a wait": (

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
+from envcfg.log.collective_front import Front, Progress, front_of
 from envcfg.log.trace.flight_recorder import DEFAULT, FlightDump, FlightEntry
 
 # Every rank gives the same number of elements to these; operations with a root or with
@@ -60,9 +61,9 @@ class GroupLag(NamedTuple):
         These did not call the collective; else it has ended on all other ranks only; else
         these have no dump.
         """
-        if self.absent or not self.waiting:
-            return tuple(self.absent)
-        return tuple(self.waiting) if self.done else self.silent
+        parts = tuple(self.absent), tuple(self.waiting), self.done
+        front = Front(self.seq, *parts)
+        return front.behind or (self.silent if self.waiting else ())
 
 
 class Step(NamedTuple):
@@ -120,14 +121,8 @@ class _Member:
         self.calls: _Calls = calls
         # A full buffer without calls of the group has lost them: progress is unknown.
         self.is_lost = dump.is_full and not calls
-        self.enqueued = max(calls, default=0)
-
-    def first_open(self, numbers: Sequence[int]) -> int | None:
-        """Return the first of the group's *numbers* that has not ended here."""
-        waits = [seq for seq, own in self.calls.items() if not _done(own)]
-        # The next number is open here if another rank has already called it.
-        waits += [seq for seq in numbers if seq > self.enqueued][:1]
-        return min(waits, default=None)
+        waits = [seq for seq, own in calls.items() if not _done(own)]
+        self.progress = Progress(max(calls, default=0), min(waits, default=None))
 
 
 def _done(calls: Iterable[FlightEntry]) -> bool:
@@ -300,21 +295,17 @@ def _lag(
     if group.desc == DEFAULT:
         unseen |= everyone - set(members)
     numbers = sorted({seq for member in members.values() for seq in member.calls})
-    opened = [member.first_open(numbers) for member in members.values() if member.calls]
-    seq = min((number for number in opened if number is not None), default=None)
     # A rank without any call is behind from the first number that a dump shows.
-    if seq is None and len(opened) < len(members):
-        seq = numbers[0]
+    has_none = not all(member.calls for member in members.values())
+    progress = {rank: member.progress for rank, member in members.items()}
+    front = front_of(progress, numbers, numbers[0] if has_none else None)
     # Without an open collective the group does not hold anything up.
-    if seq is None:
+    if front is None:
         return
-    absent = {
-        r: member.enqueued for r, member in members.items() if member.enqueued < seq
-    }
+    seq = front.seq
     calls = {
         r: member.calls[seq] for r, member in members.items() if seq in member.calls
     }
-    waiting = {rank: own[-1].state for rank, own in calls.items() if not _done(own)}
     entries = [entry for own in calls.values() for entry in own]
     created = [entry.created for entry in entries if entry.created]
     silent = unseen - {dump.rank for dump in dumps}
@@ -324,14 +315,16 @@ def _lag(
         seq=seq,
         operation=entries[0].text if entries else "",
         place=next((entry.place for entry in entries if entry.place), ""),
-        absent=dict(sorted(absent.items())),
+        absent={rank: progress[rank].called for rank in front.absent},
         elsewhere={},
-        waiting=dict(sorted(waiting.items())),
+        waiting={rank: calls[rank][-1].state for rank in front.waiting},
         # A full buffer loses the oldest calls, and those had ended.
-        done=tuple(sorted(set(members) - set(absent) - set(waiting))),
+        done=front.done,
         unseen=tuple(sorted(unseen)),
         # Files may be missing by accident, but the ranks of a live job are all asked.
-        silent=tuple(sorted(silent)) if everyone or len(silent) < len(waiting) else (),
+        silent=tuple(sorted(silent))
+        if everyone or len(silent) < len(front.waiting)
+        else (),
         since=min(created, default=None),
         timed_out=any(entry.timed_out for entry in entries),
     )
