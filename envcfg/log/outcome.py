@@ -76,8 +76,8 @@ def owner_of(
 ) -> Owner | None:
     """Return the process of the first error, if that names none itself.
 
-    Its line may have a launcher's prefix. Else the ranks that ended after it wrote it, if
-    each of them could have written one of these lines.
+    Its line may have a launcher's prefix. Else the ranks that failed wrote it, if each of
+    them could have written one of these lines.
 
     Args:
         findings: all of the job, causes first.
@@ -96,7 +96,11 @@ def owner_of(
     if writer.ranks and not writer.is_task:
         same = set(writer.ranks) <= set(ended.ranks)
         return writer._replace(hosts=ended.hosts if same else writer.hosts)
-    return ended if ended.ranks and len(ended.ranks) <= occurrence.count else None
+    lines = [end for end in job.endings.lines if end.rule.severity == "error"]
+    failed = {rank for end in lines for rank in end.who.ranks}
+    # Another rank that failed may have written the line, before the first exit was noticed.
+    is_alone = ended.ranks and failed <= set(ended.ranks)
+    return ended if is_alone and len(ended.ranks) <= occurrence.count else None
 
 
 class _NetworkEnds(NamedTuple):

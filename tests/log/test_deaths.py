@@ -8,6 +8,7 @@ floors: raise them with the rules, never lower them.
 from __future__ import annotations
 
 import pytest
+from checking import check
 from deaths import FRAMES, judge_death, read_deaths
 
 # Per cent: first lines, next steps, classes.
@@ -71,3 +72,34 @@ def test_cause_of_a_server_is_that_of_its_worker(
 ) -> None:
     death = read_deaths("deaths_public.txt")[name]
     assert words in judge_death(death, frame).summary
+
+
+@pytest.mark.parametrize(
+    ("exits", "owner"),
+    [
+        (("nid001009: task 3: Aborted",), "rank 3 (nid001009): "),
+        (
+            ("nid001009: task 3: Aborted", "nid001010: task 8: Terminated"),
+            "rank 3 (nid001009): ",
+        ),
+        # Any of two ranks that failed may have written the line.
+        (
+            (
+                "nid001010: task 8: Exited with exit code 1",
+                "nid001009: task 3: Aborted",
+            ),
+            "",
+        ),
+        (("nid001009: tasks 0-7: Aborted",), ""),
+    ],
+)
+def test_an_error_without_a_name_is_of_the_only_rank_that_failed(
+    exits: tuple[str, ...], owner: str
+) -> None:
+    fault = (
+        "Memory access fault by GPU node-4 on address 0x7fc1. Reason: Page not present"
+    )
+    lines = [fault, *(f"srun: error: {line}" for line in exits)]
+    report = check("".join(f"{line}\n" for line in lines))
+    words = "a kernel accessed invalid memory"
+    assert report.summary.startswith(f"broken: {owner}{words}")
