@@ -96,7 +96,8 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
     if page.stem == "laptop":  # its program
         (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
     if page.stem == "read-a-log":  # which comes by mail
-        (work / "slurm-123.out").write_text(LOG)
+        for name in ("slurm-123.out", "slurm-124.out"):
+            (work / name).write_text(LOG)
     if page.stem == "defaults":  # its file
         (work / "envcfg.toml").write_text(page.read_text().split("```")[1][5:])
         (work / "images").mkdir()
