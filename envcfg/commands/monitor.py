@@ -58,12 +58,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=5.0,
         help="mark GPUs that are used less (default: 5)",
     )
-    asked = (
+    help_text = (
         "ask this exporter of the site on each node, and at times the tool of the GPUs"
     )
     add_option(
         parser,
-        Option("--exporter", asked, "NAME[:PORT]", read=read_exporter_option),
+        Option("--exporter", help_text, "NAME[:PORT]", read=read_exporter_option),
     )
     has = "which GPUs and interfaces a node has (default: of the system detected here)"
     add_option(parser, Option("--profile", has, "NAME|FILE"))

@@ -101,7 +101,7 @@ MARKS: list[tuple[NodeView, ExpectedNodes, Finding]] = [
             "warning",
             "n1",
             "1 GPU should be here (the job asked for them), but nvidia-smi, "
-            "rocm-smi and amd-smi are missing",
+            "rocm-smi, amd-smi and xpu-smi are missing",
             "put the tool on PATH before you run envcfg monitor: the nodes get this PATH",
         ),
     ),

@@ -288,6 +288,13 @@ def test_rocm_smi_is_asked_and_long_lines_come_whole(
     assert [gpu.use for gpu in gpus.gpus] == [float(n) for n in range(32)]
 
 
+def test_xpu_smi_is_asked(probes: list[Probe], shell: str, tools: Path) -> None:
+    rows = "Timestamp, DeviceId, GPU Power (W)\\n06:14:46.000,    0, 14.61\\n"
+    write_tool(tools, "xpu-smi", f"[ \"$2\" = -d ] && printf '{rows}'")
+    _, gpus = both(start(probes, shell, tools).ask(1))
+    assert (gpus.tool, [gpu.power for gpu in gpus.gpus]) == ("xpu-smi", [14.61])
+
+
 def test_amd_smi_is_asked_where_there_is_no_rocm_smi(
     probes: list[Probe], shell: str, tools: Path
 ) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +27,11 @@ def start(program: str, **env: str) -> subprocess.Popen[bytes]:
     )
 
 
-def ask(*, times: int) -> list[NodeSample]:
-    """Return samples of this machine, a second apart."""
+def ask(*, times: int, pci: str = "/sys/bus/pci/devices") -> list[NodeSample]:
+    """Return samples of this machine, a second apart; *pci* is the folder of its devices."""
     reader = SampleReader()
     with subprocess.Popen(
-        [*WATCH.command()],
+        [w.replace("/sys/bus/pci/devices", pci) for w in WATCH.command()],
         env={"PATH": os.environ["PATH"], **JOB, "SLURM_STEP_ID": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -88,6 +89,16 @@ def test_ranks_are_shown_with_their_workers_cores_and_masks(
     # The loop of the worker takes time of its own, and its rank sleeps.
     assert loader.worker_ticks > first.ranks[0].worker_ticks
     assert loader.ticks <= first.ranks[0].ticks + 2
+
+
+def test_cores_next_to_the_gpus_of_amd_come_in_pci_order(tmp_path: Path) -> None:
+    for place, cores in (("0000:c6:00.0", "0-7"), ("0000:c1:00.0", "48-55")):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "gpu_busy_percent").write_text("0\n")
+        (tmp_path / place / "local_cpulist").write_text(f"{cores}\n")
+    (tmp_path / "0000:00:00.0").mkdir()  # no GPU
+    (sample,) = ask(times=1, pci=str(tmp_path))
+    assert sample.near == ("48-55", "0-7")
 
 
 def test_a_node_without_ranks_is_shown() -> None:

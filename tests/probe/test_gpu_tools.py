@@ -23,6 +23,22 @@ def rocm(**card: object) -> str:
     return json.dumps({"card0": card, "system": {"Driver version": "6.3.6"}})
 
 
+def test_xpu_smi_is_read_by_the_names_of_its_columns() -> None:
+    header = (
+        "Timestamp, DeviceId, GPU Utilization (%), GPU Power (W), GPU Frequency (MHz), "
+        "GPU Memory Used (MiB)"
+    )
+    row = "23:48:25.043,    0, {}, 280.50, 1600.00, 1024.00"
+    used = one("xpu-smi", header, row.format("88.25"))
+    assert used == Gpu(0, 88.25, GIB, power=280.5, clock=1600.0)
+    # On Aurora, users do not see the use.
+    assert one("xpu-smi", header, row.format(" N/A")).use is None
+    assert read_gpus("xpu-smi", ["Error: Failed to init"], 1) == (
+        (),
+        "Error: Failed to init",
+    )
+
+
 def test_nvidia_smi_is_read() -> None:
     assert one("nvidia-smi", A100, "") == Gpu(
         0, 98.0, 30123 * 1024**2, 40 * GIB, 351.22, "NVIDIA A100-SXM4-40GB"

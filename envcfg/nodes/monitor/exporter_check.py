@@ -10,7 +10,7 @@ from envcfg.nodes.probe.sample import GpuSample
 _OLD = 120.0  # seconds without any new value; exporters renew them each half minute
 _IDLE, _BUSY = 5.0, 50.0  # percent of use that contradict each other
 _SAME = 0.05  # share of the memory that a driver may keep for itself
-_PERIOD = 5  # questions of which one goes to the tool
+_PERIOD = 5  # questions; one of them goes to the tool
 
 
 def is_for_tool(number: int) -> bool:

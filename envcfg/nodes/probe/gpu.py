@@ -5,7 +5,8 @@ Formats: nvidia-smi's CSV without header and units (its manual, 331 to 610; word
 JSON of ROCm 5 to 7 (ROCm/rocm_smi_lib, rocm_smi.py: "Average Graphics Package Power",
 since ROCm 6 also "Current Socket Graphics Package Power"; a second die has no power of
 its own; clocks as ``(800Mhz)``); amd-smi's JSON of ROCm 6 and 7 (a list, or a list in
-``gpu_data``). The counters of AMD's memory errors are those of the driver.
+``gpu_data``); xpu-smi's CSV (intel/xpumanager, dump). The counters of AMD's memory errors
+are those of the driver.
 """
 
 import re
@@ -182,6 +183,25 @@ def _quantity(gpu: Mapping[str, object], path: str) -> object:
     return value.get("value") if isinstance(value, dict) else value
 
 
+_XPU = ("GPU Utilization (%)", "GPU Memory Used (MiB)", "", "GPU Power (W)")
+
+
+def _intel(lines: Sequence[str]) -> tuple[Gpu, ...]:
+    """Parse CSV with a header: the columns of a release, in its order."""
+    gpus: dict[int, Gpu] = {}
+    header: list[str] = []
+    for line in lines:
+        words = [word.strip() for word in line.split(",")]
+        row = dict(zip(header, words, strict=False))
+        number = whole_number(row.get("DeviceId"))
+        if "DeviceId" in words:
+            header = words
+        elif number is not None and len(words) == len(header):
+            gpu = _gpu(number, *map(row.get, _XPU), unit=MIB)
+            gpus[number] = gpu._replace(clock=_number(row.get("GPU Frequency (MHz)")))
+    return tuple(gpus[number] for number in sorted(gpus))
+
+
 def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
     """Parse lines of CARD USE USED TOTAL POWER: percent, bytes, bytes, microwatts.
 
@@ -232,4 +252,5 @@ TOOLS: Mapping[str, Callable[[Sequence[str]], tuple[Gpu, ...]]] = {
     "rocm-smi": _rocm,
     "amd-smi": _amd,
     "amdgpu": _driver,
+    "xpu-smi": _intel,
 }

@@ -28,7 +28,7 @@ envcfg_gpus() { # whatever tool there is; AMD's first only where there are AMD's
   if [ -e /dev/kfd ] && ! [ -e /dev/nvidiactl ]; then
     envcfg_gpus_amd || envcfg_gpus_nvidia || envcfg_gpus_none
   else
-    envcfg_gpus_nvidia || envcfg_gpus_amd || envcfg_gpus_none
+    envcfg_gpus_nvidia || envcfg_gpus_intel || envcfg_gpus_amd || envcfg_gpus_none
   fi
 }
 
@@ -50,6 +50,11 @@ envcfg_nvidia() {
   done
   printf '%s\n' "$envcfg_answer"
   return "$envcfg_status"
+}
+
+envcfg_gpus_intel() { # use, power, clock and memory of all devices, once
+  envcfg_has xpu-smi || return 1
+  envcfg_ask xpu-smi envcfg_within 20 xpu-smi dump -d -1 -m 0,1,2,18 -n 1
 }
 
 envcfg_gpus_amd() {

@@ -53,10 +53,13 @@ envcfg_find_cores() { # PID
 envcfg_near() {
   local envcfg_path envcfg_cores
   local -a envcfg_all=()
-  for envcfg_path in /proc/driver/nvidia/gpus/*; do
+  # Only AMD's driver has the second file.
+  for envcfg_path in /proc/driver/nvidia/gpus/* /sys/bus/pci/devices/*/gpu_busy_percent; do
+    [[ -e $envcfg_path ]] || continue
+    envcfg_path=${envcfg_path%/gpu_busy_percent}
     envcfg_cores=
     { read -r envcfg_cores <"/sys/bus/pci/devices/${envcfg_path##*/}/local_cpulist"; } 2>/dev/null
-    [[ ! -e $envcfg_path ]] || envcfg_all+=("${envcfg_cores:--}")
+    envcfg_all+=("${envcfg_cores:--}")
   done
   ((${#envcfg_all[@]} == 0)) || envcfg_say near "${envcfg_all[@]}"
 }

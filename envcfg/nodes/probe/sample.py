@@ -96,8 +96,8 @@ class GpuSample(NamedTuple):
     """The output of a node's GPU tool.
 
     Attributes:
-        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``amdgpu`` (the driver itself), an
-            exporter, or ``none``.
+        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``xpu-smi``, ``amdgpu`` (the driver
+            itself), an exporter, or ``none``.
         allotted: number of GPUs that Slurm reports for the step; None if unknown.
         status: the tool's exit code; None if unknown.
         problem: its message instead of numbers.
