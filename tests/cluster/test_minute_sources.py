@@ -151,8 +151,10 @@ def test_the_exporter_of_the_site_is_read(cluster: Cluster, start: Start) -> Non
     line = f"{second}: the driver reports an error of GPU 1: Xid 79, rank 3  [gpu-xid]"
     assert f"envcfg: warning: {line}" in out, out
     # The tool of the GPUs is asked less often.
-    asked = len(list(cluster.workdir.glob(f"asked.{second}.*")))
-    assert asked < len((cluster.workdir / f"exported.{second}.asked").read_text()) + 3
+    questions = len(list(cluster.workdir.glob(f"asked.{second}.*")))
+    assert (
+        questions < len((cluster.workdir / f"exported.{second}.asked").read_text()) + 3
+    )
 
 
 @pytest.mark.usefixtures("exporters")

@@ -160,7 +160,9 @@ def test_the_option_is_written_as_it_is_read() -> None:
 # What the watcher makes of it.
 
 
-def exported(uses: Sequence[object], host: str, number: int, **more: int) -> list[str]:
+def exporter_lines(
+    uses: Sequence[object], host: str, number: int, **more: int
+) -> list[str]:
     texts = [
         line
         for line in dcgm(uses, host, **more).splitlines()
@@ -189,7 +191,7 @@ class Both(Nodes):
             if source:
                 # Clocks of real GPUs change all the time.
                 clock = 1980 if self.is_frozen else 1980 - number % 9
-                self.lines += exported(
+                self.lines += exporter_lines(
                     self.exporter, host, number, **{"clock": clock, **self.more}
                 )
             else:
@@ -201,14 +203,14 @@ class Both(Nodes):
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Both, Watched]]:
+def nodes_and_watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Both, Watched]]:
     clock, nodes = Clock(), Both()
     monkeypatch.setattr("envcfg.core.step_nodes.time", clock)
     return nodes, Watched(clock, nodes)
 
 
-def test_the_tool_is_asked_at_times(watched: tuple[Both, Watched]) -> None:
-    nodes, watch = watched
+def test_the_tool_is_asked_at_times(nodes_and_watch: tuple[Both, Watched]) -> None:
+    nodes, watch = nodes_and_watch
     lines = watch.run(1000)
     assert lines == ["all 4 GPUs busy, network fast"]
     assert [bool(source) for source in nodes.sources[:8]] == [
@@ -217,9 +219,9 @@ def test_the_tool_is_asked_at_times(watched: tuple[Both, Watched]) -> None:
 
 
 def test_idle_gpus_and_errors_of_the_exporter_are_named(
-    watched: tuple[Both, Watched],
+    nodes_and_watch: tuple[Both, Watched],
 ) -> None:
-    nodes, watch = watched
+    nodes, watch = nodes_and_watch
     watch.run(400)
     nodes.more = {"xid": 79}
     lines = watch.run(300)
@@ -230,9 +232,9 @@ def test_idle_gpus_and_errors_of_the_exporter_are_named(
 
 
 def test_an_exporter_that_calls_idle_gpus_busy_is_left(
-    watched: tuple[Both, Watched],
+    nodes_and_watch: tuple[Both, Watched],
 ) -> None:
-    nodes, watch = watched
+    nodes, watch = nodes_and_watch
     nodes.tool = (0, 0)
     lines = watch.run(1200)
     assert not [line for line in lines if "busy" in line]
@@ -242,9 +244,9 @@ def test_an_exporter_that_calls_idle_gpus_busy_is_left(
 
 @pytest.mark.parametrize("fault", ["frozen", "more GPUs", "other memory"])
 def test_an_exporter_that_cannot_be_right_is_left(
-    watched: tuple[Both, Watched], fault: str
+    nodes_and_watch: tuple[Both, Watched], fault: str
 ) -> None:
-    nodes, watch = watched
+    nodes, watch = nodes_and_watch
     if fault == "frozen":
         nodes.is_frozen = True
     elif fault == "more GPUs":
@@ -267,7 +269,7 @@ def test_without_a_tool_the_exporter_alone_is_asked(
         for host in HOSTS:
             nodes.lines += node_lines(host, number, at=60.0 * number)
             nodes.lines += (
-                exported((96, 97), host, number, clock=1900 + number)
+                exporter_lines((96, 97), host, number, clock=1900 + number)
                 if source
                 else gpu_lines([], host, number, tool="none")
             )

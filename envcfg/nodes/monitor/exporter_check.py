@@ -30,7 +30,7 @@ class ExporterCheck:
         self._last: GpuSample | None = None
         self._changed = 0.0
 
-    def checked(self, sample: GpuSample, now: float) -> GpuSample:
+    def check(self, sample: GpuSample, now: float) -> GpuSample:
         """Return *sample*, which came *now*, with a problem if it cannot be right.
 
         GPUs of an exporter get the numbers that the tool gives them.
@@ -60,18 +60,20 @@ def _renumbered(sample: GpuSample, tool: GpuSample) -> GpuSample:
     if len(ours) != len(theirs):
         text = f"it shows {len(ours)} GPUs, and {tool.tool} {len(theirs)}"
         return sample._replace(problem=text)
-    for one, other in zip(ours, theirs, strict=True):
-        if not _is_like(one.memory_total, other.memory_total):
-            text = f"the memory of GPU {other.number} is not that of {tool.tool}"
+    for gpu, tool_gpu in zip(ours, theirs, strict=True):
+        if not _is_like(gpu.memory_total, tool_gpu.memory_total):
+            text = f"the memory of GPU {tool_gpu.number} is not that of {tool.tool}"
             return sample._replace(problem=text)
     gpus = (a._replace(number=b.number) for a, b in zip(ours, theirs, strict=True))
     # The other GPUs of the node are counted only.
-    others = (gpu for gpu in tool.gpus if not gpu.is_ours)
-    return sample._replace(gpus=(*gpus, *others))
+    foreign = (gpu for gpu in tool.gpus if not gpu.is_ours)
+    return sample._replace(gpus=(*gpus, *foreign))
 
 
-def _is_like(size: int | None, other: int | None) -> bool:
-    return size is None or other is None or abs(size - other) <= _SAME * other
+def _is_like(size: int | None, tool_size: int | None) -> bool:
+    return (
+        size is None or tool_size is None or abs(size - tool_size) <= _SAME * tool_size
+    )
 
 
 def _contradicts(exporter: GpuSample, tool: GpuSample) -> bool:

@@ -109,7 +109,7 @@ class Board:
         if isinstance(sample, NodeSample):
             state.before, state.node, state.came = state.node, sample, now
         elif isinstance(sample, GpuSample):
-            sample = state.check.checked(sample, now)
+            sample = state.check.check(sample, now)
             state.gpus_before, state.gpus, state.asked = state.gpus, sample, None
             for gpu in sample.gpus:
                 key = sample.tool, gpu.number

@@ -65,9 +65,9 @@ def _fields(
 ) -> Iterator[tuple[str, int]]:
     """Yield the fields that *metric* is a value of, with its place in their metrics."""
     for field, value in values.items():
-        wanted = value.get("with", {}).items()
+        selection = value.get("with", {}).items()
         if metric in value["metrics"] and all(
-            labels.get(n) in some for n, some in wanted
+            labels.get(n) in some for n, some in selection
         ):
             yield field, value["metrics"].index(metric)
 
