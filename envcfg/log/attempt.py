@@ -3,6 +3,7 @@ ranks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from envcfg.log.endings import Endings, has_agents, in_order
@@ -15,6 +16,8 @@ from envcfg.log.world import World
 
 EXCEPTION = "program-exception"
 _MOST_RANKS = 1 << 16
+# A shell that a program started for one command; a script has its own name here.
+_SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 
 
 class Attempt:
@@ -58,15 +61,16 @@ class Attempt:
     def _without_survived(
         self, causes: list[LogException | End]
     ) -> list[LogException | End]:
-        """Return *causes* without programs that a shell did not find, where it went on.
+        """Return *causes* without programs that a shell of the program did not find.
 
-        The shell itself then ends with 126 or 127, and any other exit code is of a process
-        with another cause.
+        The program went on, if the exit codes are of other causes.
         """
         remaining = [
             cause
             for cause in causes
-            if isinstance(cause, LogException) or cause.rule.event != "lacking"
+            if isinstance(cause, LogException)
+            or cause.rule.event != "lacking"
+            or not _SHELL.search(cause.sighting.text)
         ]
         codes = {line.fields.get("code") for line in self.lines} - {None}
         raised = any(isinstance(end, LogException) for end in self.ends)

@@ -268,6 +268,18 @@ def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
     owner = end.who
     if not owner.ranks:
         # Another line may name the rank of the same end, or its exit code.
+        failed = [
+            line.who
+            for line in attempt.lines
+            if line.who.ranks
+            and (
+                "code" in line.fields
+                or (line.rule.consequence and line.rule.severity == "error")
+            )
+        ]
+        # A failed GPU also ends ranks on other nodes, which may exit first.
+        if end.rule.class_ == "GPU" and len({who.hosts for who in failed}) > 1:
+            failed = []
         same = (
             line.who
             for line in attempt.lines
@@ -275,11 +287,7 @@ def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
             and (
                 (owner.local is not None and line.who.local == owner.local)
                 or (owner == Owner() and line.says == end.says)
-                or (
-                    owner == Owner()
-                    and "said" in end.fields
-                    and ("code" in line.fields or line.rule.consequence)
-                )
+                or (owner == Owner() and "said" in end.fields and line.who in failed)
             )
         )
         owner = next(same, owner)

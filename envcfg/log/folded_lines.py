@@ -8,6 +8,7 @@ its own line: ``"message": "train.py FAILED",``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _STRING = re.compile(
     rb'(?m)^[ \t]*(?:\{(?:[^\n]{0,400}?, ?)??)?"(?:log|message|msg)": ?'
@@ -16,8 +17,9 @@ _STRING = re.compile(
 _ESCAPE = re.compile(rb'\\(u001[bB]|["\\/tr])')
 _CHARACTERS = {b"u001b": b"\x1b", b"u001B": b"\x1b", b"t": b"\t", b"r": b" "}
 _BREAK = b"\\n"
-# A quoted line of NCCL proves nothing, and JSON is such a quote.
-_QUOTED = b"NCCL "
+_PAIR = re.compile(rb"\\.")
+# A quoted line of NCCL proves nothing, and JSON is such a quote. Samples of chats are data.
+_QUOTED = re.compile(rb'NCCL |"(?:role|content|prompt|text)": ?')
 
 
 def unfolded(text: bytes) -> bytes:
@@ -42,15 +44,26 @@ def rows_of(text: bytes, folded: bytes) -> list[int]:
 def _lines_of(match: re.Match[bytes]) -> bytes:
     whole, string = match[0], match[1]
     is_record = whole.lstrip().startswith(b'"')
-    parts = string.removesuffix(_BREAK).split(_BREAK)
+    parts = [*_parts(string)] or [b""]
     # One line in a record of an engine is read as such a record.
-    if _QUOTED in string or not (is_record or len(parts) > 1):
+    if _QUOTED.search(whole) or not (is_record or len(parts) > 1):
         return whole
     plain = [_ESCAPE.sub(_character, part) for part in parts]
     lines = [line.ljust(len(part) + 1) for line, part in zip(plain, parts, strict=True)]
     last = lines.pop().rstrip()
     text = b"".join(line + b"\n" for line in lines) + last
     return text.ljust(len(whole))
+
+
+def _parts(string: bytes) -> Iterator[bytes]:
+    """Yield the lines in a string of JSON, without an empty one at its end."""
+    start = 0
+    for pair in _PAIR.finditer(string):
+        if pair[0] == _BREAK:
+            yield string[start : pair.start()]
+            start = pair.end()
+    if start < len(string):
+        yield string[start:]
 
 
 def _character(match: re.Match[bytes]) -> bytes:

@@ -136,3 +136,21 @@ def test_no_byte_moves_to_another_line(pieces: list[str]) -> None:
     rows = rows_of(result, block)
     assert rows == sorted(rows)
     assert len(rows) == result.removesuffix(b"\n").count(b"\n") + 1
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"role": "user", "message": "see\nTraceback (most recent call last):\nwhy?"},
+        {"level": "info", "message": "sample: 'a\\nValueError: b\\nc'"},
+        {"level": "info", "message": ""},
+    ],
+)
+def test_data_in_a_record_is_no_line_of_the_program(record: dict[str, str]) -> None:
+    text = json.dumps(record).encode() + b"\n"
+    assert unfolded(text) == text
+
+
+def test_an_empty_record_of_an_export_is_one_line() -> None:
+    text = b'    "message": "",\n    "message": "a\\\\n",\n'
+    assert unfolded(text).count(b"\n") == 2
