@@ -14,13 +14,14 @@ from test_probe_shell import Probe, write_tool
 from watching import HOSTS, Clock, Nodes, Watched
 
 from envcfg.core.option_values import write_exporter
+from envcfg.nodes.monitor.exporter_check import ExporterCheck
 from envcfg.nodes.probe.exporter import read_exporter
 from envcfg.nodes.probe.exporter_names import (
     Exporter,
     exporters,
     read_exporter_option,
 )
-from envcfg.nodes.probe.gpu import Gpu
+from envcfg.nodes.probe.gpu import Gpu, read_gpus
 from envcfg.nodes.probe.probes import WATCH
 from envcfg.nodes.probe.sample import GpuSample
 
@@ -278,3 +279,35 @@ def test_without_a_tool_the_exporter_alone_is_asked(
     lines = Watched(clock, nodes).run(700)
     assert lines == ["all 4 GPUs busy, network fast"]
     assert all(nodes.sources[1:])
+
+
+def shown(tool: str, use: float, number: int = 1) -> GpuSample:
+    return GpuSample("n1", number, tool, gpus=(Gpu(0, use, 5, 100),))
+
+
+def test_one_low_sample_of_the_tool_does_not_stop_the_exporter() -> None:
+    """A checkpoint may lie between the two questions."""
+    check = ExporterCheck()
+    for at, tool, use in ((0, "nvidia-smi", 95), (60, "dcgm-exporter", 96)):
+        check.check(shown(tool, use), at)
+    check.check(shown("nvidia-smi", 0), 120)
+    assert (check.is_doubtful, check.is_wrong) == (True, False)
+    check.check(shown("nvidia-smi", 95), 180)
+    assert (check.is_doubtful, check.is_wrong) == (False, False)
+    for at in (240, 300):
+        check.check(shown("nvidia-smi", 0), at)
+    assert check.is_wrong
+
+
+def test_gpus_that_idle_by_tool_and_exporter_are_not_stale() -> None:
+    check = ExporterCheck()
+    check.check(shown("nvidia-smi", 0), 0)
+    samples = [check.check(shown("dcgm-exporter", 0), 60 * n) for n in range(1, 9)]
+    assert [sample.problem for sample in samples] == [None] * 8
+
+
+def test_errors_of_amd_cards_are_sorted_by_number() -> None:
+    numbers = (1, 17, 25, 9)  # as a shell sorts the names
+    rows = [f"{number} 97 1000 9000 -" for number in numbers]
+    rows += [f"ras {number} 0 {7 if number == 9 else 0}" for number in numbers]
+    assert [gpu.uncorrected for gpu in read_gpus("amdgpu", rows, 0)[0]] == [0, 7, 0, 0]

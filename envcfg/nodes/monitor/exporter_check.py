@@ -20,11 +20,18 @@ def is_for_tool(number: int) -> bool:
 
 
 class ExporterCheck:
-    """The exporter of a node; *is_wrong*: it is not asked again."""
+    """The exporter of a node.
+
+    Attributes:
+        is_wrong: it is not asked again.
+        is_doubtful: the tool has contradicted it once, and is asked again.
+        lacks_tool: the node has no tool that could contradict it.
+    """
 
     def __init__(self) -> None:
         """Begin without samples."""
         self.is_wrong = False
+        self.is_doubtful = False
         self.lacks_tool = False
         self._tool: GpuSample | None = None
         self._last: GpuSample | None = None
@@ -38,14 +45,19 @@ class ExporterCheck:
         if sample.tool not in exporters():
             self.lacks_tool = sample.tool == "none"
             self._tool = None if self.lacks_tool or sample.problem else sample
-            if self._last and self._tool and _contradicts(self._last, self._tool):
-                self.is_wrong = True
+            if self._last and self._tool:
+                contradicts = _contradicts(self._last, self._tool)
+                # The two are up to a minute apart, and a checkpoint may lie between them.
+                self.is_wrong |= contradicts and self.is_doubtful
+                self.is_doubtful = contradicts
             return sample
         if self._last is None or self._last.gpus != sample.gpus:
             self._changed = now
         self._last = sample
         problem = sample.problem
-        if now - self._changed > _OLD:
+        if now - self._changed > _OLD and not (
+            self._tool and _agree(sample, self._tool)
+        ):
             problem = f"its values have not changed for {now - self._changed:.0f} s"
         elif self._tool and not problem:
             sample = _renumbered(sample, self._tool)
@@ -74,6 +86,12 @@ def _is_like(size: int | None, tool_size: int | None) -> bool:
     return (
         size is None or tool_size is None or abs(size - tool_size) <= _SAME * tool_size
     )
+
+
+def _agree(exporter: GpuSample, tool: GpuSample) -> bool:
+    """Return whether all GPUs are idle, by both: nothing changes then."""
+    gpus = [gpu for sample in (exporter, tool) for gpu in sample.gpus if gpu.is_ours]
+    return all(gpu.use is not None and gpu.use < _IDLE for gpu in gpus)
 
 
 def _contradicts(exporter: GpuSample, tool: GpuSample) -> bool:

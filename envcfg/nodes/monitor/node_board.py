@@ -122,7 +122,9 @@ class Board:
     def question(self, number: int) -> tuple[object, ...]:
         """Return the words of question *number*: with ``exporter`` if that is asked."""
         checks = [state.check for state in self._states.values()]
-        is_usable = self._has_exporter and not any(c.is_wrong for c in checks)
+        is_usable = self._has_exporter and not any(
+            check.is_wrong or check.is_doubtful for check in checks
+        )
         if is_usable and (
             not is_for_tool(number) or any(check.lacks_tool for check in checks)
         ):

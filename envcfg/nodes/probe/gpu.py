@@ -215,9 +215,15 @@ def _driver(lines: Sequence[str]) -> tuple[Gpu, ...]:
 
 
 def _with_errors(gpus: tuple[Gpu, ...], lines: Sequence[str]) -> tuple[Gpu, ...]:
-    """Return *gpus* with the driver's counters, ``ras CORRECTED UNCORRECTED`` by card."""
+    """Return *gpus* with the driver's counters, ``ras CARD CORRECTED UNCORRECTED``."""
+    # The shell sorts card9 after card17, and numbers of cards have gaps.
     rows = [
-        row[1:] for row in map(str.split, lines) if len(row) == 3 and row[0] == "ras"
+        row
+        for _, row in sorted(
+            (int(row[1]), row[2:])
+            for row in map(str.split, lines)
+            if len(row) == 4 and row[0] == "ras" and whole_number(row[1]) is not None
+        )
     ]
     if len(rows) != len(gpus):  # the tool shows other cards than the driver
         return gpus

@@ -86,7 +86,8 @@ envcfg_errors() { # CARD
       ue:) envcfg_uncorrected=$envcfg_value ;;
     esac
   done <"$1/ras/umc_err_count"
-  printf 'ras %s %s\n' "$envcfg_corrected" "$envcfg_uncorrected"
+  envcfg_number=${1#/sys/class/drm/card}
+  printf 'ras %s %s %s\n' "${envcfg_number%/device}" "$envcfg_corrected" "$envcfg_uncorrected"
 } 2>/dev/null
 
 # No tool: what the driver amdgpu writes for each card.
