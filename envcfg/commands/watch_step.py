@@ -215,7 +215,9 @@ def _start_probe(exporter: Exporter | None) -> Probing:
     )
     # Slurm sets such a variable for each request of GPUs.
     has_gpus = any(re.match("SLURM_.*GPUS", name) for name in os.environ)
-    notes = [*slower_nodes(hosts, read_speeds(speeds_file(os.environ)))][:_MOST]
+    cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
+    all_speeds = read_speeds(speeds_file(os.environ))
+    notes = [*slower_nodes(hosts, cluster, all_speeds)][:_MOST]
     gpus = job.gpus if job.gpus or has_gpus else 0
     return Probing(step, hosts, gpus, notes, has_exporter=exporter is not None)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from statistics import median
 from typing import NamedTuple
 
@@ -21,10 +20,11 @@ from envcfg.nodes.preflight.network_judge import speeds
 from envcfg.nodes.preflight.preflight_records import NodeAnswer, Report, finding
 
 _SLOWER = 0.05  # share of the usual value
-_PEERS = 4  # nodes of a kind that have a usual value
+_PEERS = 4  # nodes of a kind, besides one, that have a usual value
 _MOST = 8192  # nodes to keep, the newest ones
 _BYTES = 4 << 20
 _AGE = 90 * 86400.0  # seconds after which a measurement is too old
+_LIMIT = 1e15  # of a number that is a measurement
 _UNITS = {
     "gpu": "a GPU multiplied at {:.0f} TFLOPS",
     "sends": "it sent {:.3g} GB/s for each GPU",
@@ -53,7 +53,7 @@ def speeds_file(environ: Mapping[str, str]) -> str:
 
 
 def measured(report: Report, cluster: str) -> dict[str, Speed]:
-    """Return the measurements of a preflight on *cluster*, by node."""
+    """Return the measurements of a preflight on *cluster*, by cluster and node."""
     now, both = time.time(), speeds(report.ranks)
     result = {}
     for host, node in report.answers.items():
@@ -69,8 +69,14 @@ def measured(report: Report, cluster: str) -> dict[str, Speed]:
         values = {"gpu": min(rates), "sends": sent and sent / unit}
         values["receives"] = received and received / unit
         numbers = {name: value for name, value in values.items() if value}
-        result[host] = Speed(f"{cluster}: {_gpus(node, len(rates))}", now, numbers)
+        kind = f"{cluster}: {_gpus(node, len(rates))}"
+        result[_key(cluster, host)] = Speed(kind, now, numbers)
     return result
+
+
+def _key(cluster: str, host: str) -> str:
+    # Clusters with the same home may have nodes of the same name.
+    return f"{cluster}/{host}"
 
 
 def _gpus(node: NodeAnswer, count: int) -> str:
@@ -100,14 +106,15 @@ def _speed(value: object) -> Speed | None:
             "kind": str(kind),
             "time": int(when) | float(when),
             "values": dict(words),
-        }:
+        } if 0 < when < _LIMIT:
             numbers = {
                 name: float(number)
                 for name, number in words.items()
-                if name in _UNITS and isinstance(number, (int, float)) and number > 0
+                if name in _UNITS
+                and isinstance(number, (int, float))
+                and 0 < number < _LIMIT
             }
-            if isfinite(when) and all(map(isfinite, numbers.values())):
-                return Speed(kind, float(when), numbers)
+            return Speed(kind, float(when), numbers)
     return None
 
 
@@ -130,27 +137,26 @@ def add_speeds(path: str, new: Mapping[str, Speed]) -> dict[str, Speed]:
 
 
 def slower_nodes(
-    hosts: Sequence[str], all_speeds: Mapping[str, Speed]
+    hosts: Sequence[str], cluster: str, all_speeds: Mapping[str, Speed]
 ) -> Iterator[Finding]:
     """Yield a note for each of *hosts* that is clearly slower than its peers."""
-    for host in hosts:
-        own = all_speeds.get(host)
-        for name, value in own.values.items() if own else ():
-            peers = [
-                speed.values[name]
-                for peer, speed in all_speeds.items()
-                if peer != host
-                and own
-                and speed.kind == own.kind
-                and name in speed.values
-            ]
-            usual = median(peers) if len(peers) >= _PEERS else 0.0
-            if own and value < (1 - _SLOWER) * usual:
+    own = [(h, s) for h in hosts if (s := all_speeds.get(_key(cluster, h)))]
+    kinds = {speed.kind for _, speed in own}
+    peers: dict[tuple[str, str], list[float]] = {}
+    for speed in all_speeds.values():
+        for name, value in speed.values.items() if speed.kind in kinds else ():
+            peers.setdefault((speed.kind, name), []).append(value)
+    usual = {key: median(values) for key, values in peers.items()}
+    for host, speed in own:
+        for name, value in speed.values.items():
+            key = speed.kind, name
+            count = len(peers[key])
+            if count > _PEERS and value < (1 - _SLOWER) * usual[key]:
                 words = {
                     "speed": _UNITS[name].format(value),
-                    "age": _age(time.time() - own.when),
-                    "share": 100 * (1 - value / usual),
-                    "count": len(peers),
+                    "age": _age(time.time() - speed.when),
+                    "share": 100 * (1 - value / usual[key]),
+                    "count": count,
                 }
                 yield finding("node-slower", host, **words)
 
@@ -170,6 +176,6 @@ def with_speeds(report: Report, cluster: str, path: str) -> Report:
         else read_speeds(path)
     )
     nodes = dict(report.nodes)
-    for note in slower_nodes([*nodes], everything):
+    for note in slower_nodes([*nodes], cluster, everything):
         nodes[note.subject] = (*nodes[note.subject], note)
     return report._replace(nodes=nodes)
