@@ -16,6 +16,9 @@ BUSY = Card()
 IDLE = Card(0, 1, 90)
 LOST = ["Unable to determine the device handle for GPU0000:CB:00.0: Unknown Error"]
 
+TORN = gpu_lines(nvidia([Card()] * 8), "HOST", 0)
+del TORN[3]
+
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
@@ -134,6 +137,10 @@ FAULTS: Mapping[str, tuple[State, str]] = {
     "a lost GPU": (
         on(1, Node(tool=gpu_lines([*nvidia(cards(count=7)), *LOST], "HOST", 0, status=255))),
         r"unknown: n1: nvidia-smi: Unable to determine the device handle",
+    ),
+    "answers that are torn": (
+        on(1, Node(tool=TORN), after=10),
+        r"unknown: n1: nvidia-smi: its answer is incomplete",
     ),
     "a tool that hangs": (
         on(1, Node(tool=["envcfg-probe HOST 0 gpus waits\n"]), after=10),
@@ -303,6 +310,7 @@ GOOD: Mapping[str, tuple[State, Mapping[str, object]]] = {
     "one late tool": (
         at(17, state=Node(tool=["envcfg-probe HOST 0 gpus waits\n"]), otherwise=Node()), {},
     ),
+    "one torn answer": (at(17, state=Node(tool=TORN), otherwise=Node()), {}),
     "no request that Slurm counts": (steady(Node()), {"asked": 0}),
 }  # fmt: skip
 

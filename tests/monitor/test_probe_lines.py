@@ -144,6 +144,14 @@ def test_an_answer_that_lost_a_line_is_said_to_be_cut() -> None:
     assert (sample.gpus, sample.problem) == ((), "its answer is incomplete")
 
 
+def test_gpus_of_an_incomplete_answer_are_unknown() -> None:
+    lines = gpu_lines(used(95, 0, 95, 95))
+    for kept in (lines[:2] + lines[3:], [*lines[:3], lines[3][:24], *lines[4:]]):
+        (sample,) = read(kept)
+        assert isinstance(sample, GpuSample)
+        assert (sample.gpus, sample.problem) == ((), "its answer is incomplete")
+
+
 def test_no_tool_is_no_problem() -> None:
     (sample,) = read(gpu_lines([], tool="none"))
     assert isinstance(sample, GpuSample)

@@ -145,6 +145,13 @@ def test_gpus_are_counted_against_what_the_job_has(
     assert [each.rule for each in by_host[ILL]] == rules
 
 
+def test_an_incomplete_answer_is_no_missing_gpu() -> None:
+    lines = [line for line in node_lines(ILL) if "text 1, " not in line]
+    assert len(lines) < len(node_lines(ILL))
+    (one,) = judge_nodes(WANTED._replace(hosts=(ILL,)), answers(lines), {})[ILL]
+    assert (one.rule, one.severity) == ("gpu-tool-failed", "warning")
+
+
 def test_a_gpu_in_use_before_the_job_is_said() -> None:
     lines = node_lines(ILL)
     full = [line.replace("1, 0, 100,", "1, 0, 40000,") for line in lines]

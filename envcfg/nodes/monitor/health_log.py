@@ -11,8 +11,10 @@ _MOST_LINES = 16  # at one time
 _REPEATS = 3  # times that the same finding on a node is printed
 _MOST_IN_ALL = 100  # lines of a step
 _LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
-# These need several samples anyway. A tool may answer late once.
-_AT_ONCE = (UNKNOWN | {"gpu-idle", "gpu-memory-errors", "gpu-xid"}) - {"gpu-tool-waits"}
+# These need several samples anyway. A tool may answer late once, or its answer be torn.
+_FEW_LOOKS = dict.fromkeys(
+    UNKNOWN | {"gpu-idle", "gpu-memory-errors", "gpu-xid"}, 1
+) | {"gpu-tool-waits": _LOOKS, "gpu-tool-fails": 2}
 _OF_PHASES = frozenset(
     {"loader-slow", "rank-waits", "rank-on-cpu", "gpu-unlike", "node-slow"}
 )
@@ -65,7 +67,8 @@ class HealthLog:
         # A job that ran well may evaluate its model, or write a checkpoint.
         has_phases = self._was_good and finding.kind in _OF_PHASES
         looks = 2 * _LOOKS if has_phases else _LOOKS
-        return finding.kind in _AT_ONCE or self._ages[key] >= looks
+        looks = _FEW_LOOKS.get(finding.kind, looks)
+        return self._ages[key] >= looks
 
     def _printable(
         self, keys: set[object], by_key: Mapping[object, NodeFinding]

@@ -102,7 +102,9 @@ def _of_gpus(
         which = "expected" if expected else ""
         words = {"tool": node.tool, "problem": node.problem}
         yield make_mark("gpu-tool-fails", node, which, **words)
-    missing = expected - len(node.gpus) if node.tool is not None else 0
+    # A tool that fails may list no GPU, and one of its answers may be torn.
+    is_list = node.gpus or not node.problem
+    missing = expected - len(node.gpus) if node.tool is not None and is_list else 0
     if missing > 0 and node.tool == "none":
         yield make_mark("gpu-unseen", node, gpus=count_of(expected, "GPU"), who=source)
     elif missing > 0:

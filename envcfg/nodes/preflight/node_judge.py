@@ -172,7 +172,7 @@ def _gpus(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
         return
     # Other GPUs of the node belong to other jobs.
     gpus = [gpu for gpu in sample.gpus if gpu.is_ours]
-    if sample.tool != "none" and len(gpus) < count:
+    if sample.tool != "none" and sample.is_whole and len(gpus) < count:
         more = f"; it says: {sample.problem}" if sample.problem else ""
         words = {"tool": sample.tool, "seen": len(gpus), "count": count, "who": source}
         yield finding("gpu-missing", answer.host, more=more, **words)

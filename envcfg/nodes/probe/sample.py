@@ -101,6 +101,7 @@ class GpuSample(NamedTuple):
         allotted: number of GPUs that Slurm reports for the step; None if unknown.
         status: the tool's exit code; None if unknown.
         problem: its message instead of numbers.
+        is_whole: False if lines are missing, so that no GPU is known.
     """
 
     host: str
@@ -110,6 +111,7 @@ class GpuSample(NamedTuple):
     status: int | None = None
     gpus: tuple[Gpu, ...] = ()
     problem: str | None = None
+    is_whole: bool = True
 
 
 class GpuWait(NamedTuple):
@@ -157,8 +159,9 @@ class SampleReader:
         # The last line holds the number of lines, so a lost line is noticed.
         is_whole = count == str(len(lines) + 1)
         if kind == "gpus":
-            gpus = GpuSample(host, number, words[0] if words else "none")
-            return _gpus(gpus, "".join(words[1:2]), lines, status, is_whole=is_whole)
+            tool = words[0] if words else "none"
+            gpus = GpuSample(host, number, tool, is_whole=is_whole)
+            return _gpus(gpus, "".join(words[1:2]), lines, status)
         try:
             sample = NodeSample(host, number, float(words[0]), is_whole=is_whole)
         except (IndexError, ValueError):
@@ -211,9 +214,7 @@ def _with_line(sample: NodeSample, line: str) -> NodeSample:
     return sample._replace(counters=(*sample.counters, counter))
 
 
-def _gpus(
-    sample: GpuSample, ours: str, lines: list[str], status: str, *, is_whole: bool
-) -> GpuSample:
+def _gpus(sample: GpuSample, ours: str, lines: list[str], status: str) -> GpuSample:
     code = whole_number(status)
     texts = _joined(lines)
     gpus, problem = (
@@ -221,8 +222,8 @@ def _gpus(
         if sample.tool in exporters()
         else read_gpus(sample.tool, texts, code)
     )
-    if problem and not is_whole:
-        problem = "its answer is incomplete"
+    if not sample.is_whole:
+        gpus, problem = (), "its answer is incomplete"
     numbers = [n for part in ours.split(",") if (n := whole_number(part)) is not None]
     return sample._replace(
         allotted=len(numbers) or None,
