@@ -55,7 +55,7 @@ class Reporting(NamedTuple):
         """Look at the nodes, and write the metrics."""
         pace.look()
         if self.nodes:
-            has_steps = network.first_step is not None or pace.seconds is not None
+            has_steps = network.first_step is not None or pace.has_steps
             state, slow = _state_text(network, pace.seconds), pace.finding
             self.nodes.look(state, [slow] if slow else [], has_steps=has_steps)
         if self.metrics:

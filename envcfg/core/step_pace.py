@@ -1,8 +1,9 @@
 """The time of the program's steps, from the newest lines of a job step's output.
 
 A line may name the time of a step itself; otherwise it follows from the numbers of two
-steps and the time between their lines. Programs, epochs of other lengths and batches of
-other sizes are told apart, because their steps take other times.
+steps and the time between their lines. So it does for progress bars, which name a moving
+average that is wrong for many steps after a resume. Programs, epochs of other lengths
+and batches of other sizes are told apart, because their steps take other times.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _RECENT = 5  # samples
 _WARM_UP = 2  # first samples, in which a program may still compile
 _SLOWER = 1.5  # times the best earlier pace, in all recent samples
 _KINDS = 16  # kinds of steps to keep
+_EXACT = 10.0  # seconds from which the whole seconds of a bar are exact enough
+_ELAPSED = re.compile(r"%\|.*\[(?:(\d+):)?(\d+):(\d\d)<")
 _BATCH = re.compile(r"global.batch.size: *(\d+)")
 
 
@@ -33,8 +36,9 @@ class _Kind:
     """The steps of one kind: their samples, and the best earlier pace."""
 
     def __init__(self) -> None:
-        self.line, self.changed, self.count = "", 0.0, 0
+        self.line, self.changed, self.clock, self.count = "", 0.0, 0.0, 0
         self.step: int | None = None
+        self.gaps: deque[float] = deque(maxlen=_RECENT)  # seconds between two lines
         self.recent: deque[float] = deque(maxlen=_RECENT)
         self.best: float | None = None
 
@@ -42,11 +46,16 @@ class _Kind:
         """Return whether *sign* is a newer one; keep its pace, if it has one."""
         if sign.text == self.line:
             return False
-        step, seconds = whole_number(sign.step), sign.pace
-        if seconds is None and step is not None and self.step is not None:
-            steps = step - self.step
-            seconds = (now - self.changed) / steps if steps > 0 else None
-        self.line, self.step, self.changed = sign.text, step, now
+        step, seconds, bar = whole_number(sign.step), sign.pace, _elapsed(sign.text)
+        clock = now if bar is None else bar
+        if step is not None and self.step is not None:
+            steps, spent = step - self.step, clock - self.clock
+            is_counted = seconds is None if bar is None else spent >= _EXACT
+            if is_counted and steps > 0:
+                seconds = spent / steps
+        if self.line:
+            self.gaps.append(now - self.changed)
+        self.line, self.step, self.changed, self.clock = sign.text, step, now, clock
         if seconds is None:
             return True
         self.count += 1
@@ -79,7 +88,8 @@ class StepPace:
             with suppress(OSError):  # the output may be moved
                 for sign in _last_steps(name):
                     batch = _BATCH.search(sign.text)
-                    key = name, sign.id, sign.steps, batch and batch[1]
+                    is_bar = _elapsed(sign.text) is not None
+                    key = name, sign.id, sign.steps, batch and batch[1], is_bar
                     if key not in self._kinds and len(self._kinds) >= _KINDS:
                         del self._kinds[next(iter(self._kinds))]
                     kind = self._kinds.setdefault(key, _Kind())
@@ -88,21 +98,35 @@ class StepPace:
                         self._last = kind
 
     @property
+    def has_steps(self) -> bool:
+        """Whether the program has ever had a pace."""
+        return self._last is not None
+
+    @property
+    def _current(self) -> _Kind | None:
+        """The kind of the newest step; None if there is none, or the job stands still."""
+        kind = self._last
+        if kind is None:
+            return None
+        usual = max(self._interval, *map(median, (kind.recent, kind.gaps)))
+        is_moving = time.monotonic() - kind.changed <= _RECENT * usual
+        return kind if is_moving else None
+
+    @property
     def seconds(self) -> float | None:
         """The usual time of a recent step in seconds; None if it is unknown."""
-        recent = self._last.recent if self._last else ()
-        return median(recent) if recent else None
+        return median(kind.recent) if (kind := self._current) else None
 
     @property
     def slowdown(self) -> float | None:
         """The time of a recent step, as a multiple of the best earlier one."""
-        best = self._last.best if self._last else None
-        return self.seconds / best if self.seconds and best else None
+        kind = self._current
+        return median(kind.recent) / kind.best if kind and kind.best else None
 
     @property
     def finding(self) -> Finding | None:
         """The finding on steps that take clearly longer than earlier ones."""
-        kind = self._last
+        kind = self._current
         if kind is None or kind.best is None or len(kind.recent) < _RECENT:
             return None
         # A pause for a checkpoint makes a single step long.
@@ -110,6 +134,15 @@ class StepPace:
             return None
         words = {"now": median(kind.recent), "before": kind.best}
         return finding_in("nodes/monitor", "steps-slow", "the program", **words)
+
+
+def _elapsed(text: str) -> int | None:
+    """Return the seconds since the start of a progress bar; None for other lines."""
+    match = _ELAPSED.search(text)
+    if match is None:
+        return None
+    hours, minutes, seconds = map(whole_number, match.groups("0"))
+    return 3600 * (hours or 0) + 60 * (minutes or 0) + (seconds or 0)
 
 
 def _last_steps(name: str) -> Iterable[Sign]:

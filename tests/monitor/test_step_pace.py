@@ -151,6 +151,61 @@ def test_other_batches_and_evaluations_are_told_apart(
     assert run.pace.finding is None
 
 
+def bar(step: int, steps: int, elapsed: float, seconds: float) -> str:
+    minutes, rest = divmod(int(elapsed), 60)
+    clock = f"{minutes // 60}:{minutes % 60:02}:{rest:02}".removeprefix("0:")
+    return f" 45%|████▌     | {step}/{steps} [{clock}<9:00:00, {seconds:.2f}s/it]"
+
+
+def test_a_bar_after_a_resume_is_counted_and_not_trusted(
+    start: Callable[[Line, str], Run],
+) -> None:
+    run = start(STATED["tqdm"], "\r")
+    # The first step of the bar is that of the checkpoint, so its average is too small.
+    run.line = lambda n, s: bar(1000 + n, 5000, run.clock.now, s * n / (n + 30))
+    run.run(90, 20.0)
+    assert run.pace.finding is None
+    assert run.pace.seconds == pytest.approx(20.0, rel=0.02)
+    run.run(10, 60.0)
+    assert run.pace.finding is not None
+    assert run.pace.finding.message == "a step takes 60 s, and 20 s before"
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(100, 0.4), (100, 0.08), (7, 20.0)])
+def test_bars_that_begin_anew_have_a_pace(
+    start: Callable[[Line, str], Run], steps: int, seconds: float
+) -> None:
+    run = start(STATED["tqdm"], "\r")
+    run.line = lambda n, s: bar(n % steps, steps, n % steps * s, s)
+    for _ in range(60):
+        run.run(1, seconds)
+        assert run.pace.finding is None
+    assert run.pace.seconds == pytest.approx(seconds, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["tqdm", "torchtitan"])
+def test_a_job_that_stands_still_has_no_pace(
+    start: Callable[[Line, str], Run], name: str
+) -> None:
+    run = start({**STATED, **DERIVED}[name], "\n")
+    run.run(20, 2.0)
+    run.run(8, 4.0)
+    assert (run.pace.seconds, run.pace.slowdown) == (4.0, 2.0)
+    run.run(4, 99.0)  # no line
+    assert run.pace.seconds
+    assert run.pace.finding
+    run.run(4, 99.0)
+    assert (run.pace.seconds, run.pace.slowdown, run.pace.finding) == (None,) * 3
+    assert run.pace.has_steps
+    run.run(2, 4.0)
+    assert run.pace.seconds == 4.0
+    # One line each ten minutes is no standstill.
+    for _ in range(8):
+        run.run(1, 60.0)
+        run.run(9, 99.0)
+    assert run.pace.seconds
+
+
 def test_an_output_that_vanishes_or_holds_anything_is_no_error(
     start: Callable[[Line, str], Run],
 ) -> None:
