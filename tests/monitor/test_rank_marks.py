@@ -122,6 +122,21 @@ def test_a_mask_of_names_leaves_the_rank_unknown() -> None:
     ]
 
 
+@pytest.mark.parametrize("mask", ["0", "0,1"])
+def test_a_mask_counted_by_its_rank_leaves_the_gpu_unknown(mask: str) -> None:
+    ranks = [
+        rank(n, n, own=0.1, workers=4, cores=f"{4 * n}-{4 * n + 3}", mask=mask)
+        for n in range(4 // len(mask.split(",")))
+    ]
+    lines = told([0, 97, 97, 97], *ranks, near="0-3 4-7 8-11 12-15")
+    assert lines == ["warning: n1: GPU 0 (of 4) is idle (below 5 %)  [gpu-idle]"]
+
+
+def test_ranks_that_share_gpus_keep_them() -> None:
+    ranks = [rank(n, n, own=0.7, mask=f"{n // 2}") for n in range(8)]
+    assert told([97, 0, 97, 97], *ranks)[0].endswith(", ranks 2-3  [gpu-idle]")
+
+
 def test_one_rank_has_all_gpus_that_it_sees() -> None:
     assert told([97, 0, 0, 97], rank(0, 0, own=0.7)) == [
         "warning: n1: GPUs 1-2 (of 4) are idle (below 5 %), rank 0  [gpu-idle]"

@@ -188,6 +188,15 @@ def test_idle_gpus_that_change_are_few_lines(clock: Clock) -> None:
     assert len(lines) < 10
 
 
+def test_each_xid_error_of_a_node_is_printed() -> None:
+    log = HealthLog()
+    lines: list[str] = []
+    for xid in (13, 13, 31, 43, 43, 45, 79, 79):
+        mark = Finding("gpu-xid", "warning", "n1", f"an error of GPU 2: Xid {xid}")
+        lines += log.lines(StepHealth((NodeFinding((2,), (), mark),)), "network fast")
+    assert [line.split()[-2] for line in lines] == ["13", "31", "43", "45", "79"]
+
+
 def test_after_a_hundred_lines_one_says_so() -> None:
     log = HealthLog()
     lines: list[str] = []

@@ -76,7 +76,10 @@ class HealthLog:
         """Return those of *keys* that may be printed again for their node."""
         # A value at its limit changes all the time, and so may the GPUs that wait.
         topics = {
-            key: (f.kind, f.node) if (f := by_key.get(key)) else key for key in keys
+            key: (f.kind, f.node)
+            if (f := by_key.get(key)) and f.kind != "gpu-xid"
+            else key
+            for key in keys
         }
         for topic in {*topics.values()}:
             self._counts[topic] = self._counts.get(topic, 0) + 1

@@ -1,5 +1,6 @@
 """The ranks of a node from two samples: their use of processors, cores and GPUs; pure."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -37,8 +38,9 @@ def rank_views(
     # Several steps have the same numbers of ranks.
     old = {(rank.step, rank.rank): rank for rank in before.ranks} if before else {}
     seconds = now.time - before.time if before else 0.0
+    masks = Counter(rank.mask for rank in now.ranks)
     for rank in now.ranks:
-        view = RankView(rank, _gpus_of(rank, gpus, is_alone=len(now.ranks) == 1))
+        view = RankView(rank, _gpus_of(rank, gpus, masks))
         earlier = old.get((rank.step, rank.rank))
         if earlier and seconds > 0:
             spent = rank.ticks - earlier.ticks
@@ -54,19 +56,22 @@ def rank_views(
 
 
 def _gpus_of(
-    rank: RankSample, gpus: Sequence[int], *, is_alone: bool
+    rank: RankSample, gpus: Sequence[int], masks: Counter[str]
 ) -> tuple[int, ...]:
     """Return the GPUs of *rank*, of the node's *gpus*; empty if they are unknown.
 
     A rank that sees several takes that of its local rank, as PyTorch's launchers do.
+    *masks* are those of all ranks of the node.
     """
     numbers = [whole_number(word) for word in rank.mask.split(",")]
     visible = [number for number in numbers if number is not None]
+    # Ranks with GPUs of their own may all count them from 0.
+    is_unclear = masks[rank.mask] > 1 and len(visible) < len(gpus) >= masks.total()
     if rank.mask == "-":
         visible = [*gpus]
-    elif len(visible) < len(numbers):  # the mask has names of GPUs
+    elif is_unclear or len(visible) < len(numbers):  # the mask has names of GPUs
         return ()
-    if len(visible) > 1 and not is_alone:
+    if len(visible) > 1 and masks.total() > 1:
         local = -1 if rank.local is None else rank.local
         visible = visible[local : local + 1] if local >= 0 else []
     return tuple(number for number in visible if number in gpus)

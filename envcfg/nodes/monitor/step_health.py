@@ -63,7 +63,9 @@ class NodeFinding(NamedTuple):
     @property
     def key(self) -> object:
         """The finding without its measured numbers."""
-        text = re.sub(r"[0-9.]+", "", self.finding.message)
+        # The number of an Xid error is its name.
+        removed = "" if self.kind == "gpu-xid" else "[0-9.]+"
+        text = re.sub(removed, "", self.finding.message)
         return self.kind, self.node, self.gpus, self.ranks, text
 
 
