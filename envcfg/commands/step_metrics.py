@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
+from threading import Thread
 
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.atomic_write import put_file
@@ -24,24 +26,42 @@ from envcfg.report.metrics import Sample, metrics_text, node_samples
 
 _FASTEST, _SLOWEST = 5.0, 60.0  # seconds between two writes
 _OLD = 3600.0  # seconds after which the file of a step that has ended is removed
+_PATIENCE = 2.0  # seconds for a write: a file system may not answer for hours
 _VERDICTS = ("ok", "degraded", "broken", "unknown")
 _SEVERITY = re.compile(r"(error|warning|note|unknown): ")
 
 
 class StepMetrics:
-    """The files of one step; *problem*: why the last write failed, empty if it did not."""
+    """The files of one step."""
 
     def __init__(self, folder: str) -> None:
         """Make *folder*, and remove old files of this user's steps in it."""
         self._job, self._step = _job(), str(os.getppid())
         name = re.sub(r"[^\w.-]", "_", f"envcfg-{self._job}-{self._step}")
         self._path = os.path.join(folder, name)
-        self._text, self._written, self.problem = "", 0.0, ""
+        self._text, self._written, self._problem = "", 0.0, ""
+        self._thread: Thread | None = None
+        self._try(partial(self._begin, folder))
+
+    @property
+    def problem(self) -> str:
+        """Why the last write failed; empty if it did not."""
+        hangs = self._thread and self._thread.is_alive()
+        return f"{self._path}.prom: no answer" if hangs else self._problem
+
+    def _try(self, write: Callable[[], None]) -> None:
+        """Wait for *write*, but not long; leave it out while an earlier one hangs."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = Thread(target=write, daemon=True)
+            self._thread.start()
+            self._thread.join(_PATIENCE)
+
+    def _begin(self, folder: str) -> None:
         try:
             os.makedirs(folder, exist_ok=True)
             _remove_old(folder)
         except OSError as err:
-            self.problem = f"{folder}: {err.strerror}"
+            self._problem = f"{folder}: {err.strerror}"
 
     def say(self, text: str) -> None:
         """Append a message of the watcher to the events."""
@@ -82,14 +102,18 @@ class StepMetrics:
         text = metrics_text(samples, {"job": self._job, "step": self._step})
         is_due = now - self._written >= _SLOWEST or exit_code is not None
         if text != self._text or is_due:
-            self._written, path = now, f"{self._path}.prom"
-            try:
-                put_file(path, text.encode("utf-8"), 0o644, private=False)
-            except OSError as err:
-                # An earlier problem is often the cause, as of a missing folder.
-                self.problem = self.problem or f"{path}: {err.strerror}"
-            else:
-                self._text, self.problem = text, ""
+            self._written = now
+            self._try(partial(self._put, text))
+
+    def _put(self, text: str) -> None:
+        path = f"{self._path}.prom"
+        try:
+            put_file(path, text.encode("utf-8"), 0o644, private=False)
+        except OSError as err:
+            # An earlier problem is often the cause, as of a missing folder.
+            self._problem = self._problem or f"{path}: {err.strerror}"
+        else:
+            self._text, self._problem = text, ""
 
     def _append(self, severity: str, message: str, **more: object) -> None:
         import json
@@ -103,9 +127,12 @@ class StepMetrics:
             **more,
         }
         # json.dumps escapes all but ASCII, so a message is one line of valid UTF-8.
-        path = f"{self._path}.jsonl"
-        with suppress(OSError), open(path, "a", encoding="ascii", opener=_open) as file:
-            file.write(f"{json.dumps(event)}\n")
+        self._try(partial(_add_line, f"{self._path}.jsonl", json.dumps(event)))
+
+
+def _add_line(path: str, text: str) -> None:
+    with suppress(OSError), open(path, "a", encoding="ascii", opener=_open) as file:
+        file.write(f"{text}\n")
 
 
 def _open(path: str, flags: int) -> int:

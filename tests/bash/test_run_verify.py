@@ -241,6 +241,24 @@ def test_metrics_that_cannot_be_written_change_no_step(
     assert said[0].startswith("envcfg: verified after ")
 
 
+def test_metrics_on_a_folder_that_does_not_answer_delay_no_step(
+    step: Make, tmp_path: Path
+) -> None:
+    recorded(tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, time\n"
+        "name = lambda handle: os.readlink(f'/proc/self/fd/{handle}')\n"
+        "os.fsync = lambda handle: '/m/' in name(handle) and time.sleep(600)\n"
+    )
+    running = step("nccl", 4, "--verify", "--metrics", "m")
+    began = time.monotonic()
+    code, said = running.run(PYTHONPATH=str(tmp_path))
+    assert (code, time.monotonic() - began < 30) == (0, True)
+    assert said[0].startswith("envcfg: verified after ")
+    assert re.fullmatch("envcfg: note: no metrics: m/.*: no answer", said[-1])
+    assert folders(tmp_path) == []
+
+
 def test_a_part_of_the_ranks_is_never_verified(step: Make, tmp_path: Path) -> None:
     recorded(tmp_path)
     code, said = step("nccl", 2.5, ranks=3).run()

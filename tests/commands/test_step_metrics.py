@@ -8,6 +8,7 @@ import re
 import resource
 import time
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -82,6 +83,28 @@ def test_messages_go_into_no_other_file(tmp_path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
     metrics.say("b")  # without waiting for a reader
+
+
+def test_a_folder_that_does_not_answer_delays_nothing(
+    tmp_path: Path, network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_metrics, "_FASTEST", 0.0)
+    monkeypatch.setattr(step_metrics, "_PATIENCE", 0.05)
+    metrics, answers = StepMetrics(str(tmp_path)), Event()
+    with monkeypatch.context() as context:
+        context.setattr(os, "fsync", lambda _: answers.wait(60))
+        metrics.update(network)
+        assert metrics.problem.endswith(".prom: no answer")
+        metrics.say("a")
+        metrics.update(network, exit_code=0)
+        assert metrics.problem
+        answers.set()
+        while metrics.problem:
+            time.sleep(0.01)
+    monkeypatch.setattr(step_metrics, "_PATIENCE", 60)
+    metrics.update(network, exit_code=0)
+    assert metrics.problem == ""
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_failed_write_is_repeated(
