@@ -84,8 +84,32 @@ def test_a_finding_that_comes_and_goes_is_printed_three_times(clock: Clock) -> N
     for number in range(10):
         nodes.answer = answer_of(*([0] * 4 if number % 2 else BUSY))
         watched.run(600)
-    assert len([line for line in watched.lines if "idle" in line]) == 3
+    assert len([line for line in watched.lines if "are idle" in line]) == 3
     assert len([line for line in watched.lines if "busy" in line]) == 3
+    assert watched.lines[-2].endswith(" [gpu-idle]")
+    assert watched.lines[-1] == (
+        "note: n1: gpu-idle changes often, and is printed again only if it lasts"
+    )
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("changes", [4, 5, 6, 7, 8])
+def test_frequent_changes_leave_no_wrong_last_line(
+    clock: Clock, changes: int, first: int
+) -> None:
+    nodes = Nodes(answer_of(*BUSY))
+    watched = Watched(clock, nodes)
+    for number in range(first, first + changes):
+        is_idle = number % 2 == 1
+        nodes.answer = answer_of(*([*BUSY[:3], 0] if is_idle else BUSY))
+        watched.run(600)
+    last = watched.lines[-1]
+    right, wrong = ("is idle", "busy") if is_idle else ("busy", "is idle")
+    assert right in last or "changes often" in last
+    assert wrong not in last
+    watched.run(6000)
+    assert right in [line for line in watched.lines if "often" not in line][-1]
+    assert len(watched.lines) < 12
 
 
 def test_a_silent_node_is_unknown_and_nothing_is_called_busy(clock: Clock) -> None:
@@ -184,7 +208,7 @@ def test_idle_gpus_that_change_are_few_lines(clock: Clock) -> None:
         return answer_of(*uses)(number, host)
 
     lines = Watched(clock, Nodes(answer), after=50).run(60_000)
-    assert len([line for line in lines if "idle" in line]) == 3
+    assert len([line for line in lines if "is idle" in line]) == 3
     assert len(lines) < 10
 
 

@@ -1,14 +1,15 @@
 """The lines of a step's output about its health, each only when something changes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from envcfg.log.numbers import count_of, first_of, grouped, ranks_of
 from envcfg.nodes.monitor.step_health import UNKNOWN, NodeFinding, StepHealth
 
 _BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
 _MOST_LINES = 16  # at one time
-_REPEATS = 3  # times that the same finding on a node is printed
+_REPEATS = 3  # times that a finding on a node is printed, unless it lasts
+_LONG = 60  # looks in a row, after which frequent changes are over
 _MOST_IN_ALL = 100  # lines of a step
 _LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
 # These need several samples anyway. A tool may answer late once, or its answer be torn.
@@ -22,15 +23,18 @@ _OF_GPUS = frozenset(
     {"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors", "gpu-xid"}
 )
 
+# The rule, the node, and more words; that of a summary has no rule.
+_Key = tuple[object, ...]
+
 
 class HealthLog:
     """The findings that were printed, and those that may last."""
 
     def __init__(self) -> None:
         """Begin without a line."""
-        self._keys: set[object] = set()
-        self._ages: dict[object, int] = {}
-        self._counts: dict[object, int] = {}
+        self._keys: set[_Key] = set()
+        self._ages: dict[_Key, int] = {}
+        self._counts: dict[_Key, int] = {}
         self._rest = _MOST_IN_ALL
         self._was_good = False
 
@@ -41,49 +45,63 @@ class HealthLog:
 
         Before it is due, a finding only grows older.
         """
-        by_key: dict[object, NodeFinding] = {f.key: f for f in health.findings}
+        by_key: dict[_Key, NodeFinding] = {f.key: f for f in health.findings}
         summary = "" if by_key else _summary(health, network)
         # Its numbers change all the time.
-        state = re.sub(r"\d+ %| \(lowest.*?\)|, \S+ s per step", "", summary)
-        keys: list[object] = [*by_key, state]
+        state = ("", re.sub(r"\d+ %| \(lowest.*?\)|, \S+ s per step", "", summary))
+        keys: list[_Key] = [*by_key, state]
         self._ages = {key: self._ages.get(key, 0) + 1 for key in keys}
         lasting = {key for key, f in by_key.items() if self._lasts(f, key)}
         # After idle GPUs the mean takes some looks to rise.
-        if summary and (not self._keys or self._ages[state] >= _LOOKS):
+        is_unsteady = max(self._counts.values(), default=0) >= _REPEATS
+        looks = _LONG if is_unsteady else _LOOKS
+        if summary and (not self._counts or self._ages[state] >= looks):
             lasting, self._was_good = {state}, not health.is_starting
+            if is_unsteady:  # the changes are over
+                self._counts = {state: 0}
         # A new finding may be gone at the next look, so the state is open until then.
         if not (is_due and lasting) or self._rest < 0:
             return
-        fresh = self._printable(lasting - self._keys, by_key)
-        self._keys = lasting
+        fresh = self._printable(lasting - self._keys)
+        self._keys = lasting & self._keys | fresh
         lines = [*_finding_lines([by_key[key] for key in by_key if key in fresh])]
         lines += [summary] if summary and fresh else []
+        lines += self._notes(fresh)
         yield from lines[: self._rest]
         self._rest -= len(lines)
         if self._rest < 0:
             yield f"note: {_MOST_IN_ALL} lines about the nodes are printed, the rest is not"
 
-    def _lasts(self, finding: NodeFinding, key: object) -> bool:
+    def _lasts(self, finding: NodeFinding, key: _Key) -> bool:
         # A job that ran well may evaluate its model, or write a checkpoint.
         has_phases = self._was_good and finding.kind in _OF_PHASES
         looks = 2 * _LOOKS if has_phases else _LOOKS
-        looks = _FEW_LOOKS.get(finding.kind, looks)
-        return self._ages[key] >= looks
+        return self._ages[key] >= _FEW_LOOKS.get(finding.kind, looks)
 
-    def _printable(
-        self, keys: set[object], by_key: Mapping[object, NodeFinding]
-    ) -> set[object]:
+    def _printable(self, keys: set[_Key]) -> set[_Key]:
         """Return those of *keys* that may be printed again for their node."""
-        # A value at its limit changes all the time, and so may the GPUs that wait.
-        topics = {
-            key: (f.kind, f.node)
-            if (f := by_key.get(key)) and f.kind != "gpu-xid"
-            else key
+        fresh = {
+            key
             for key in keys
+            if self._counts.get(_topic(key), 0) < _REPEATS or self._ages[key] >= _LONG
         }
-        for topic in {*topics.values()}:
+        for topic in {_topic(key) for key in fresh}:
             self._counts[topic] = self._counts.get(topic, 0) + 1
-        return {key for key in keys if self._counts[topics[key]] <= _REPEATS}
+        return fresh
+
+    def _notes(self, keys: set[_Key]) -> Iterator[str]:
+        """Yield what of *keys* was printed for the last time unless it lasts."""
+        last = {topic for key in keys if self._counts[topic := _topic(key)] == _REPEATS}
+        for kind, topics in grouped(sorted(last), lambda topic: topic[0]).items():
+            names = first_of({f"{node}" for _, node, *_ in topics})
+            what = f"{names}: {kind}" if kind else "the use of the GPUs"
+            yield f"note: {what} changes often, and is printed again only if it lasts"
+
+
+def _topic(key: _Key) -> _Key:
+    """Return what a key has in common with others that may take its place."""
+    # A value at its limit changes all the time, and so may the GPUs that wait.
+    return key if key[0] == "gpu-xid" else key[:2]
 
 
 def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:

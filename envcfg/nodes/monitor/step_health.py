@@ -61,7 +61,7 @@ class NodeFinding(NamedTuple):
         return self.kind in UNKNOWN
 
     @property
-    def key(self) -> object:
+    def key(self) -> tuple[object, ...]:
         """The finding without its measured numbers."""
         # The number of an Xid error is its name.
         removed = "" if self.kind == "gpu-xid" else "[0-9.]+"
