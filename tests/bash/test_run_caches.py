@@ -53,6 +53,21 @@ def test_sourcing_again_leaves_the_caches_of_a_running_step_alone(wrap: Wrap) ->
     assert not Path(folder).exists()
 
 
+def test_without_a_step_the_caches_of_this_node_are_removed(wrap: Wrap) -> None:
+    steps = wrap(*CACHED, "--fact", "rocm=6.2").out
+    # As at a time limit, when Slurm starts no step any more.
+    refuse = b"""
+envcfg_run sh -c 'echo "$ENVCFG_CACHE"'
+envcfg_host() { return 1; }
+"""
+    done = bash(b"set -euo pipefail\n" + steps + refuse)
+    folder = done.stdout.decode().strip()
+    assert done.returncode == 0
+    assert folder.startswith("/tmp/envcfg-")
+    assert not Path(folder).exists()
+    assert b"on all nodes" in done.stderr
+
+
 def test_a_subshell_removes_its_own_caches_only(wrap: Wrap) -> None:
     steps = wrap(*CACHED, "--fact", "rocm=6.2").out
     show = b"envcfg_run sh -c 'echo $ENVCFG_CACHE'\n"

@@ -261,6 +261,21 @@ def test_caches_go_even_while_a_step_holds_the_job_s_memory(
     assert not re.search(rf"^envcfg-\d+-{job.id}-", job.stdout, re.M), job.stdout
 
 
+def test_a_cancelled_job_removes_the_caches_of_its_first_node(
+    cluster: Cluster, workdir: Path
+) -> None:
+    write(workdir, *lumi(cluster, "--", "sh", "-c", "echo ready; exec sleep 600"))
+    script = "#!/bin/bash\nsource ./wrap.sh\n"
+    job = cluster.submit(script, *TWO_NODES)
+    job.wait_until(lambda job: job.stdout.count("ready\n") == 4, timeout=60)
+    first, second = sorted(caches(cluster, job))
+    job.cancel()
+    job.wait_output("on all nodes")
+    assert first.endswith(f"-{cluster.nodes[0]}")
+    assert caches(cluster, job) == [second]
+    cluster.node(cluster.nodes[1], ["rm", "-rf", f"/tmp/{second}"])
+
+
 @pytest.mark.parametrize("kind", ["link", "foreign folder"])
 def test_what_stands_in_a_cache_s_place_on_one_node_is_refused(
     cluster: Cluster, workdir: Path, kind: str

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # caches 3: node-local folders of this job: made on each node, removed at the end
+# shellcheck shell=bash # caches 4: node-local folders of this job: made on each node, removed at the end
 # adds: SET=envcfg_name_caches END=envcfg_forget
 envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every node
   (
@@ -10,11 +10,15 @@ envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every 
     if (($# == 0 || ENVCFG_FAULTS > 0)); then exit 0; fi # never a job: nothing was made
     # Not what the ranks have refused: a link, a file, a folder of somebody else.
     # shellcheck disable=SC2016 # to be expanded on the node
-    envcfg_host bash -c "$ENVCFG_NODE_NAME"'
+    set -- bash -c "$ENVCFG_NODE_NAME"'
       trap "" HUP INT QUIT TERM USR1 USR2
       for cache in "${@/%/-$envcfg_host}"; do
         if [[ $cache == */envcfg-$UID-* && -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
-      done' envcfg-end "$@" || envcfg_note "could not remove the caches $*"
+      done' envcfg-end "$@"
+    if ! envcfg_host "$@"; then # as at the time limit, when Slurm starts no step any more
+      "$@" || :
+      envcfg_note "could not remove the caches ${*:5} on all nodes"
+    fi
   )
 }
 
