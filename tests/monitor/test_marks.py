@@ -275,3 +275,31 @@ def test_a_node_that_is_silent_is_nobody_to_compare_with() -> None:
     assert [(mark.rule, mark.message) for mark in found] == [
         ("node-silent", "did not answer for 30 s")
     ]
+
+
+def named(count: int, name: str = "H100") -> tuple[GpuView, ...]:
+    return tuple(GpuView(Gpu(number, use=95, name=name)) for number in range(count))
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted", "rules"),
+    [
+        (named(7), ExpectedNodes(usual_gpus=8), ["gpu-unseen"]),
+        (named(8), ExpectedNodes(usual_gpus=8), []),
+        (named(7), ExpectedNodes(asked_gpus=7), []),
+        (named(4, "A100"), ExpectedNodes(usual_gpus=8), []),
+    ],
+)
+def test_a_node_with_fewer_gpus_than_its_like_is_unknown(
+    shown: tuple[GpuView, ...], wanted: ExpectedNodes, rules: list[str]
+) -> None:
+    nodes = [
+        node(tool="nvidia-smi", gpus=named(8)),
+        node("n2", tool="nvidia-smi", gpus=shown),
+    ]
+    findings = [mark for mark in told(nodes, wanted) if mark.subject == "n2"]
+    assert [mark.rule for mark in findings] == rules
+    if rules:
+        assert (
+            findings[0].message == "shows 7 GPUs, and other nodes show 8 of this kind"
+        )

@@ -170,6 +170,12 @@ def test_gpus_that_the_job_asked_for_and_does_not_have_are_named(clock: Clock) -
     )
 
 
+def test_fewer_gpus_than_on_other_nodes_are_unknown(clock: Clock) -> None:
+    assert Watched(clock, Nodes(answer_of(*BUSY[:3]))).run(900) == [
+        "unknown: n1: shows 3 GPUs, and other nodes show 4 of this kind  [gpu-unseen]"
+    ]
+
+
 def test_low_use_is_a_number_and_not_busy(clock: Clock) -> None:
     nodes = Nodes(answer_of(30, 31, 29, 30, others=[30, 30, 30, 30]))
     watched = Watched(clock, nodes)

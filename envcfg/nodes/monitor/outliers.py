@@ -24,7 +24,7 @@ class ExpectedNodes(NamedTuple):
     Attributes:
         asked_gpus: GPUs of each node that the job requested; None: another request or none.
         whole_gpus: GPUs of a whole node of this system; None: unknown.
-        usual_gpus: GPUs of the other nodes, for a node without a tool.
+        usual_gpus: GPUs of the other nodes, if the request is unknown; 0: unknown.
         interfaces: interfaces for the traffic; empty: unknown.
         profile: name of the profile with these requirements.
     """
@@ -55,6 +55,9 @@ def marks(
 ) -> list[Mark]:
     """Return the outliers of ``find_marks``, each with its GPUs."""
     usual = _usual_use(nodes)
+    most: dict[frozenset[str | None], int] = {}
+    for node in nodes:
+        most[_models(node)] = max(len(node.gpus), most.get(_models(node), 0))
     result: list[Mark] = []
     for node in nodes:
         if node.is_silent:
@@ -63,6 +66,11 @@ def marks(
             # A silent node's old values would produce wrong findings.
             continue
         result += _of_gpus(node, requirements, idle_below=idle_below)
+        is_unclear = requirements.usual_gpus and not _expected(node, requirements)[0]
+        if is_unclear and len(node.gpus) < most[_models(node)]:
+            words = {"gpus": count_of(len(node.gpus), "GPU")}
+            words["usual"] = f"{most[_models(node)]}"
+            result.append(make_mark("gpu-unseen", node, "fewer", **words))
         use = _use(node)
         if usual is not None and use is not None and use < _SLOW * usual:
             result.append(make_mark("node-slow", node, use=use, usual=usual))
@@ -187,6 +195,10 @@ def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
         yield make_mark(
             "wrong-interface", node, **words, wanted=names, profile=requirements.profile
         )
+
+
+def _models(node: NodeView) -> frozenset[str | None]:
+    return frozenset(gpu.gpu.name for gpu in node.gpus)
 
 
 def _use(node: NodeView) -> float | None:
