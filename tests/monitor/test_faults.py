@@ -310,6 +310,9 @@ GOOD: Mapping[str, tuple[State, Mapping[str, object]]] = {
     "one late tool": (
         at(17, state=Node(tool=["envcfg-probe HOST 0 gpus waits\n"]), otherwise=Node()), {},
     ),
+    "a program that uses processors and GPUs": (
+        lambda node, _: Node([Card(45, power=300)] * 8, bound(node, own=8.0)), {},
+    ),
     "one torn answer": (at(17, state=Node(tool=TORN), otherwise=Node()), {}),
     "no request that Slurm counts": (steady(Node()), {"asked": 0}),
 }  # fmt: skip

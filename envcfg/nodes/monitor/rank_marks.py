@@ -14,6 +14,8 @@ from envcfg.nodes.probe.gpu import Gpu
 
 _LOW = 50.0  # percent of use, below which a GPU waits for something
 _BUSY = 0.9  # cores that a process uses if it does nothing else
+_THREADS = 2.0  # cores that one Python thread and its helpers use at most
+_IDLE = 10.0  # percent of use, below which a GPU hardly computes
 _WAITING = 0.5  # cores that a process uses at most if it waits
 _LESS = 0.5  # share of the others' use, memory or power
 _LEAST_MEMORY = 4 << 30  # bytes that are a clear difference
@@ -90,7 +92,12 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
                 if worked >= _WAITING * limit
                 else make_mark("rank-waits", node, "", *rank.gpus, **words)
             )
-        elif not rank.sample.workers and rank.use >= _BUSY:
+        # Programs with many threads may compute on processors and GPUs by design.
+        elif (
+            not rank.sample.workers
+            and rank.use >= _BUSY
+            and (use < _IDLE or rank.use < _THREADS)
+        ):
             yield make_mark("rank-on-cpu", node, "", *rank.gpus, **words)
 
 
