@@ -90,7 +90,7 @@ class HealthLog:
         return fresh
 
     def _notes(self, keys: set[_Key]) -> Iterator[str]:
-        """Yield what of *keys* was printed for the last time unless it lasts."""
+        """Yield notes on those of *keys* that are printed again only if they last."""
         last = {topic for key in keys if self._counts[topic := _topic(key)] == _REPEATS}
         for kind, topics in grouped(sorted(last), lambda topic: topic[0]).items():
             names = first_of({f"{node}" for _, node, *_ in topics})
@@ -99,7 +99,7 @@ class HealthLog:
 
 
 def _topic(key: _Key) -> _Key:
-    """Return what a key has in common with others that may take its place."""
+    """Return the part of a key that all values of the same finding share."""
     # A value at its limit changes all the time, and so may the GPUs that wait.
     return key if key[0] == "gpu-xid" else key[:2]
 
