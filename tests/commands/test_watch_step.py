@@ -20,7 +20,9 @@ from envcfg.log.expectations import Expectations
 from envcfg.nodes.probe import slurm_job
 from envcfg.nodes.probe.slurm_job import SlurmJob
 
-OPTIONS = argparse.Namespace(verify_after=300, watch_step="warn", metrics=None)
+OPTIONS = argparse.Namespace(
+    verify_after=300, watch_step="warn", metrics=None, exporter=None
+)
 
 
 @pytest.fixture
@@ -77,7 +79,7 @@ def _fail(*_: object) -> NoReturn:
 @pytest.mark.parametrize(
     "question",
     [
-        watch_step._start_probe,
+        lambda: watch_step._start_probe(None),
         watch_step._abort,
         lambda: watch_step._ask(None),
     ],
@@ -126,7 +128,7 @@ def test_only_the_nodes_of_the_step_are_asked(
     monkeypatch.setattr(job_target, "find_job", lambda *_: (job, hosts, False))
     monkeypatch.setattr(slurm_job, "own_nodes", own_nodes)
     monkeypatch.setattr(slurm_job, "start_step", start_step)
-    probing = watch_step._start_probe()
+    probing = watch_step._start_probe(None)
     assert probing.hosts == hosts[:2]
-    assert steps == [("7", hosts[:2], size == 3, 1.0)]
+    assert steps == [("7", hosts[:2], (), size == 3, 1.0)]
     assert probing.asked_gpus == (None if gpus else 0)
