@@ -35,7 +35,8 @@ TRANSLATED = [
 @pytest.fixture(autouse=True)
 def no_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*MASKS, "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # so that what a test leaves is removed after it
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize(("given", "left", "count"), TRANSLATED)
