@@ -21,6 +21,7 @@ from envcfg.log.attempt import (
     others_of,
     silent_of,
 )
+from envcfg.log.endings import attempt_of
 from envcfg.log.exceptions import End, Frame, LogException
 from envcfg.log.job_state import Job
 from envcfg.log.line_owner import Owner
@@ -94,16 +95,16 @@ def first_end(job: Job, world: World) -> FirstEnd | None:
     ended = any(not line.is_doubtful for line in endings.lines) or any(
         _is_wrapped(event, job) for event in endings.tracebacks.found
     )
-    last = len(endings.starts)
+    starts = endings.starts()
     attempts = [
         [
             event
             # Earlier attempts ended, because another attempt followed them.
             for event in events
-            if endings.attempt(event) == number
-            and (number < last or not _is_over(event, job, ended=ended))
+            if attempt_of(event, starts) == number
+            and (number < len(starts) or not _is_over(event, job, ended=ended))
         ]
-        for number in range(last + 1)
+        for number in range(len(starts) + 1)
     ]
     firsts = [
         [_first_of(Attempt(step, endings), job, world) for step in by_step(attempt)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
 
 from envcfg.log.exceptions import ABSENT, End, LogException
@@ -29,7 +30,7 @@ class Endings:
     Attributes:
         lines: ends in single lines.
         tracebacks: the exceptions.
-        puts: lines with which the scheduler ends an attempt and puts the job back.
+        requeues: lines with which the scheduler ends an attempt, and puts the job back.
         files: process of each file, if its name shows it.
         nodes: the ranks of each node by their local rank, if a launcher lists them.
     """
@@ -40,7 +41,7 @@ class Endings:
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
         self._starts: list[Spot] = []
-        self.puts: list[End] = []
+        self.requeues: list[End] = []
         self.files: dict[int, Owner] = {}
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
@@ -83,29 +84,28 @@ class Endings:
             self._failure = {}
         self.lines.append(end)
         if match.rule.event == "attempt":
-            self.puts.append(end)
+            self.requeues.append(end)
         self._marks[sighting.spot.line] = end
 
-    @property
     def starts(self) -> list[Spot]:
-        """The lines with which a further attempt of the job begins.
+        """Return the lines with which a further attempt of the job begins, in order.
 
         A job that was put back has a further attempt only if the log goes on.
         """
-        if not self.puts:
-            return self._starts
+        if not self.requeues:
+            return sorted(self._starts)
         spots = {
             *(end.sighting.spot for end in self.lines if not end.rule.consequence),
             *(thrown.sighting.spot for thrown in self.tracebacks.found),
         }
-        puts = {end.sighting.spot: end for end in self.puts}
-        last = max(spots - set(puts), default=Spot(0, 0, 0))
-        on = [
+        requeues = {end.sighting.spot: end for end in self.requeues}
+        last = max(spots - set(requeues), default=Spot(0, 0, 0))
+        followed = [
             spot
-            for spot, end in puts.items()
+            for spot, end in requeues.items()
             if spot < last or self.is_over(end, ended=False)
         ]
-        return sorted([*self._starts, *on])
+        return sorted([*self._starts, *followed])
 
     def take(
         self,
@@ -140,15 +140,11 @@ class Endings:
             self._known[text] = match and match.rule
         return self._known[text]
 
-    def attempt(self, subject: LogException | End) -> int:
-        """Return the attempt of the job, from 0, in which this event happened."""
-        return sum(start < subject.sighting.spot for start in self.starts)
-
     def is_past(self, rule: Rule) -> bool:
         """Return whether all matches of *rule* were in attempts before the last."""
         ends = [line for line in self.lines if line.rule.id == rule.id]
-        last = len(self.starts)
-        return bool(ends) and all(self.attempt(end) < last for end in ends)
+        starts = self.starts()
+        return bool(ends) and all(attempt_of(end, starts) < len(starts) for end in ends)
 
     def is_over(self, subject: LogException | End, *, ended: bool) -> bool:
         """Return whether the job made no progress after this event.
@@ -168,6 +164,14 @@ class Endings:
         else:
             most = _FEWER if subject.is_doubtful else _FEW
         return steps > 0 or lines > most
+
+
+def attempt_of(subject: LogException | End, starts: Sequence[Spot]) -> int:
+    """Return the attempt of the job, from 0, in which this event happened.
+
+    *starts* are the lines with which further attempts begin, in order.
+    """
+    return bisect_left(starts, subject.sighting.spot)
 
 
 def has_agents(ends: Iterable[End]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 
 from envcfg.common.characters import one_line
+from envcfg.log.endings import attempt_of
 from envcfg.log.exceptions import LogException
 from envcfg.log.job_state import Job
 from envcfg.log.line_owner import Owner, speaker
@@ -63,7 +64,8 @@ def last_words(job: Job) -> tuple[str, Rule | None]:
     if any(_FINISHED.search(line) for tail in tails.values() for line in tail[-_FEW:]):
         return "", None
     # A few steps are output that the program still had in its buffers.
-    is_last = thrown and endings.attempt(thrown) == len(endings.starts)
+    starts = endings.starts()
+    is_last = thrown and attempt_of(thrown, starts) == len(starts)
     if thrown and is_last and not endings.is_over(thrown, ended=True):
         words = f"last words of {endings.process_of(thrown).words}: {words_of(thrown)}"
         return words, endings.rule_of(thrown)
