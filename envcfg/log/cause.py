@@ -266,38 +266,37 @@ def _of_node(
 
 
 def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
-    owner = end.who
-    if not owner.ranks:
-        # Another line may name the rank of the same end, or its exit code.
-        failed = [
-            line.who
-            for line in attempt.lines
-            if line.who.ranks
-            and (
-                "code" in line.fields
-                or (line.rule.consequence and line.rule.severity == "error")
-            )
-        ]
-        # A failed GPU also ends ranks on other nodes, which may exit first.
-        if end.rule.class_ == "GPU" and len({who.hosts for who in failed}) > 1:
-            failed = []
-        same = (
-            line.who
-            for line in attempt.lines
-            if line.who.ranks
-            and (
-                (owner.local is not None and line.who.local == owner.local)
-                or (owner == Owner() and line.says == end.says)
-                or (owner == Owner() and "said" in end.fields and line.who in failed)
-            )
-        )
-        owner = next(same, owner)
+    owner = end.who if end.who.ranks else _owner_in_lines(end, attempt)
     owner = _ranks_with_hosts(owner.ranks, hosts) if owner.ranks else owner
     # The rule alone is too coarse: two errors with different codes are different ends.
     message = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
     return FirstEnd(
         end.rule, owner, end.says, end.sighting, f"{end.rule.id} {message}".strip()
     )
+
+
+def _owner_in_lines(end: End, attempt: Attempt) -> Owner:
+    """Return the process that another line names for *end*, which names no rank."""
+    owner = end.who
+    named = [line for line in attempt.lines if line.who.ranks]
+    failed = {line.who for line in named if _is_failure(line)}
+    # A failed GPU also ends ranks on other nodes, which may exit first.
+    if end.rule.class_ == "GPU" and len({who.hosts for who in failed}) > 1:
+        failed = set()
+    same = (
+        line.who
+        for line in named
+        if (owner.local is not None and line.who.local == owner.local)
+        or (owner == Owner() and line.says == end.says)
+        or (owner == Owner() and "said" in end.fields and line.who in failed)
+    )
+    return next(same, owner)
+
+
+def _is_failure(line: End) -> bool:
+    """Return whether a task ended with an exit code or a signal of its own."""
+    is_error = line.rule.consequence and line.rule.severity == "error"
+    return "code" in line.fields or is_error
 
 
 def _of_thrown(
