@@ -280,8 +280,8 @@ def _with_first_end(
         return None, None, with_interface
     if first and leads(first, job):
         return first, None, chained(findings, first, job, locate)
-    if owner := owner_of(findings, first, job):
-        head = next(item for item in findings if item.severity == "error")
+    head = next((item for item in findings if item.severity == "error"), None)
+    if head and (owner := owner_of(head, first, job)):
         named = head._replace(subject=owner.words)
         return None, owner, [named if item is head else item for item in findings]
     if not first and (thrown := last_exception(job)):

@@ -71,22 +71,19 @@ def chained(
     ]
 
 
-def owner_of(
-    findings: Sequence[Finding], first: FirstEnd | None, job: Job
-) -> Owner | None:
+def owner_of(head: Finding, first: FirstEnd | None, job: Job) -> Owner | None:
     """Return the process of the first error, if that names none itself.
 
     Its line may have a launcher's prefix. Else the ranks that failed wrote it, if each of
     them could have written one of these lines.
 
     Args:
-        findings: all of the job, causes first.
+        head: the first error.
         first: the first end of a process, which only follows from an error.
         job: the lines of the log.
     """
-    head = next((item for item in findings if item.severity == "error"), None)
-    occurrence = job.occurrences.get(head.rule) if head else None
-    if head is None or occurrence is None or head.subject != "job":
+    occurrence = job.occurrences.get(head.rule)
+    if occurrence is None or head.subject != "job":
         return None
     if occurrence.rule.class_ == "network":
         return None  # its writer often reports the end of another rank
