@@ -61,9 +61,9 @@ class Attempt:
     def _without_survived(
         self, causes: list[LogException | End]
     ) -> list[LogException | End]:
-        """Return *causes* without programs that a shell of the program did not find.
+        """Return *causes* without missing commands that a program ran in a shell.
 
-        The program went on, if the exit codes are of other causes.
+        If no exit code is that of a missing command, the program went on without it.
         """
         remaining = [
             cause
