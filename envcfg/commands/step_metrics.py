@@ -92,13 +92,10 @@ class StepMetrics:
             *network_samples(network),
             *node_samples(nodes, findings),
         ]
-        values = (pace.seconds, pace.slowdown) if pace else ()
-        names = ("envcfg_step_pace_seconds", "envcfg_step_slowdown_ratio")
-        samples += [
-            Sample(name, value, {})
-            for name, value in zip(names, values, strict=False)
-            if value is not None
-        ]
+        if pace and (seconds := pace.seconds) is not None:
+            samples.append(Sample("envcfg_step_pace_seconds", seconds, {}))
+        if pace and (ratio := pace.slowdown) is not None:
+            samples.append(Sample("envcfg_step_slowdown_ratio", ratio, {}))
         text = metrics_text(samples, {"job": self._job, "step": self._step})
         is_due = now - self._written >= _SLOWEST or exit_code is not None
         if text != self._text or is_due:

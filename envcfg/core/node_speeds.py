@@ -54,16 +54,16 @@ def speeds_file(environ: Mapping[str, str]) -> str:
 
 def measured(report: Report, cluster: str) -> dict[str, Speed]:
     """Return the measurements of a preflight on *cluster*, by cluster and node."""
-    now, both = time.time(), speeds(report.ranks)
+    now, rates_of_host = time.time(), speeds(report.ranks)
     result = {}
     for host, node in report.answers.items():
         ranks = [rank for rank in report.ranks.values() if rank.host == host]
         rates = [rank.multiply for rank in ranks if rank.multiply]
         if not rates:
             continue
-        sent, received = both.get(host, (None, None))
+        sent, received = rates_of_host.get(host, (None, None))
         # Two nodes alone do not show which of them is slow.
-        if len(both) < _PEERS:
+        if len(rates_of_host) < _PEERS:
             sent = received = None
         unit = 1e9 * len(ranks)
         values = {"gpu": min(rates), "sends": sent and sent / unit}

@@ -102,10 +102,8 @@ def _is_option(word: str, before: str | None) -> bool:
 
 
 def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageError:
-    msg, everything = (
-        f"unknown option {option}",
-        f"{parser.prog} --help-all lists all options",
-    )
+    msg = f"unknown option {option}"
+    everything = f"{parser.prog} --help-all lists all options"
     if option[0] in _DASHES:
         right = "--" + option.lstrip("-" + _DASHES)
         return UsageError(msg, hint=f"its dash is not a hyphen: write {right}")

@@ -55,9 +55,10 @@ def marks(
 ) -> list[Mark]:
     """Return the outliers of ``find_marks``, each with its GPUs."""
     usual = _usual_use(nodes)
-    most: dict[frozenset[str | None], int] = {}
+    most: dict[frozenset[str | None], int] = {}  # GPUs of a node, by their models
     for node in nodes:
-        most[_models(node)] = max(len(node.gpus), most.get(_models(node), 0))
+        models = _models(node)
+        most[models] = max(len(node.gpus), most.get(models, 0))
     result: list[Mark] = []
     for node in nodes:
         if node.is_silent:
@@ -67,9 +68,12 @@ def marks(
             continue
         result += _of_gpus(node, requirements, idle_below=idle_below)
         is_unclear = requirements.usual_gpus and not _expected(node, requirements)[0]
-        if is_unclear and len(node.gpus) < most[_models(node)]:
-            words = {"gpus": count_of(len(node.gpus), "GPU")}
-            words["usual"] = f"{most[_models(node)]}"
+        usual_count = most[_models(node)]
+        if is_unclear and len(node.gpus) < usual_count:
+            words = {
+                "gpus": count_of(len(node.gpus), "GPU"),
+                "usual": f"{usual_count}",
+            }
             result.append(make_mark("gpu-unseen", node, "fewer", **words))
         use = _use(node)
         if usual is not None and use is not None and use < _SLOW * usual:
