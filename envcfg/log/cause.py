@@ -278,14 +278,14 @@ def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
 def _owner_in_lines(end: End, attempt: Attempt) -> Owner:
     """Return the process that another line names for *end*, which names no rank."""
     owner = end.who
-    named = [line for line in attempt.lines if line.who.ranks]
-    failed = {line.who for line in named if _is_failure(line)}
+    with_ranks = [line for line in attempt.lines if line.who.ranks]
+    failed = {line.who for line in with_ranks if _is_failure(line)}
     # A failed GPU also ends ranks on other nodes, which may exit first.
     if end.rule.class_ == "GPU" and len({who.hosts for who in failed}) > 1:
         failed = set()
     same = (
         line.who
-        for line in named
+        for line in with_ranks
         if (owner.local is not None and line.who.local == owner.local)
         or (owner == Owner() and line.says == end.says)
         or (owner == Owner() and "said" in end.fields and line.who in failed)

@@ -282,8 +282,8 @@ def _with_first_end(
         return first, None, chained(findings, first, job, locate)
     head = next((item for item in findings if item.severity == "error"), None)
     if head and (owner := owner_of(head, first, job)):
-        named = head._replace(subject=owner.words)
-        return None, owner, [named if item is head else item for item in findings]
+        owned = head._replace(subject=owner.words)
+        return None, owner, [owned if item is head else item for item in findings]
     if not first and (thrown := last_exception(job)):
         rule = job.rulebook.rules[SURVIVED]
         (place,) = locate([thrown.sighting])
