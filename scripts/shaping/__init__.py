@@ -1,1 +1,0 @@
-"""How large the project is, and what makes it hard to read."""
