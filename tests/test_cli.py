@@ -402,7 +402,7 @@ ONE_AFTER_ANOTHER = (
     "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",
     "profiles diff lumi-g frontier --json", "profiles validate job.sh",
     "profiles new x --blank --extends infiniband-cuda -o -", "profiles trust absent", "doctor -- true",
-    "monitor", "hang", "caches", "caches prune", "preflight --profile lumi-g --container none", "completion bash",
+    "monitor", "hang", "preflight --profile lumi-g --container none", "completion bash",
     "job --profile lumi-g --container none --account p --time 30 -o made.sh -- true",
 )  # fmt: skip
 

@@ -75,9 +75,7 @@ ALLOWED = {
         'mkdir -m 700 -- "$cache"': "without -p, and its owner is looked at",
         'cp -- "$folder/$archive" "$copy"': "in the job's cache, as all below",
         'mkdir -- "$cache/.$kind"': "in that cache",
-        'mv -T -- "$1" "$2"': "in that cache",
-        'mkdir -p -- "$2"': "in that cache",
-        'mv -- "$1"/*"$3" "$2"': "in that cache",
+        'mv -T -- "$cache/.$kind" "$cache/$place"': "in that cache",
         '>"$cache/.kept"': "in that cache",
         '>"$cache/.names"': "in that cache",
         "touch -d '2 seconds ago' -- \"$cache/.kept\"": "in that cache",
@@ -86,7 +84,6 @@ ALLOWED = {
         'mkdir -- "$work"': "in that cache; without -p",
         "mktemp -d": "a new folder, mode 700",
         'mkdir -- "$work/all"': "in that new folder",
-        'mktemp -d "$work/rows-XXXXXX"': "in that new folder",
         '>"$work/names"': "in that new folder",
     },
     "signals.sh": {

@@ -53,7 +53,7 @@ SLIPS: dict[str, Slip] = {
     # the command
     "no command": ((), 2, "no command given", "envcfg wrap --help"),
     "misspelt command": (("wrp",), 2, "unknown command 'wrp'", "did you mean 'wrap'?"),
-    "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: caches, check-log, completion, config, doctor, environment,"),
+    "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: check-log, completion, config, doctor, environment,"),
     "command before the option": (("wrp", "--containr", "x"), 2, "unknown command 'wrp'", "'wrap'?"),
     "action without its command": (("list",), 2, "unknown command 'list'", "envcfg profiles list"),
     "option before the command": (("--profile", "lumi-g", "wrap"), 2, "unknown option --profile", "after what they"),
@@ -153,12 +153,6 @@ SLIPS: dict[str, Slip] = {
     "profiles: empty folder": (("profiles", "validate", "folder"), 4, "folder: no profile in this folder", "its name ends in .yaml"),
     "profiles: unknown family": (("profiles", "new", "mine", "--extends", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
     "profiles: family missing": (("profiles", "new", "mine", "--blank"), 2, "--extends is missing", "--extends FAMILY"),
-    # caches
-    "caches: misspelt action": (("caches", "prun"), 2, "unknown action 'prun'", "did you mean 'prune'?"),
-    "caches: nothing to prune": (("caches", "prune"), 2, "prune needs a KEY, or --unused", "envcfg caches prune --unused 30"),
-    "caches: no such key": (("caches", "show", "abc"), 2, "abc: begins the names of 0 keys", "envcfg caches list"),
-    "caches: days with a unit": (("caches", "prune", "--unused", "30d"), 2, "'30d' is not a number of days", "caches --help"),
-    "caches: a command": (("caches", "--", "true"), 2, "takes no command", "envcfg caches list"),
     # explain
     "explain: misspelt rule": (("explain", "socket-falback"), 2, "unknown rule or variable", "did you mean 'socket-fallback'?"),
     "explain: misspelt variable": (("explain", "NCCL_DEBG"), 2, "unknown rule or variable 'NCCL_DEBG'", "did you mean NCCL_DEBUG?"),

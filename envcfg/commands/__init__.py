@@ -19,7 +19,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("lint", "config", "doctor", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
-    "after the job": ("check-log", "environment", "caches", "explain"),
+    "after the job": ("check-log", "environment", "explain"),
 }
 NAMES = tuple(name for names in ROLES.values() for name in names)
 _OTHER_NAMES = dict.fromkeys(("sbatch", "qsub", "submit"), "job")

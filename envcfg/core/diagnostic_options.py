@@ -20,7 +20,6 @@ from envcfg.profile.words import format_word, parse_word
 
 SPEEDS = ("fast",)  # values of --require
 KEPT = "${HOME}/.cache/envcfg/kept"  # the folder of --keep-caches alone
-KEPT_ALSO = ("aiter", "miopen-find", "miopen-kernels", "miopen-perf")
 _ranks = partial(
     Option, metavar="N[,N...]", read=read_ranks, write=write_ranks, default=()
 )
@@ -73,6 +72,5 @@ DIAGNOSTICS: Table = {
             "--stage", metavar="WHAT", kind="many", read=read_stage, needs_trust=True
         ),
         _folder("--keep-caches", alone=parse_word(KEPT), needs_trust=True),
-        Option("--keep-caches-also", kind="many", choices=KEPT_ALSO),
     ),
 }

@@ -112,9 +112,6 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
     if values["nccl_debug_remove"] and not values["nccl_debug"]:
         msg = "--nccl-debug-remove goes with --nccl-debug DIR"
         raise UsageError(msg, hint="in the job's output nothing can be removed")
-    if values["keep_caches_also"] and values["keep_caches"] is None:
-        msg = "--keep-caches-also goes with --keep-caches"
-        raise UsageError(msg, hint="without it, all caches end with the job")
     if values["require"] and not values["preflight"]:
         msg = "--require goes with --preflight"
         raise UsageError(
@@ -145,7 +142,6 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         setup=values["setup"],
         stage=tuple(dict.fromkeys(values["stage"])),
         kept=values["keep_caches"],
-        kept_also=tuple(values["keep_caches_also"]),
     )
 
 

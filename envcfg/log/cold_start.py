@@ -11,8 +11,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from envcfg.common.errors import OutputError
-from envcfg.log.life_signs import compile_line, first_step, needles
+from envcfg.log.life_signs import compile_line, first_step
 from envcfg.log.process_facts import Sighting, Spot, clip
 
 RULE = "kernels-compiled"
@@ -23,10 +22,7 @@ _BAR = re.compile(r" 1/\d+ \[(?:(\d{1,2}):)?(\d\d):(\d\d)<")
 _CLOCK = re.compile(r"(\d{4}-\d\d-\d\d[ T])(\d\d):(\d\d):(\d\d)(?![\d:Z+])")
 # The same clock, from its first dash: a search for one byte is much faster.
 _DASH = re.compile(rb"-(?<=\d{4}-)\d\d-\d\d[ T]\d\d:\d\d:\d\d(?![\d:Z+])")
-# Notes of keep_caches.sh; of nodes with several kinds of hardware, no key is told.
-_KEPT = re.compile(
-    rb"envcfg: note: compile caches (are empty|copied)(?:.* \(key ([0-9a-f]{12})\))?"
-)
+_KEPT = re.compile(rb"envcfg: note: compile caches (?:are empty|copied)")  # by the job
 
 
 class Start(NamedTuple):
@@ -37,35 +33,19 @@ class Start(NamedTuple):
     sighting: Sighting
 
 
-class KeptStart(NamedTuple):
-    """The first step of a job with ``--keep-caches``.
-
-    Attributes:
-        key: the first letters of the key of its caches.
-        is_warm: whether it began with what earlier jobs had compiled.
-        seconds: from the start to the end of the first step.
-    """
-
-    key: str
-    is_warm: bool
-    seconds: int
-
-
 class ColdStart:
     """The start of a job, as far as its lines show it.
 
     Attributes:
         start: None until the first step after a line of a compiler, or for ever.
-        kept: the same with ``--keep-caches``, whatever a compiler writes.
     """
 
     def __init__(self) -> None:
         """Begin before the first line."""
         self.start: Start | None = None
-        self.kept: KeptStart | None = None
         self._clocks: dict[int, str] = {}  # of the first line with one, by source
         self._lines: dict[int, Sighting] = {}  # of compilers, by source
-        self._notes: dict[int, re.Match[bytes]] = {}  # of kept caches, by source
+        self._kept: set[int] = set()  # sources of jobs with --keep-caches
         self._over: set[int] = set()
 
     def take(self, text: bytes, spot: Spot, contained: Collection[bytes]) -> bool:
@@ -79,8 +59,8 @@ class ColdStart:
         if spot.block > _FAR:
             self._over.add(source)
             return False
-        if source not in self._notes and (note := _KEPT.search(text)):
-            self._notes[source] = note
+        if source not in self._kept and _KEPT.search(text):
+            self._kept.add(source)
         if source not in self._clocks and (clock := _DASH.search(text)):
             begin = clock.start() - len("2026")
             self._clocks[source] = text[begin : clock.end()].decode()
@@ -100,10 +80,7 @@ class ColdStart:
         if not seconds or not step.isdecimal() or int(step) > _LAST:
             return
         # With --keep-caches the next start is warm in any case.
-        if note := self._notes.get(source):
-            if key := note[2]:
-                self.kept = KeptStart(key.decode(), note[1] == b"copied", seconds)
-        elif source in self._lines:
+        if source in self._lines and source not in self._kept:
             self.start = Start(step, seconds, self._lines[source])
 
     @property
@@ -128,21 +105,3 @@ def _seconds(line: str, first: str) -> int | None:
     passed = [int(end[part]) - int(begin[part]) for part in (2, 3, 4)]
     total = passed[0] * 3600 + passed[1] * 60 + passed[2]
     return total if 0 < total < 3600 else None
-
-
-def read_start(path: str) -> KeptStart | None:
-    """Return the start of a job with ``--keep-caches``, from its output.
-
-    None: its output does not show when its first step ended, or which caches it had.
-
-    Raises:
-        OutputError: the output cannot be read.
-    """
-    state = ColdStart()
-    try:
-        with open(path, "rb") as file:
-            state.take(file.read(_FAR), Spot(0, 0, 0), needles())
-    except OSError as err:
-        msg = f"{path}: cannot be read: {err.strerror}"
-        raise OutputError(msg) from None
-    return state.kept

@@ -346,7 +346,6 @@ def test_a_setup_that_fails_ends_the_rank(wrap: Wrap, setup: str, message: str) 
         (("--profile-rank", "2"), "--profile-rank and --profiler go together"),
         (("--profiler", "nsys"), "--profile-rank and --profiler go together"),
         (("--profiler-arg=-x",), "without a --profiler"),
-        (("--keep-caches-also=aiter",), "goes with --keep-caches"),
         (("--profile-rank", "two", "--profiler", "nsys"), "'two' are not ranks"),
         (("--nccl-debug-remove",), "goes with --nccl-debug DIR"),
         (("--nccl-debug=",), "is the variable set that it comes from?"),

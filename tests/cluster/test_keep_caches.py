@@ -28,7 +28,7 @@ def start(cluster: Cluster, tool: Path, workdir: Path) -> Start:
         text = (
             f"#!/bin/bash\nset -euo pipefail\nPATH={tool}:$PATH\n"
             f"source <(envcfg wrap --container {recipe_image()} --runtime apptainer "
-            f"--fact rocm=6.2.4 {_COMPILER} --keep-caches {workdir}/kept --keep-caches-also miopen-kernels "
+            f"--fact rocm=6.2.4 {_COMPILER} --keep-caches {workdir}/kept "
             f"-- /opt/venv/bin/python3 {tool.parent}/programs/compiled.py {words})\n"
         )
         return cluster.submit(text, *_TWO)
@@ -88,9 +88,5 @@ def test_later_jobs_compile_nothing_on_either_node(
     slowest = sum(max(row["compile"] for row in lines) for lines in second)
     assert slowest <= 0.1 * sum(min(row["compile"] for row in lines) for lines in first)
     assert [row["is_built"] for row in rows(cold, "extension")] == [True, True]
-    assert [sorted(row["kernels"]) for row in rows(cold, "kernels")] == [[], []]
     for job in (limited, warm):
-        assert [sorted(row["kernels"]) for row in rows(job, "kernels")] == [
-            ["0", "1"]
-        ] * 2
         assert [row["is_built"] for row in rows(job, "extension")] == [False, False]

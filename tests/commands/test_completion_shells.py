@@ -263,10 +263,6 @@ def test_values_are_those_that_the_word_may_become(
         "EC101,EC41"
     )
     assert offered("subjects", "explain", "NCCL_NET_GDR_L") == ["NCCL_NET_GDR_LEVEL"]
-    (tmp_path / "kept" / ("1" * 40)).mkdir(parents=True)
-    (tmp_path / "kept").chmod(0o700)
-    kept = ("caches", "show", "--folder", f"{tmp_path}/kept", "11")
-    assert offered("keys", *kept) == ["1" * 40]
     monkeypatch.setenv("ENVCFG_PROFILE", "mahti")
     assert "gputest" in offered("partitions", "job", "--partition", "")
 

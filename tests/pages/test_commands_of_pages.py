@@ -95,7 +95,7 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
     (work / "pytorch.sif").touch()
     if page.stem == "laptop":  # its program
         (work / "hello.sh").write_text(page.read_text().split("```")[3][5:])
-    if page.stem in {"read-a-log", "keep-caches"}:  # which jobs have left
+    if page.stem == "read-a-log":  # which jobs have left
         for name in ("slurm-123.out", "slurm-124.out"):
             (work / name).write_text(LOG)
     if page.stem == "defaults":  # its file

@@ -20,7 +20,6 @@ MEANT: Mapping[str, str | None] = {
     "PARTITION": "partitions",
     "RULE[,RULE...]": "rules",
     "RULE|VARIABLE|WORDS": "subjects",
-    "KEY": "keys",
     "FILE": _FILE,
     "JOBID|FILE": _FILE,
     "FILE|CMD": _FILE,

@@ -93,13 +93,6 @@ def _option_value(words: Sequence[str], flag: str) -> str | None:
     return value
 
 
-def _kept_keys(words: Sequence[str]) -> Iterator[str]:
-    from envcfg.core.kept_caches import default_folder, read_keys
-
-    keys, _ = read_keys(_option_value(words, "--folder") or default_folder())
-    yield from (key.key for key in keys)
-
-
 def _lint_rules(_: Sequence[str]) -> Iterator[str]:
     from envcfg.lint.lint_rule import load_rules
 
@@ -123,5 +116,4 @@ KINDS: Mapping[str, Callable[[Sequence[str]], Iterator[str] | list[str]]] = {
     "partitions": _partitions,
     "rules": _lint_rules,
     "subjects": _subjects,
-    "keys": _kept_keys,
 }

@@ -37,7 +37,6 @@ class Diagnostics(NamedTuple):
         setup: shell code that runs before the program, in bash; a path is sourced.
         stage: the parts to copy to each node first: ``image``, ``env`` or ``env=PATH``.
         kept: folder in which compile caches outlive the job; None: they do not.
-        kept_also: kinds of caches whose use by a second job was never observed.
     """
 
     affinity: bool = False
@@ -58,7 +57,6 @@ class Diagnostics(NamedTuple):
     setup: str = ""
     stage: tuple[str, ...] = ()
     kept: Word | None = None
-    kept_also: tuple[str, ...] = ()
 
     @property
     def watched(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envcfg.common.errors import UsageError
@@ -17,12 +17,8 @@ IDENTITY = ("rocm", "cuda", "torch", "triton", "miopen")
 _FOLDER = "${ENVCFG_CACHE}/"
 
 
-def kept_settings(
-    profile: Profile, also: Collection[str]
-) -> dict[str, tuple[Word, Reason]]:
+def kept_settings(profile: Profile) -> dict[str, tuple[Word, Reason]]:
     """Return the settings that the profile lacks for its caches to be kept.
-
-    *also* are the kinds that the user asks for.
 
     Raises:
         UsageError: the system has no node-local folder for caches.
@@ -38,28 +34,25 @@ def kept_settings(
             parse_word(text),
             Reason(record["why"], record["source"], str(record["date"]), place),
         )
-        for name, record in _records(also).items()
+        for name, record in _records().items()
         for variable, text in {
-            record["variable"]: f"{_FOLDER}{record.get('folder', name)}",
+            record["variable"]: f"{_FOLDER}{name}",
             **record.get("also", {}),
         }.items()
         if variable not in profile.env
     }
 
 
-def kept_kinds(
-    settings: Sequence[PlannedVariable], also: Collection[str] = ()
-) -> Iterator[str]:
-    """Yield ``KIND:FOLDER:MEBIBYTES:METHOD:END`` for each cache of the job that is kept.
+def kept_kinds(settings: Sequence[PlannedVariable]) -> Iterator[str]:
+    """Yield ``KIND:FOLDER:MEBIBYTES:METHOD`` for each cache of the job that is kept.
 
     A cache in a folder that the user named is not envcfg's, so it is not kept.
     """
     by_name = {setting.name: setting for setting in settings}
-    for name, record in _records(also).items():
+    for name, record in _records().items():
         setting = by_name.get(record["variable"])
         for folder in _own_folders(setting) if setting else ():
-            limit, method, end = map(record.get, ("mebibytes", "merge", "ends"))
-            yield f"{name}:{folder}:{limit}:{method}:{end or ''}"
+            yield f"{name}:{folder}:{record['mebibytes']}:{record['merge']}"
 
 
 def _own_folders(setting: PlannedVariable) -> Iterator[str]:
@@ -71,12 +64,8 @@ def _own_folders(setting: PlannedVariable) -> Iterator[str]:
             yield word[1].removeprefix("/")
 
 
-def _records(also: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+def _records() -> Mapping[str, Mapping[str, Any]]:
     from envcfg.common.datafile import load_knowledge_file
 
     records: Mapping[str, Mapping[str, Any]] = load_knowledge_file("kept_caches.yaml")
-    return {
-        name: record
-        for name, record in records.items()
-        if record["moves"] is True or name in also
-    }
+    return records

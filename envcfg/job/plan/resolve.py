@@ -194,7 +194,7 @@ def _planned(
     }
     added = flight_settings(options.diagnostics)
     if options.diagnostics.kept is not None:
-        added |= kept_settings(profile, options.diagnostics.kept_also)
+        added |= kept_settings(profile)
     for name, (value, reason) in added.items():
         # No force: a value in the job's environment wins.
         planned[name] = PlannedVariable(name=name, cases=(Case(value, reason),))

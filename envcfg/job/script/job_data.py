@@ -199,7 +199,7 @@ def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
         ]
         yield (
             "KINDS",
-            " ".join(kept_kinds(plan.settings, diagnostics.kept_also)),
+            " ".join(kept_kinds(plan.settings)),
             "caches, their folders, and MiB at most",
         )
         yield "VERSIONS", " ".join(versions), "of the software"

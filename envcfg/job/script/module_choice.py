@@ -154,8 +154,6 @@ def _copying(diagnostics: Diagnostics) -> Iterator[str]:
     # job to job.
     if diagnostics.kept is not None:
         yield "keep_caches"
-        if diagnostics.kept_also:
-            yield "kept_rows"
 
 
 def _several_steps(starter: str) -> Iterator[str]:

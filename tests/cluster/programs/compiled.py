@@ -5,10 +5,8 @@ that it compiled half a minute older, and sleeps.
 """
 
 import ctypes
-import hashlib
 import json
 import os
-import sqlite3
 import sys
 import time
 from functools import partial
@@ -73,25 +71,6 @@ show(
     seconds=round(time.perf_counter() - begin, 2),
     is_built=library.stat().st_mtime > start,
 )
-# A kernel of each rank, as MIOpen stores it: a second job sees those of the first.
-(Path(os.environ["MIOPEN_USER_DB_PATH"])).mkdir(exist_ok=True)
-store = sqlite3.connect(os.environ["MIOPEN_CUSTOM_CACHE_DIR"] + "/gfx90a6e.ukdb")
-store.executescript(
-    "CREATE TABLE IF NOT EXISTS `kern_db` (`id` INTEGER PRIMARY KEY ASC,`kernel_name` "
-    "TEXT NOT NULL,`kernel_args` TEXT NOT NULL,`kernel_blob` BLOB NOT NULL,`kernel_hash` "
-    "TEXT NOT NULL,`uncompressed_size` INT NOT NULL);CREATE UNIQUE INDEX IF NOT EXISTS "
-    "`idx_kern_db` ON kern_db(kernel_name, kernel_args, kernel_hash, uncompressed_size);"
-)
-show(kernels=[name for (name,) in store.execute("SELECT kernel_name FROM kern_db")])
-digest = hashlib.md5(b"code").hexdigest()  # noqa: S324  # as MIOpen's
-row = (os.environ["RANK"], "", b"code", digest, 0)
-with store:
-    store.execute(
-        "INSERT OR REPLACE INTO kern_db(kernel_name, kernel_args, kernel_blob, "
-        "kernel_hash, uncompressed_size) VALUES(?, ?, ?, ?, ?)",
-        row,
-    )
-store.close()
 if "sleep" in sys.argv:
     # What was written 20 s before a step is killed may be cut, and is not kept.
     mark = Path(os.environ["ENVCFG_CACHE"], ".kept")

@@ -1,9 +1,8 @@
-# shellcheck shell=bash # keep_caches 11: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 12: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
 # the archive that counts and its checksum. Archives are never changed: a new manifest replaces an old one.
-ENVCFG_ROWS=''  # the program that merges rows
 ENVCFG_KEEPS='' # the software's part of the key, once nodes have a copy
 
 envcfg_warm() { # give each node what was kept for this software and its own hardware
@@ -56,7 +55,7 @@ envcfg_save() { # merge what this step has added, however it has ended; quick, b
     fi
     mapfile -t envcfg_keys < <(sed -n 's/^\( *[0-9]*: \)\{0,1\}key //p' "$ENVCFG_KEEPER_SAID" | sort -u)
     if ((${#envcfg_keys[@]} > 0)); then
-      envcfg_here "$envcfg_limit" merge "${envcfg_keys[@]}" -- ${ENVCFG_ROWS:+"${ENVCFG_ENTER[@]}" python3 -I -c "$ENVCFG_ROWS"} 2>/dev/null >"$ENVCFG_KEEPER_SAID"
+      envcfg_here "$envcfg_limit" merge "${envcfg_keys[@]}" 2>/dev/null >"$ENVCFG_KEEPER_SAID"
       envcfg_kept_said "kept in $ENVCFG_KEPT in $((SECONDS - envcfg_from)) s" ''
     fi
     rm -f -- "$ENVCFG_KEEPER_SAID"
@@ -167,7 +166,7 @@ envcfg_software() { # print what decides, besides the hardware, which kernels ar
 }
 
 IFS= builtin read -r -d '' ENVCFG_KEEPER <<'ENVCFG_TEXT' || builtin :
-# DIR SOFTWARE BASE KINDS, then on each node: warm ABOUT | save CODE JOB; on one: merge KEY... -- COMMAND...
+# DIR SOFTWARE BASE KINDS, then on each node: warm ABOUT | save CODE JOB; on one: merge KEY...
 umask 077
 set -o pipefail
 shopt -s nullglob
@@ -284,12 +283,12 @@ archives() { # print the archives for this node
 }
 
 warm() { # ABOUT
-  local key folder kind limit method place copy end
+  local key folder kind place copy
   if [[ -e $cache/.kept ]] || ! find_key; then return; fi
   mkdir -m 700 -- "$cache" 2>/dev/null
   if ! is_own "$cache"; then return; fi # the rank says so
   for kind in $kinds; do
-    IFS=: read -r kind place limit method end <<<"$kind"
+    IFS=: read -r kind place _ <<<"$kind"
     if ! manifest "$folder" "$kind"; then continue; fi
     copy=$base-$archive # by sbcast
     if ! is_own "$copy" || ! is_whole "$copy" "$sum"; then
@@ -300,7 +299,7 @@ warm() { # ABOUT
     if [[ -f $copy ]] && mkdir -- "$cache/.$kind" && unpack "$copy" "$cache/.$kind"; then
       # Triton writes where a kernel's files are. The folder of a job has a name of envcfg's.
       find "$cache/.$kind" -name '__grp__*.json' -exec sed -i "s|\"[^\"]*/envcfg-[0-9]*-[^\"/]*/|\"${cache//[&|\\]/?}/|g" {} + \
-        && put "$cache/.$kind" "$cache/$place" "$end" \
+        && mv -T -- "$cache/.$kind" "$cache/$place" \
         && printf 'has %s %s %s\n' "$kind" "$files" "$bytes"
     else
       note "the kept cache $folder/$archive is damaged, or does not fit on the node: it is not used"
@@ -313,16 +312,8 @@ warm() { # ABOUT
   printf 'key %s\n' "$key"
 }
 
-put() { # FROM TO END: move what is kept; with END, other kinds have the same folder
-  if [[ -z $3 ]]; then
-    mv -T -- "$1" "$2"
-  else
-    mkdir -p -- "$2" && mv -- "$1"/*"$3" "$2"
-  fi
-}
-
 save() { # CODE JOB: pack what this node has added; of nodes that have added the same, one does
-  local key about folder kind limit method place end mark part others old=() names=(! -name '*.lock' ! -name lock ! -name '*.tmp' ! -path '*/tmp.*')
+  local key about folder kind method place mark part others old=() names=(! -name '*.lock' ! -name lock ! -name '*.tmp' ! -path '*/tmp.*')
   { read -r key && read -r about; } <"$cache/.kept" 2>/dev/null || return 0
   folder=$kept/$key
   rm -f -- "$base"-*.tar* # of a start that took too long
@@ -332,16 +323,15 @@ save() { # CODE JOB: pack what this node has added; of nodes that have added the
     old=(! -newermt "@$((mark - 20))")
   fi
   for kind in $kinds; do
-    IFS=: read -r kind place limit method end <<<"$kind"
+    IFS=: read -r kind place _ method <<<"$kind"
     if [[ -L $cache/$place ]] || ! cd -- "$cache/$place" 2>/dev/null; then continue; fi
-    find . -type f -name "*$end*" -newer "$cache/.kept" "${old[@]}" "${names[@]}" -print0 | sort -z >"$cache/.names"
+    find . -type f -newer "$cache/.kept" "${old[@]}" "${names[@]}" -print0 | sort -z >"$cache/.names"
     if [[ ! -s $cache/.names ]]; then continue; fi
-    if [[ $method != files ]]; then # its files belong together
-      if ((${#old[@]} > 0)) && [[ -n $(find . -type f -name "*$end*" "${old[@]:1}" -print -quit) ]]; then continue; fi
-      find . -type f -name "*$end*" "${names[@]}" -print0 | sort -z >"$cache/.names"
+    if [[ $method == whole ]]; then # its files belong together
+      if ((${#old[@]} > 0)) && [[ -n $(find . -type f "${old[@]:1}" -print -quit) ]]; then continue; fi
+      find . -type f "${names[@]}" -print0 | sort -z >"$cache/.names"
     fi
     mark=$(sha256sum <"$cache/.names")
-    if [[ $method == rows ]]; then mark=$(xargs -0 sha256sum -- <"$cache/.names" | sha256sum); fi # each node has others
     part=$folder/new/$2-$kind-${mark:0:16}
     if ! mkdir -p -- "$folder/new" || ! is_own "$folder"; then continue; fi
     if [[ ! -e $folder/about ]]; then printf '%s\n' "$about" >"$folder/about"; fi
@@ -359,19 +349,13 @@ save() { # CODE JOB: pack what this node has added; of nodes that have added the
   printf 'key %s\n' "$key"
 }
 
-merge() { # KEY... -- COMMAND...: put what nodes have added into the archives; COMMAND merges rows
-  local key kind limit method place end
-  local -a keys=()
-  while [[ $1 != -- ]]; do
-    keys+=("$1")
-    shift
-  done
-  shift
+merge() { # KEY...: put what nodes have added into the archives
+  local key kind limit method
   # The job removes its cache, whatever comes. A host that is none of the nodes has none.
   work=$cache/.merge
   if ! mkdir -- "$work" 2>/dev/null; then work=$(mktemp -d) || return 1; fi
   trap 'rm -rf -- "$work"' EXIT
-  for key in "${keys[@]}"; do
+  for key in "$@"; do
     folder=$kept/$key
     if [[ ! -d $folder ]]; then continue; fi # nothing was compiled
     if ! is_own "$folder" || ! lock "$folder/lock"; then
@@ -379,8 +363,8 @@ merge() { # KEY... -- COMMAND...: put what nodes have added into the archives; C
       continue
     fi
     for kind in $kinds; do
-      IFS=: read -r kind place limit method end <<<"$kind"
-      merge_kind "$kind" "$limit" "$method" "$@"
+      IFS=: read -r kind _ limit method <<<"$kind"
+      merge_kind "$kind" "$limit" "$method"
     done
     shrink "$folder"
     find "$folder" -mindepth 1 -maxdepth 2 \( -name '.tmp-*' -mmin +10 -o -path '*/new/*' -mmin +1440 \) -exec rm -rf -- {} +
@@ -417,10 +401,10 @@ unlock() { # FOLDER
   if [[ $owner == "$node $$" ]]; then rm -rf -- "$1"; fi
 }
 
-merge_kind() { # KIND MEBIBYTES METHOD COMMAND...
-  local new=("$folder"/new/*-"$1"-*/whole.tar*) file code place before=0 former='' owner='' rows='' damaged=0
+merge_kind() { # KIND MEBIBYTES METHOD
+  local new=("$folder"/new/*-"$1"-*/whole.tar*) file code before=0 former='' owner=''
   if ((${#new[@]} == 0)); then return; fi
-  rm -rf -- "$work/all" "$work"/rows-*
+  rm -rf -- "$work/all"
   mkdir -- "$work/all" || return $?
   if manifest "$folder" "$1"; then
     if is_whole "$folder/$archive" "$sum"; then # else it is damaged, and of no use
@@ -436,12 +420,9 @@ merge_kind() { # KIND MEBIBYTES METHOD COMMAND...
       rm -rf -- "$work/all"
       mkdir -- "$work/all" || return $?
     fi
-    code=2 place=$work/all
-    if [[ $3 == rows ]]; then
-      place=$(mktemp -d "$work/rows-XXXXXX") || return $?
-    fi
+    code=2
     if is_own "$file"; then
-      unpack "$file" "$place"
+      unpack "$file" "$work/all"
       code=$?
     fi
     if ((code == 2)); then
@@ -452,20 +433,10 @@ merge_kind() { # KIND MEBIBYTES METHOD COMMAND...
       return
     fi
   done
-  if [[ $3 == rows ]]; then # COMMAND may be lacking: an image without Python
-    read -r code rows damaged < <("${@:4}" "$work/all" "$work"/rows-*)
-    if [[ $code != rows || $rows$damaged == *[!0-9]* ]]; then
-      note "cannot merge $1: the image has no Python 3.8 or newer with sqlite3, or does not see $work"
-      for file in "${new[@]}"; do rm -rf -- "${file%/*}"; done
-      return
-    elif ((damaged > 0)); then
-      note "left out: $damaged stores of $1 that are damaged, or not of MIOpen"
-    fi
-  fi
   cd -- "$work/all" || return $?
   find . -type f -print0 | sort -z >"$work/names"
   read -r bytes _ < <(du -sb --apparent-size .)
-  files=${rows:-$(tr -dc '\0' <"$work/names" | wc -c)}
+  files=$(tr -dc '\0' <"$work/names" | wc -c)
   if ((files < before)) && [[ $3 != whole ]]; then
     return
   elif ((files < before)); then
