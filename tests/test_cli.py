@@ -392,7 +392,7 @@ ONE_AFTER_ANOTHER = (
     "--version", "wrap --help", "help profiles show", "wrp", "explain NCCL_NET --json",
     "wrap --profile workstation --container none -- true",
     "wrap --profile lumi-g --container none --json",
-    "wrap --profile nope --container none -- true", "config --json",
+    "wrap --profile nope --container none -- true",
     "job --profile lumi-g --container none --account p --partition dev-g --time 30 -- true",
     "sbatch --profile lumi-g --container none -- true",
     "qsub --profile polaris --container none --format json -- true",

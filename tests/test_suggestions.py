@@ -15,7 +15,7 @@ MEANT = {
     "chek-log": "check-log", "inpsect": "inspect", "insepct": "inspect", "profile": "profiles",
     "proifles": "profiles", "explian": "explain", "monitr": "monitor", "montior": "monitor",
     "prefligth": "preflight", "submitt": "submit", "enviroment": "environment", "hagn": "hang",
-    "confg": "config", "docter": "doctor", "conf": "config", "completions": "completion", "LINT": "lint",
+    "docter": "doctor", "completions": "completion", "LINT": "lint",
 }  # fmt: skip
 # Words with another meaning, and none at all.
 OTHERS = ("asdfqwer", "start", "status", "help-me", "install", "update", "version",

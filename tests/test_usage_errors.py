@@ -53,7 +53,7 @@ SLIPS: dict[str, Slip] = {
     # the command
     "no command": ((), 2, "no command given", "envcfg wrap --help"),
     "misspelt command": (("wrp",), 2, "unknown command 'wrp'", "did you mean 'wrap'?"),
-    "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: check-log, completion, config, doctor, environment,"),
+    "other command": (("frobnicate",), 2, "unknown command 'frobnicate'", "known: check-log, completion, doctor, environment,"),
     "command before the option": (("wrp", "--containr", "x"), 2, "unknown command 'wrp'", "'wrap'?"),
     "action without its command": (("list",), 2, "unknown command 'list'", "envcfg profiles list"),
     "option before the command": (("--profile", "lumi-g", "wrap"), 2, "unknown option --profile", "after what they"),

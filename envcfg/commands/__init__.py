@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ROLES: Mapping[str, tuple[str, ...]] = {
     "before the job": (
         *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "submit"),
-        *("lint", "config", "doctor", "completion"),
+        *("lint", "doctor", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
     "after the job": ("check-log", "environment", "explain"),

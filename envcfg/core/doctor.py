@@ -81,6 +81,7 @@ def examine() -> list[Row]:
     # The detection has examined the profiles of others, which the files' rows name.
     if catalog:
         rows += _guarded("files", _file_rows(catalog))
+    rows += _guarded("defaults", _default_rows())
     rows += _guarded("folders", _folder_rows())
     return rows
 
@@ -220,17 +221,12 @@ def _file_rows(catalog: Catalog) -> Iterator[Row]:
     for path in strangers:
         value = f"{short(path)} is ignored: it belongs to another user"
         yield Row("files", "settings", value, "problem", "remove it, or ask its owner")
-    yield from _trust_rows(catalog, user, project)
+    yield from _trust_rows(catalog)
 
 
-def _trust_rows(catalog: Catalog, user: str, project: str) -> Iterator[Row]:
-    from envcfg.core.defaults import read_files, settle
+def _trust_rows(catalog: Catalog) -> Iterator[Row]:
     from envcfg.profile.trust_records import folder_problem, recorded_roots
 
-    defaults = settle(read_files(user, project, os.environ), os.environ)
-    for path in sorted({d.file for d in defaults if not d.is_trusted}):
-        hint = f"envcfg profiles trust {short(os.path.dirname(path))}"
-        yield Row("files", "trust", f"{short(path)} is not trusted", "problem", hint)
     for finding in untrusted(catalog):
         value = f"{short(finding.subject)}: {finding.message}"
         yield Row("files", "trust", value, "problem", finding.fix or "")
@@ -241,6 +237,24 @@ def _trust_rows(catalog: Catalog, user: str, project: str) -> Iterator[Row]:
         yield Row("files", "trust", value, "problem", hint)
     for root in sorted(set(recorded_roots(records).values())):
         yield Row("files", "trusted", short(root))
+
+
+def _default_rows() -> Iterator[Row]:
+    """Yield the source of each default, without its value, which may be a secret."""
+    from envcfg.core.defaults import read_files, settle
+
+    user, (*_, project) = default_files(os.environ, current_folder())
+    defaults = settle(read_files(user, project, os.environ), os.environ)
+    for default in defaults:
+        line = f":{default.line}" if default.line else ""  # a variable has none
+        value = f"{short(default.file)}{line}, {default.state}"
+        if default.is_trusted:
+            yield Row("defaults", default.key, value)
+        else:
+            hint = f"envcfg profiles trust {short(os.path.dirname(default.file))}"
+            yield Row("defaults", default.key, value, "problem", hint)
+    if not defaults:
+        yield Row("defaults", "option", "", "absent")
 
 
 def _folder_rows() -> Iterator[Row]:

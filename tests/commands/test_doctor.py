@@ -99,7 +99,7 @@ def test_the_system_and_its_limits_are_named(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('profile = "lumi-g"\nmodule = "x"\n', "project/envcfg.toml is not trusted"),
+        ('profile = "lumi-g"\nmodule = "x"\n', "project/envcfg.toml:2, not trusted"),
         ("profile = \n", "project/envcfg.toml:1:"),
     ],
 )

@@ -69,7 +69,7 @@ def values(option: Option, text: str) -> Iterator[str]:
 
 # Every command that reads a project's defaults; of wrap and job, what is no script.
 READERS = (
-    ("config",),
+    ("doctor",),
     ("wrap", *STEP, "--print", "plan", "--", "true"),
     ("lint", "job.sh"),
     ("check-log", "log"),
@@ -84,7 +84,6 @@ def test_a_default_does_nothing_to_a_terminal(here: Path, name: str) -> None:
     for text in TEXTS.values():
         for line in values(ROWS[name], text):
             (here / "envcfg.toml").write_text(f"{line}\n")
-            check(envcfg("config"))
             check(envcfg("wrap", *STEP, "--", "true"), is_script=True)
             trust(here)
             check(envcfg("job", *STEP, "--", "true"), is_script=True)
@@ -239,7 +238,7 @@ def test_the_name_of_a_file_does_nothing_to_a_terminal(here: Path, text: str) ->
         ("hang", name),
         ("monitor", name),
         ("explain", name),
-        ("config", name),
+        ("doctor", name),
         (name,),
     ):
         check(envcfg(*words), is_script=words[0] == "wrap" and "plan" not in words)

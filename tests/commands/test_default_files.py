@@ -17,10 +17,10 @@ from test_options import texts
 
 from envcfg.common.errors import FindingsError
 from envcfg.core.defaults import ROWS, parse
+from envcfg.core.doctor import short
 from envcfg.core.option import Option
 from envcfg.core.step_options import STEP
 from fuzzing import tries
-from schemas import errors
 from support import ROOT, bash, envcfg, require_root
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs/envcfg.toml.json").read_text()))
@@ -156,18 +156,20 @@ def test_the_nearer_wins_and_lists_add_up(
         asked("--profile=puhti", "--partition=gpu", "--account=project_2")[0] == "puhti"
     )
     states = [
-        (each["option"], each["state"], each["line"])
-        for each in json.loads(envcfg("config", "--json").text)["defaults"]
+        (fact["name"], fact["value"])
+        for fact in json.loads(envcfg("doctor", "--json").text)["facts"]
+        if fact["part"] == "defaults"
     ]
+    user, project = short(str(files.user)), short(str(files.project))
     assert states == [
-        ("profile", "overridden", 1),
-        ("time", "overridden", 2),
-        ("account", "in force", 3),
-        ("unset", "in force", 4),
-        ("profile", "overridden", 1),
-        ("time", "in force", 2),
-        ("unset", "in force", 3),
-        ("profile", "in force", 0),
+        ("profile", f"{user}:1, overridden"),
+        ("time", f"{user}:2, overridden"),
+        ("account", f"{user}:3, in force"),
+        ("unset", f"{user}:4, in force"),
+        ("profile", f"{project}:1, overridden"),
+        ("time", f"{project}:2, in force"),
+        ("unset", f"{project}:3, in force"),
+        ("profile", "$ENVCFG_PROFILE, in force"),
     ]
 
 
@@ -228,19 +230,18 @@ WRONG = {
 @pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:30])
 def test_what_is_wrong_is_said_with_its_line(files: Files, text: str) -> None:
     files.project.write_text(f"# ours\n{text}\n")
-    for command in (["config"], ["wrap", *BARE]):
-        done = envcfg(*command)
-        assert done.code == 2, done.err
-        assert WRONG[text] in done.err
-        assert "Traceback" not in done.err
-        assert all(len(line) < 6000 for line in done.err.splitlines())
+    done = envcfg("wrap", *BARE)
+    assert done.code == 2, done.err
+    assert WRONG[text] in done.err
+    assert "Traceback" not in done.err
+    assert all(len(line) < 6000 for line in done.err.splitlines())
 
 
 def test_all_that_is_wrong_is_said_at_once_and_in_the_text_of_a_value_nothing_is(
     files: Files,
 ) -> None:
     files.project.write_text('qos = """\naccont = 1\n"""\na = 1\n[set]\nX = 1\n[b]\n')
-    said = envcfg("config").err
+    said = envcfg("wrap", *BARE).err
     assert "envcfg.toml:1:1: qos: " in said
     assert "envcfg.toml:4:1: a: " in said
     assert "envcfg.toml:7:1: b: " in said
@@ -250,7 +251,7 @@ def test_bytes_that_are_no_text_and_files_that_cannot_be_read_are_errors(
     files: Files,
 ) -> None:
     files.project.write_bytes(b'account = "\xff"\n')
-    assert "this is not TOML" in envcfg("config").err
+    assert "this is not TOML" in envcfg("wrap", *BARE).err
     files.project.unlink()
     os.mkfifo(files.project)  # nobody waits for what a pipe says
     said = envcfg("wrap", *BARE)
@@ -318,11 +319,8 @@ def test_a_projects_file_runs_nothing_before_it_is_trusted(
     assert left_out.code == 0, left_out.err
     assert "default: --smoke-test" in left_out.text
     files.trust()
-    shown = envcfg("config").text
-    assert "not trusted" not in shown
     assert "not trusted" not in envcfg(*own, "--", "true").err
     files.project.write_text(f"{files.project.read_text()}# more\n")
-    assert "not trusted: envcfg profiles trust" in envcfg("config").text
     assert envcfg(*own, "--", "true").code == 2
     files.trust()
     back = envcfg("profiles", "trust", "--revoke", str(files.project))
@@ -365,12 +363,11 @@ def test_the_file_of_a_stranger_is_ignored_with_a_note(
     os.chown(files.project, 12345, 12345)
     done = envcfg("wrap", *BARE)
     assert (done.code, f"{files.project} is ignored" in done.err) == (0, True)
-    assert "ignored, it belongs" in envcfg("config").text
     inside = files.folder / "a/b"
     inside.mkdir(parents=True)
     monkeypatch.chdir(inside)
     (files.folder / "a/envcfg.toml").write_text("smoke-test = true\n")
-    assert "a/envcfg.toml" in envcfg("config").text
+    assert "--smoke-test" in envcfg("wrap", "--print=plan", *BARE).text
 
 
 # What is made.
@@ -490,26 +487,6 @@ def test_an_error_names_the_defaults_that_it_may_come_from(files: Files) -> None
     done = envcfg("job", "--ntasks=4", "--nodes=1", *BARE)
     assert done.code == 2
     assert f"these come from files: --ranks 2 ({files.user}:1)" in done.err
-
-
-def test_config_says_what_there_is(
-    files: Files, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert "no defaults" in envcfg("config").text
-    assert errors("config", envcfg("config", "--json").text) == []
-    files.user.write_text('# mine\naccount = "a"\n\nexclusive = true\n')
-    files.project.write_text('[set]\nNCCL_DEBUG = "INFO"\n')
-    monkeypatch.setenv("ENVCFG_PROFILE", "lumi-g")
-    assert envcfg("config").text.splitlines() == [
-        str(files.user),
-        "    2  --account a  [in force]",
-        "    4  --exclusive  [in force]",
-        str(files.project),
-        f"    1  --set=NCCL_DEBUG=INFO  [not trusted: envcfg profiles trust {files.folder}]",
-        "$ENVCFG_PROFILE",
-        "       --profile lumi-g  [in force]",
-    ]
-    assert errors("config", envcfg("config", "--json").text) == []
 
 
 def test_no_module_is_imported_where_there_is_no_file(files: Files) -> None:
