@@ -21,6 +21,7 @@ from support import JOB, Wrapped, wrap_text
 HERE = Path(__file__).parent
 OWN_FOLDER = pytest.StashKey[str]()
 HAS_FAILED = pytest.StashKey[bool]()
+LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,6 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=1,
         metavar="N",
         help="let tests/fuzz try N times as much, and hypothesis other examples each time",
+    )
+    parser.addoption(
+        "--all", action="store_true", help="also run the tests of the nightly suite"
+    )
+    parser.addoption(
+        "--texts",
+        metavar="FOLDER",
+        help="write the full texts of golden files here, also of those kept as digests",
     )
 
 
@@ -56,6 +65,25 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(
                 number, default if number == signal.SIGINT else signal.SIG_DFL
             )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave out the tests of the nightly suite, unless --all or --update-golden is given."""
+    if config.getoption("--all") or config.getoption("--update-golden"):
+        return
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+        config.stash[LEFT_OUT] = len(nightly)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Report the number of tests that were left out."""
+    if count := terminalreporter.config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"{count} nightly tests left out; --all runs them")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,6 +9,7 @@ import pytest
 from asking import asking
 from cluster import Cluster
 from job import Job
+from suites import mark_systems
 from support import envcfg
 from test_sbatch import job_script, started
 from test_systems import NO_PARTITION, RIGHT
@@ -23,7 +24,7 @@ OTHER_PARTITION = {
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["plain", "inline"])
 @pytest.mark.parametrize("nodes", [1, 2])
-@pytest.mark.parametrize("system", RIGHT)
+@pytest.mark.parametrize("system", mark_systems(RIGHT))
 def test_slurm_takes_the_script_of_every_system(
     cluster: Cluster, system: str, nodes: int, inline: tuple[str, ...]
 ) -> None:

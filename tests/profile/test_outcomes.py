@@ -1,6 +1,6 @@
 """What each profile that comes with envcfg makes of a job that runs, with fakes.
 
-One golden file per profile. After a change: ``pytest --update-golden``, then read the diff.
+One golden file per archetype, and a digest of each other profile. After a change: ``pytest --update-golden``, then read the diff.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from envcfg.job.plan.plan import Plan
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from environment import environment
+from golden_text import compare_digest, compare_text, read_digests
+from suites import DAILY, mark_systems
 from support import ROOT
 
 GOLDEN = ROOT / "tests/golden/profiles"
+DIGESTS = GOLDEN / "digests.txt"
 CATALOG = Catalog([built_in_folder()])
 HEADER = """\
 # {name}
@@ -28,7 +31,7 @@ HEADER = """\
 """
 
 
-@pytest.mark.parametrize("name", CATALOG.names())
+@pytest.mark.parametrize("name", mark_systems(CATALOG.names()))
 def test_what_a_profile_gives_to_a_job_is_as_reviewed_and_as_the_model_says(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -44,10 +47,10 @@ def test_what_a_profile_gives_to_a_job_is_as_reviewed_and_as_the_model_says(
     text = HEADER.format(name=name) + review(
         [(case, outcome) for case, _, outcome in found], tmp_path
     )
-    golden = GOLDEN / f"{name}.txt"
-    if request.config.getoption("--update-golden"):
-        golden.write_text(text)
-    assert text == golden.read_text()
+    if name in DAILY:
+        compare_text(text, GOLDEN / f"{name}.txt", request)
+    else:
+        compare_digest(name, text, DIGESTS, request)
 
 
 def assert_as_modelled(made: Plan, case: Case, outcome: Outcome) -> None:
@@ -71,9 +74,9 @@ def assert_as_modelled(made: Plan, case: Case, outcome: Outcome) -> None:
 
 
 def test_no_golden_file_is_left_of_a_profile_that_is_gone() -> None:
-    assert sorted(each.name for each in GOLDEN.iterdir()) == sorted(
-        f"{name}.txt" for name in CATALOG.names()
-    )
+    files = {each.stem for each in GOLDEN.iterdir()} - {DIGESTS.stem}
+    assert files == DAILY
+    assert {*read_digests(DIGESTS)} == {*CATALOG.names()} - DAILY
 
 
 def test_a_stack_that_matters_to_a_profile_is_tried() -> None:

@@ -14,6 +14,7 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import Profile
+from suites import mark_systems
 from support import lint_script
 
 NAMES = Catalog([built_in_folder()]).names()
@@ -32,7 +33,7 @@ def entries(value: object) -> Iterator[object]:
             yield from entries(each)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_systems(NAMES))
 def test_everything_in_a_profile_says_why_and_who_says_so(name: str) -> None:
     profile = BUILT_IN[name]
     assert profile.summary
@@ -48,7 +49,7 @@ def test_everything_in_a_profile_says_why_and_who_says_so(name: str) -> None:
         assert "2017" < reason.date < "2027", reason
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_systems(NAMES))
 def test_each_profile_says_itself_how_it_was_verified(name: str) -> None:
     own = Catalog([built_in_folder()]).own(name)
     assert own.verified
@@ -93,7 +94,7 @@ def test_a_profile_and_its_family_say_together_what_the_log_must_show(
     assert said == shown
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_systems(NAMES))
 def test_what_a_profile_takes_back_is_in_its_family(name: str) -> None:
     profile = BUILT_IN[name]
     own = Catalog([built_in_folder()])._merge([f"{built_in_folder()}/{name}.yaml"])
@@ -104,7 +105,7 @@ def test_what_a_profile_takes_back_is_in_its_family(name: str) -> None:
         assert gone <= {key for key, entry in above.items() if entry is not None}, field
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_systems(NAMES))
 def test_a_variable_stands_in_env_or_in_bundles(name: str) -> None:
     profile = BUILT_IN[name]
     plain = {key for key, setting in profile.env.items() if setting}
@@ -112,7 +113,7 @@ def test_a_variable_stands_in_env_or_in_bundles(name: str) -> None:
         assert not plain & set(bundle.env if bundle else ()), bundle
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mark_systems(NAMES))
 def test_what_a_profile_makes_is_clean_for_shellcheck(
     name: str,
 ) -> None:

@@ -1,0 +1,36 @@
+"""Two suites: the daily one, and the complete one of each night (``--all``).
+
+A test with the mark ``nightly`` is left out of the daily suite. Profiles differ in data
+only, so the daily suite takes one system of each archetype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from _pytest.mark import ParameterSet
+
+NIGHTLY = pytest.mark.nightly
+ARCHETYPES = {
+    "lumi-g": "Slingshot, AMD",
+    "perlmutter": "Slingshot, NVIDIA",
+    "mahti": "InfiniBand",
+    "oci-h100": "RoCE",
+    "aws-p5": "EFA",
+    "alps-clariden": "Container Engine",
+    "polaris": "PBS",
+    "tuolumne": "Flux",
+}
+DAILY = frozenset({*ARCHETYPES, "workstation"})
+
+
+def mark_systems(cases: Iterable[str | tuple[object, ...]]) -> list[ParameterSet]:
+    """Return parameters of a test, in which all but the archetypes are nightly.
+
+    A case is the name of a profile, or a tuple that begins with one.
+    """
+    return [
+        pytest.param(*values, marks=() if values[0] in DAILY else NIGHTLY)
+        for values in ((case,) if isinstance(case, str) else case for case in cases)
+    ]
