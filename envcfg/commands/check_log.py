@@ -29,7 +29,6 @@ from envcfg.log.follow import present
 from envcfg.log.log_source import LARGE, expand
 from envcfg.log.next_step import with_unknown
 from envcfg.log.verdict import LogReport
-from envcfg.nodes.probe.exporter_names import read_exporter_option
 from envcfg.report.styled import is_screen
 
 # Only these verdicts start the command of --on-bad: a hang is not a fault of the
@@ -139,18 +138,6 @@ def _add_live(live: argparse._ArgumentGroup) -> None:
         help="with --watch-step: first byte of the step, for each FILE of output",
     )
     live.add_argument(
-        "--exporter",
-        metavar="NAME[:PORT]",
-        type=read_exporter_option,
-        help="with --watch-step: ask this exporter of the site on each node",
-    )
-    live.add_argument(
-        "--metrics",
-        metavar="DIR",
-        help="with --watch-step: write the state of the step for Prometheus, and its "
-        "messages as JSON lines",
-    )
-    live.add_argument(
         "--on-silence",
         metavar="TIME[=stop]",
         type=read_silence,
@@ -235,8 +222,6 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
         (options.timeout, "--timeout", "--follow", options.follow),
         (options.on_bad, "--on-bad", "--follow", options.follow),
         (options.since or None, "--since", "--watch-step", options.watch_step),
-        (options.exporter, "--exporter", "--watch-step", options.watch_step),
-        (options.metrics, "--metrics", "--watch-step", options.watch_step),
         (options.on_silence, "--on-silence", "--watch-step", options.watch_step),
         (options.verify_after, "--verify-after", "--watch-step", options.watch_step),
     ):

@@ -8,13 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import (
-    FORMATS,
-    STRICT,
-    check_format,
-    format_option,
-    put_result,
-)
+from envcfg.commands.formats import STRICT, check_format, format_option, put_result
 from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say
@@ -22,12 +16,10 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import JobError, UsageError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, within
-from envcfg.nodes.probe.exporter_names import Exporter, read_exporter_option
 
 if TYPE_CHECKING:
     from envcfg.nodes.monitor.outliers import ExpectedNodes
 
-_METRICS = "openmetrics"
 _LOOKS = 2  # rates and idle GPUs need two looks
 _END_SECONDS = 5.0  # until Slurm reports an end that was already observed
 
@@ -46,10 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     once = "take two samples, for the rates, and exit"
     add_option(parser, Option("--once", once, kind="switch"))
     add_option(parser, Option("--json", json, kind="switch"))
-    form = format_option("sample as with --once, and print only unusual values")
-    help_text = f"{form.help}; openmetrics: all values, for Prometheus"
-    choices = (*FORMATS, _METRICS)
-    add_option(parser, form._replace(help=help_text, choices=choices))
+    form = "sample as with --once, and print only unusual values"
+    add_option(parser, format_option(form))
     add_option(parser, STRICT)
     parser.add_argument(
         "--gpus-idle-below",
@@ -57,13 +47,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=within(0, 100, "percent"),
         default=5.0,
         help="mark GPUs that are used less (default: 5)",
-    )
-    help_text = (
-        "ask this exporter of the site on each node, and at times the tool of the GPUs"
-    )
-    add_option(
-        parser,
-        Option("--exporter", help_text, "NAME[:PORT]", read=read_exporter_option),
     )
     has = "which GPUs and interfaces a node has (default: of the system detected here)"
     add_option(parser, Option("--profile", has, "NAME|FILE"))
@@ -76,9 +59,6 @@ def run(options: argparse.Namespace) -> int:
         msg = "envcfg monitor takes no command"
         raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
-    if options.strict and options.format == _METRICS:
-        msg = "--strict has no effect on --format openmetrics"
-        raise UsageError(msg, hint="leave out one of them")
     name = job_name(options.job, "monitor")
     use_defaults(options)
     requirements = _wanted(options.profile)
@@ -91,13 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     requirements = requirements._replace(asked_gpus=job.gpus)
-    exporter: Exporter | None = options.exporter
-    board = Board(
-        hosts,
-        idle_below=options.gpus_idle_below,
-        has_exporter=exporter is not None,
-    )
-    words = exporter.words() if exporter else ()
+    board = Board(hosts, idle_below=options.gpus_idle_below)
     silent, looks = PATIENCE + options.interval, 0
     is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
@@ -106,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
         job, requirements.interfaces, as_json=options.json, once=options.once
     )
     with (
-        start_step(MONITOR, job.id, hosts, words, is_part=is_part, more=extra) as step,
+        start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
         writer as show,
     ):
         for now in rounds(step, board, options.interval):
@@ -119,13 +93,6 @@ def run(options: argparse.Namespace) -> int:
             findings = find_marks(
                 nodes, requirements, idle_below=options.gpus_idle_below
             )
-            if options.format == _METRICS:
-                from envcfg.report.metrics import metrics_text, node_samples
-
-                sys.stdout.write(
-                    metrics_text(node_samples(nodes, findings), {"job": job.name})
-                )
-                return 0
             if options.format is not None:
                 result = Result(by_host(nodes, findings), "node")
                 return put_result(result, options.format, strict=options.strict)

@@ -16,8 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands.printing import tell
@@ -28,12 +27,9 @@ from envcfg.core.step_watch import LastWords, Network, Silence
 from envcfg.log.expectations import Expectations
 from envcfg.nodes.hang.hang_records import Evidence
 from envcfg.nodes.hang.hang_rules import span
-from envcfg.nodes.monitor.step_health import StepHealth
 
 if TYPE_CHECKING:
-    from envcfg.commands.step_metrics import StepMetrics
     from envcfg.core.step_nodes import NodeWatch, Probing
-    from envcfg.nodes.probe.exporter_names import Exporter
 
 _STDIN = 0
 _PAUSE = 1.0  # seconds between two looks, at least
@@ -42,33 +38,6 @@ _LONG = 3600.0  # seconds
 _LEAVE = 1.0  # seconds for the nodes' step to end after each signal
 _MOST = 8  # notes on slower nodes
 _WORD = 64  # bytes: an exit code is shorter
-
-
-class Reporting(NamedTuple):
-    """The outputs of the watcher: job output, nodes and metrics, if they are watched."""
-
-    say: Callable[[str], None]
-    nodes: NodeWatch | None
-    metrics: StepMetrics | None
-
-    def look(self, network: Network, pace: StepPace) -> None:
-        """Look at the nodes, and write the metrics."""
-        pace.look()
-        if self.nodes:
-            has_steps = network.first_step is not None or pace.has_steps
-            state, slow = _state_text(network, pace.seconds), pace.finding
-            self.nodes.look(state, [slow] if slow else [], has_steps=has_steps)
-        if self.metrics:
-            health = self.nodes.health if self.nodes else StepHealth()
-            findings = [finding.finding for finding in health.findings]
-            self.metrics.update(network, health.nodes, findings, pace)
-
-    def end(self, network: Network, code: str) -> None:
-        """Write the last metrics; *code* is the step's, empty if its shell was killed."""
-        if self.metrics and code:
-            self.metrics.update(network, exit_code=int(code))
-        if self.metrics and self.metrics.problem:
-            _say(f"note: no metrics: {self.metrics.problem}")
 
 
 def run_watch(
@@ -82,16 +51,9 @@ def run_watch(
             os.kill(parent, signal.SIGTERM)
 
     try:
-        metrics = _metrics(options.metrics)
-
-        def say(text: str) -> None:
-            _say(text)
-            if metrics:
-                metrics.say(text)
-
         with ExitStack() as stack:
             nodes = (
-                stack.enter_context(_nodes(options.verify_after, options.exporter, say))
+                stack.enter_context(_nodes(options.verify_after))
                 if (
                     options.verify_after
                     and options.watch_step != "off"
@@ -99,7 +61,7 @@ def run_watch(
                 )
                 else None
             )
-            word = _watch(options, names, expect, stop, Reporting(say, nodes, metrics))
+            word = _watch(options, names, expect, stop, nodes)
             # The end of the nodes' step may take seconds, and the shell waits.
             sys.stdout.write(f"{word}\n")
             if nodes:
@@ -125,20 +87,19 @@ def _watch(
     names: Sequence[str],
     expect: Expectations,
     stop: Callable[[], None],
-    reporting: Reporting,
+    nodes: NodeWatch | None,
 ) -> str:
     """Watch until the step ends; return ``stopped``, ``verified``, or nothing."""
     folder = next((name for name in names if os.path.isdir(name)), "")
     paths = [os.path.realpath(name) for name in names if name != folder]
     files = dict(zip(paths, options.since, strict=False))
     outputs = {path: file for path, file in files.items() if os.path.isfile(path)}
-    say = reporting.say
     seconds, then = options.on_silence or (0, "")
     # A terminal or pipe has no modification time, so silence cannot be measured.
     if seconds and not outputs:
         tell("--on-silence does nothing: the output of this step is not a file")
         seconds = 0
-    network = Network(folder, outputs, expect, options.watch_step, say)
+    network = Network(folder, outputs, expect, options.watch_step, _say)
     silence = Silence([*outputs, *filter(None, [folder])], seconds)
     pace = StepPace(outputs, options.verify_after)
     pause, stopped, last_words, evidence = _PAUSE, False, None, None
@@ -149,19 +110,23 @@ def _watch(
         # watcher.
         began = time.thread_time()
         network.look()
-        reporting.look(network, pace)
+        pace.look()
+        if nodes:
+            state, slow = _state_text(network, pace.seconds), pace.finding
+            has_steps = network.has_steps or pace.has_steps
+            nodes.look(state, [slow] if slow else [], has_steps=has_steps)
         stopped = network.is_bad and options.watch_step == "stop"
         silent = silence.seconds()
         spent = time.thread_time() - began
         if silent and not stopped:
             evidence, lines, is_held_up = _ask(evidence)
             for line in (f"silent for {span(silent)}; envcfg hang says:", *lines):
-                say(line)
+                _say(line)
             stopped = is_held_up and then == "stop"
             if stopped:
                 # The ranks write their stacks before they are stopped, while they still
                 # can.
-                say("error: the step is stopped: it is silent, and held up as above")
+                _say("error: the step is stopped: it is silent, and held up as above")
                 last_words = LastWords([*outputs])
                 _abort()
             silence.begin_anew()
@@ -171,28 +136,17 @@ def _watch(
     if ended and not stopped:
         network.end(int(ended))
     elif ended and last_words and (stacks := last_words.stacks()):
-        say(f"when it was stopped: {stacks}")
-    reporting.end(network, ended)
+        _say(f"when it was stopped: {stacks}")
     return "stopped" if stopped else "verified" if ended and network.is_good else ""
 
 
-def _metrics(folder: str | None) -> StepMetrics | None:
-    if folder is None:
-        return None
-    from envcfg.commands.step_metrics import StepMetrics
-
-    return StepMetrics(folder)
-
-
-def _nodes(
-    after: int, exporter: Exporter | None, say: Callable[[str], None]
-) -> NodeWatch:
+def _nodes(after: int) -> NodeWatch:
     from envcfg.core.step_nodes import NodeWatch
 
-    return NodeWatch(after, partial(_start_probe, exporter), say)
+    return NodeWatch(after, _start_probe, _say)
 
 
-def _start_probe(exporter: Exporter | None) -> Probing:
+def _start_probe() -> Probing:
     """Start the probe of ``monitor`` on the nodes of this step.
 
     Raises:
@@ -209,17 +163,14 @@ def _start_probe(exporter: Exporter | None) -> Probing:
     # Other nodes of the job may wait for another step.
     hosts = own_nodes(job, os.getppid()) if len(all_hosts) > 1 else all_hosts
     is_part = len(hosts) < len(all_hosts)
-    words = exporter.words() if exporter else ()
-    step = start_step(
-        WATCH, job.id, hosts, words, is_part=is_part, more=(), leave=_LEAVE
-    )
+    step = start_step(WATCH, job.id, hosts, is_part=is_part, more=(), leave=_LEAVE)
     # Slurm sets such a variable for each request of GPUs.
     has_gpus = any(re.match("SLURM_.*GPUS", name) for name in os.environ)
     cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
     all_speeds = read_speeds(speeds_file(os.environ))
     notes = [*slower_nodes(hosts, cluster, all_speeds)][:_MOST]
     gpus = job.gpus if job.gpus or has_gpus else 0
-    return Probing(step, hosts, gpus, notes, has_exporter=exporter is not None)
+    return Probing(step, hosts, gpus, notes)
 
 
 def _state_text(network: Network, pace: float | None) -> str:

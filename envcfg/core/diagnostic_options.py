@@ -5,14 +5,11 @@ from functools import partial
 from envcfg.core.option import Option, Table, switch
 from envcfg.core.option_values import (
     read_after,
-    read_exporter,
-    read_folder,
     read_ranks,
     read_silence,
     read_stage,
     read_word,
     write_after,
-    write_exporter,
     write_ranks,
 )
 from envcfg.job.plan.diagnostics import PROFILERS
@@ -42,13 +39,6 @@ DIAGNOSTICS: Table = {
             alone="warn",
             choices=("warn", "stop"),
         ),
-        Option(
-            "--exporter",
-            metavar="NAME[:PORT]",
-            read=read_exporter,
-            write=write_exporter,
-        ),
-        Option("--metrics", metavar="DIR", read=read_folder, needs_trust=True),
         Option(
             "--verify-after",
             metavar="TIME",

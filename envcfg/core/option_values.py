@@ -127,28 +127,6 @@ def _read_time(time: str, text: str, more: str) -> int:
     return seconds
 
 
-def read_exporter(text: str) -> tuple[str, int]:
-    """Read the name and the port of an exporter, as in ``omnistat:8002``."""
-    # Most scripts are made without it.
-    from envcfg.nodes.probe.exporter_names import read_exporter_option
-
-    return read_exporter_option(text)
-
-
-def write_exporter(exporter: tuple[str, int]) -> str:
-    """Write the text for ``read_exporter``."""
-    name, port = exporter
-    return f"{name}:{port}"
-
-
-def read_folder(text: str) -> str:
-    """Return *text*; it is the path of a folder, without variables."""
-    if not text or "$" in text:
-        msg = f"{text!r} is not the path of a folder: is a variable not expanded?"
-        raise ValueError(msg)
-    return text
-
-
 def read_word(text: str) -> Word:
     """Read a value that may refer to variables: ``${SCRATCH}/logs``.
 

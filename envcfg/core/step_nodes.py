@@ -19,7 +19,6 @@ from envcfg.nodes.monitor.node_board import PATIENCE, Board
 from envcfg.nodes.monitor.step_health import (
     SAMPLES,
     NodeFinding,
-    StepHealth,
     UseHistory,
 )
 from envcfg.nodes.probe.runner import Step, at
@@ -40,14 +39,12 @@ class Probing(NamedTuple):
         hosts: the nodes that answer.
         asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
         notes: what earlier jobs measured on these nodes.
-        has_exporter: the probe can ask an exporter of the site.
     """
 
     step: Step
     hosts: Sequence[str]
     asked_gpus: int | None
     notes: Sequence[Finding] = ()
-    has_exporter: bool = False
 
 
 class NodeWatch:
@@ -71,7 +68,6 @@ class NodeWatch:
         self._number = self._starts = 0
         self._asked = 0.0  # time of the open question; 0 if it is answered
         self._history, self._log = UseHistory(), HealthLog()
-        self.health = StepHealth()  # of the last answers; empty if there are none
 
     def __enter__(self) -> NodeWatch:
         """Return the watch."""
@@ -111,7 +107,6 @@ class NodeWatch:
 
     def _lose(self, reason: str) -> None:
         self.__exit__()
-        self.health = StepHealth()
         # A signal to all steps of the job ends the probe as well.
         if self._number > SAMPLES:
             self._starts = 0
@@ -128,13 +123,9 @@ class NodeWatch:
             for note in self._probing.notes if self._starts == 1 else ():
                 self._say(f"note: {note.subject}: {note.message}  [{note.rule}]")
             self._reader = SampleReader()
-            self._board = Board(
-                self._probing.hosts,
-                idle_below=_IDLE_BELOW,
-                has_exporter=self._probing.has_exporter,
-            )
+            self._board = Board(self._probing.hosts, idle_below=_IDLE_BELOW)
         self._number += 1
-        self._probing.step.ask(*self._board.question(self._number))
+        self._probing.step.ask(self._number)
         self._asked = now
 
     def _read(
@@ -165,14 +156,14 @@ class NodeWatch:
         self._history.add(views)
         if self._number == 1:  # rates and idle GPUs need two samples
             return
-        self.health = self._history.health(
+        health = self._history.health(
             views,
             probing.asked_gpus,
             is_whole=is_whole,
             may_start=not has_steps and now - self._began < _LONG_START,
         )
         findings = [NodeFinding((), (), finding) for finding in more]
-        health = self.health._replace(findings=(*self.health.findings, *findings))
+        health = health._replace(findings=(*health.findings, *findings))
         for line in self._log.lines(health, state, is_due=now >= self._first):
             self._say(line)
 

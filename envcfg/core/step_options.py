@@ -19,7 +19,6 @@ from envcfg.core.option_values import (
     read_pair,
     read_removal,
     read_setting,
-    write_exporter,
     write_removal,
     write_setting,
 )
@@ -119,18 +118,14 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
         )
     if values["setup"] and not is_path(values["setup"]):
         _check_bash(values["setup"])
-    # All are options of the watcher.
-    implied = any(values[name] for name in ("verify_after", "metrics", "exporter"))
     return Diagnostics(
         affinity=values["report_affinity"],
         smoke_test=values["smoke_test"],
         preflight=values["preflight"],
         nccl=values["nccl_debug"] is not None,
         nccl_log=values["nccl_debug"] or None,
-        verify=values["verify"] or ("warn" if implied else ""),
+        verify=values["verify"] or ("warn" if values["verify_after"] else ""),
         verify_after=values["verify_after"],
-        metrics=values["metrics"],
-        exporter=write_exporter(values["exporter"]) if values["exporter"] else "",
         silence=values["on_silence"],
         flight=values["flight_recorder"],
         removes_log=values["nccl_debug_remove"],

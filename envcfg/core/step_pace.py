@@ -118,12 +118,6 @@ class StepPace:
         return median(kind.recent) if (kind := self._current) else None
 
     @property
-    def slowdown(self) -> float | None:
-        """The time of a recent step, as a multiple of the best earlier one."""
-        kind = self._current
-        return median(kind.recent) / kind.best if kind and kind.best else None
-
-    @property
     def finding(self) -> Finding | None:
         """The finding on steps that take clearly longer than earlier ones."""
         kind = self._current

@@ -41,10 +41,7 @@ class Network:
     Attributes:
         is_open: there is no verdict yet.
         is_good, is_bad: the verdict; a good one may still become bad.
-        proof: the report with the last verdict; None if there was none.
-        first_step: seconds from the start of the step to the first step of the program;
-            None if no line shows one.
-        bad_nodes: nodes that the next start should leave out; *bad_rule*: the reason.
+        has_steps: a line shows a step of the program.
     """
 
     def __init__(
@@ -78,10 +75,7 @@ class Network:
         self._began = self._news = time.monotonic()
         self.is_open = verify != "off"
         self.is_good = self.is_bad = False
-        self.proof: LogReport | None = None
-        self.first_step: float | None = None
-        self.bad_nodes: tuple[str, ...] = ()
-        self.bad_rule = ""
+        self.has_steps = False
         self._is_told = self._is_near = self._is_start_told = False
 
     def look(self) -> None:
@@ -140,8 +134,7 @@ class Network:
             if output.position - self._starts[output.name] < EDGE:
                 mattered |= output.advance(self._reader)
         progress = self._reader.jobs[0].life.progress
-        if self.first_step is None and progress and progress.step is not None:
-            self.first_step = time.monotonic() - self._began
+        self.has_steps |= progress is not None and progress.step is not None
         return mattered
 
     def _report(self, number: int) -> LogReport:
@@ -190,7 +183,6 @@ class Network:
             self._is_near = True
             return
         self.is_open, self.is_good, self.is_bad = False, is_good, is_bad
-        self.proof = proof
         self._is_told = self._is_near = False
         after = f"after {time.monotonic() - self._began:.0f} s"
         word, _, text = proof.summary.partition(": ")
@@ -239,7 +231,6 @@ class Network:
             outputs = ", ".join(self._starts) or "an output that is not a file"
             yield f"the step ended with {code}, and no line in {outputs} says why"
             return
-        self.bad_nodes, self.bad_rule = report.next.nodes, cause.rule
         where = cause.evidence
         place = ""
         # Counting lines of a huge file takes too long at the end of a job.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -153,109 +152,6 @@ def test_a_good_network_is_said_in_one_line_and_leaves_nothing(
         "with GPU RDMA",
         line,
     )
-    assert folders(tmp_path) == []
-
-
-def metrics(folder: Path) -> dict[str, float]:
-    """Return the values of the one step with metrics in *folder*, by name and labels."""
-    reader = pytest.importorskip("prometheus_client.openmetrics.parser")
-    (path,) = folder.glob("*.prom")
-    assert path.stat().st_mode & 0o777 == 0o644 & ~umask()
-    values = {}
-    for family in reader.text_string_to_metric_families(path.read_text()):
-        for sample in family.samples:
-            labels = [sample.labels.pop(each) for each in ("job", "step")]
-            assert path.name == f"envcfg-{'-'.join(labels)}.prom"
-            name = sample.name.removeprefix("envcfg_")
-            values[" ".join((name, *sample.labels.values()))] = sample.value
-    return values
-
-
-def umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def events(folder: Path) -> list[dict[str, object]]:
-    (path,) = folder.glob("*.jsonl")
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def test_metrics_show_the_good_step_and_its_end(step: Make, tmp_path: Path) -> None:
-    recorded(tmp_path)
-    folder = tmp_path / "m n"
-    code, said = step("nccl", 4, "--metrics", str(folder)).run()
-    assert code == 0
-    assert metrics(folder) == {
-        "step_running": 0,
-        "step_verdict ok": 1,
-        "step_verdict degraded": 0,
-        "step_verdict broken": 0,
-        "step_verdict unknown": 0,
-        "step_ranks": 2,
-        "step_ranks_fast": 2,
-    }
-    message, end = events(folder)
-    assert [f"envcfg: {message['message']}"] == said
-    assert (message["severity"], end["severity"], end["exit_code"]) == (
-        "info",
-        "info",
-        0,
-    )
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", str(end["time"]))
-    assert len(list(folder.iterdir())) == 2
-
-
-def test_metrics_name_the_slow_ranks(step: Make, tmp_path: Path) -> None:
-    recorded(tmp_path, fallen=frozenset({1}))
-    code, _ = step("nccl", 4, "--verify", "--metrics", str(tmp_path / "m")).run()
-    values = metrics(tmp_path / "m")
-    assert code == 0
-    assert (values["step_verdict degraded"], values["step_verdict ok"]) == (1, 0)
-    assert values["step_ranks"] == 2
-    slow = [name for name in values if name.startswith("rank_slow ")]
-    assert len(slow) == 2 - values["step_ranks_fast"] > 0
-    assert events(tmp_path / "m")[0]["severity"] == "warning"
-
-
-def test_metrics_are_unknown_without_a_verdict(step: Make, tmp_path: Path) -> None:
-    code, _ = step("raise-late", 0, "--metrics", "m").run()
-    values = metrics(tmp_path / "m")
-    assert code == 1
-    assert (values["step_verdict unknown"], values["step_running"]) == (1, 0)
-    assert "step_ranks" not in values
-    *_, cause, end = events(tmp_path / "m")
-    assert str(cause["message"]).startswith("next: ")
-    assert (end["severity"], end["exit_code"]) == ("error", 1)
-
-
-def test_metrics_that_cannot_be_written_change_no_step(
-    step: Make, tmp_path: Path
-) -> None:
-    recorded(tmp_path)
-    (tmp_path / "m").touch()
-    code, said = step("nccl", 4, "--metrics", "m").run()
-    assert code == 0
-    assert said[-1] == "envcfg: note: no metrics: m: File exists"
-    assert said[0].startswith("envcfg: verified after ")
-
-
-def test_metrics_on_a_folder_that_does_not_answer_delay_no_step(
-    step: Make, tmp_path: Path
-) -> None:
-    recorded(tmp_path)
-    (tmp_path / "sitecustomize.py").write_text(
-        "import os, time\n"
-        "name = lambda handle: os.readlink(f'/proc/self/fd/{handle}')\n"
-        "os.fsync = lambda handle: '/m/' in name(handle) and time.sleep(600)\n"
-    )
-    running = step("nccl", 4, "--verify", "--metrics", "m")
-    began = time.monotonic()
-    code, said = running.run(PYTHONPATH=str(tmp_path))
-    assert (code, time.monotonic() - began < 30) == (0, True)
-    assert said[0].startswith("envcfg: verified after ")
-    assert re.fullmatch("envcfg: note: no metrics: m/.*: no answer", said[-1])
     assert folders(tmp_path) == []
 
 

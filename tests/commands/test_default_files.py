@@ -38,7 +38,7 @@ SAMPLES = {
     "partition": "standard-g", "qos": "normal", "constraint": "a", "job-name": "name",
     "array": "0-9%2", "requeue": "2", "log": "%x-%j.log", "signal": "TERM@300",
     "request-arg": "--reservation=me", "on-silence": "15m=stop", "verify-after": "10m", "stage": "env=/v e",
-    "keep-caches": "/p/kept", "exclude-from": "bad.txt", "metrics": "/p/metrics", "exporter": "omnistat:8002",
+    "keep-caches": "/p/kept", "exclude-from": "bad.txt",
 }  # fmt: skip
 
 
@@ -291,7 +291,6 @@ def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> Non
             "flux-arg",
             "module",
             "set",
-            "metrics",
             "profiler-arg",
             "setup",
             "stage",

@@ -99,8 +99,6 @@ TEXTS = {
     "read_pair": pairs(TEXT.map(lambda text: text.replace("=", "") or "a"), TEXT),
     "read_module": st.sampled_from(["pytorch", "gcc/13.2", "/a/b", "a:b@c~=d+e"]),
     "read_word": WORD.filter(bool),
-    "read_folder": TEXT.filter(lambda text: text and "$" not in text),
-    "read_exporter": st.sampled_from(["omnistat", "dcgm-exporter:19400"]),
     "read_ranks": st.lists(st.integers(0, 10**9 - 1).map(str), min_size=1).map(",".join),
     "read_silence": st.sampled_from(["5s", "015m", "2h=report", "7d=stop"]),
     "read_after": st.sampled_from(["5s", "10m", "never"]),

@@ -20,9 +20,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.nodes.probe import slurm_job
 from envcfg.nodes.probe.slurm_job import SlurmJob
 
-OPTIONS = argparse.Namespace(
-    verify_after=300, watch_step="warn", metrics=None, exporter=None
-)
+OPTIONS = argparse.Namespace(verify_after=300, watch_step="warn")
 
 
 @pytest.fixture
@@ -31,9 +29,9 @@ def watches(monkeypatch: pytest.MonkeyPatch) -> list[NodeWatch | None]:
     made: list[NodeWatch | None] = []
 
     def watch(*words: object) -> str:
-        reporting = words[-1]
-        assert isinstance(reporting, watch_step.Reporting)
-        made.append(reporting.nodes)
+        nodes = words[-1]
+        assert nodes is None or isinstance(nodes, NodeWatch)
+        made.append(nodes)
         return "verified"
 
     monkeypatch.setattr(watch_step, "_watch", watch)
@@ -79,7 +77,7 @@ def _fail(*_: object) -> NoReturn:
 @pytest.mark.parametrize(
     "question",
     [
-        lambda: watch_step._start_probe(None),
+        watch_step._start_probe,
         watch_step._abort,
         lambda: watch_step._ask(None),
     ],
@@ -128,7 +126,7 @@ def test_only_the_nodes_of_the_step_are_asked(
     monkeypatch.setattr(job_target, "find_job", lambda *_: (job, hosts, False))
     monkeypatch.setattr(slurm_job, "own_nodes", own_nodes)
     monkeypatch.setattr(slurm_job, "start_step", start_step)
-    probing = watch_step._start_probe(None)
+    probing = watch_step._start_probe()
     assert probing.hosts == hosts[:2]
-    assert steps == [("7", hosts[:2], (), size == 3, 1.0)]
+    assert steps == [("7", hosts[:2], size == 3, 1.0)]
     assert probing.asked_gpus == (None if gpus else 0)

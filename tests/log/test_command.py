@@ -112,7 +112,6 @@ def test_the_stack_of_an_image_is_judged_by_what_it_says_and_not_by_the_sites(
         (("slurm-1.ou",), 4, "did you mean slurm-1.out?"),
         (("--timeout", "5", "slurm-1.out"), 2, "--timeout belongs to --follow"),
         (("--on-bad", "true", "slurm-1.out"), 2, "--on-bad belongs to --follow"),
-        (("--metrics=m", "slurm-1.out"), 2, "--metrics belongs to --watch-step"),
         (("--verify-after=5m", "x.out"), 2, "--verify-after belongs to --watch-step"),
         (("--on-silence=5m", "x.out"), 2, "--on-silence belongs to --watch-step"),
         (("--since=0", "--follow", "x.out"), 2, "--since belongs to --watch-step"),

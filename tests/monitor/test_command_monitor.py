@@ -118,19 +118,6 @@ def test_once_shows_both_nodes_with_words_for_what_stands_out() -> None:
 
 
 @pytest.mark.usefixtures("gpus")
-def test_openmetrics_are_one_document_for_a_collector() -> None:
-    done = envcfg("monitor", "--format", "openmetrics", "--interval", "0.2", "12")
-    assert (done.code, done.err) == (0, "")
-    reader = pytest.importorskip("prometheus_client.openmetrics.parser")
-    families = {f.name: f for f in reader.text_string_to_metric_families(done.text)}
-    labels = [s.labels for s in families["envcfg_gpu_use_ratio"].samples]
-    assert {"job": "12", "node": "node1", "gpu": "1"} in labels
-    assert "envcfg_node_gpus_idle" not in families  # the use of one GPU is unknown
-    refused = envcfg("monitor", "--format", "openmetrics", "--strict", "12")
-    assert (refused.code, "--strict has no effect" in refused.err) == (2, True)
-
-
-@pytest.mark.usefixtures("gpus")
 def test_once_as_json_is_one_document() -> None:
     done = envcfg("monitor", "--once", "--json", "--interval", "0.3", "12")
     document = json.loads(done.text)

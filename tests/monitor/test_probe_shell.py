@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,12 +34,10 @@ BIN = ("cat", "sh")  # what a fake tool needs besides its shell's own
 class Probe:
     """A probe that runs."""
 
-    def __init__(
-        self, shell: str, path: str, script: str, words: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, shell: str, path: str, script: str) -> None:
         env = {"PATH": path, "SLURMD_NODENAME": "nid001000", "SLURM_STEP_GPUS": "0,1"}
         self.process = subprocess.Popen(
-            [*shell.split(), "-c", script, "envcfg-monitor", *words],
+            [*shell.split(), "-c", script, "envcfg-monitor"],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -51,7 +49,7 @@ class Probe:
         self.longest = 4096
         self._complaints = ""
 
-    def ask(self, number: object, count: int = 2) -> list[Sample]:
+    def ask(self, number: int, count: int = 2) -> list[Sample]:
         """Return the next *count* samples."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None

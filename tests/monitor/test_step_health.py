@@ -218,15 +218,6 @@ def test_idle_gpus_that_change_are_few_lines(clock: Clock) -> None:
     assert len(lines) < 10
 
 
-def test_each_xid_error_of_a_node_is_printed() -> None:
-    log = HealthLog()
-    lines: list[str] = []
-    for xid in (13, 13, 31, 43, 43, 45, 79, 79):
-        mark = Finding("gpu-xid", "warning", "n1", f"an error of GPU 2: Xid {xid}")
-        lines += log.lines(StepHealth((NodeFinding((2,), (), mark),)), "network fast")
-    assert [line.split()[-2] for line in lines] == ["13", "31", "43", "45", "79"]
-
-
 def test_after_a_hundred_lines_one_says_so() -> None:
     log = HealthLog()
     lines: list[str] = []
@@ -328,7 +319,6 @@ def test_the_pace_of_the_program_is_in_the_line_once(clock: Clock) -> None:
     slow = Finding("steps-slow", "warning", "the program", "a step takes 4 s")
     watched.more = [slow]
     assert watched.run(600) == ["warning: the program: a step takes 4 s  [steps-slow]"]
-    assert watched.watch.health.findings == ()
 
 
 def test_notes_of_earlier_jobs_are_printed_once(clock: Clock) -> None:

@@ -30,10 +30,8 @@ class Nodes:
         self.errors: list[str] = []
         self.is_over = False
         self.starts = 0
-        self.sources: list[str] = []
         self.asked_gpus: int | None = None
         self.notes: Sequence[Finding] = ()
-        self.has_exporter = False
 
     def start(self) -> Probing:
         self.starts += 1
@@ -43,11 +41,9 @@ class Nodes:
             self.hosts,
             self.asked_gpus,
             self.notes,
-            has_exporter=self.has_exporter,
         )
 
-    def ask(self, number: int, source: str = "") -> None:
-        self.sources.append(source)
+    def ask(self, number: int) -> None:
         for host in self.hosts:
             self.lines += self.answer(number, host)
 

@@ -222,3 +222,10 @@ def test_gpus_of_other_jobs_are_told_apart(
 ) -> None:
     marked = mark_ours([Gpu(number) for number in range(4)], ours)
     assert [gpu.number for gpu in marked if gpu.is_ours] == expected
+
+
+def test_errors_of_amd_cards_are_sorted_by_number() -> None:
+    numbers = (1, 17, 25, 9)  # as a shell sorts the names
+    rows = [f"{number} 97 1000 9000 -" for number in numbers]
+    rows += [f"ras {number} 0 {7 if number == 9 else 0}" for number in numbers]
+    assert [gpu.uncorrected for gpu in read_gpus("amdgpu", rows, 0)[0]] == [0, 7, 0, 0]

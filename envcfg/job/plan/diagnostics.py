@@ -27,8 +27,6 @@ class Diagnostics(NamedTuple):
             watcher's default.
         silence: the seconds without output after which ``envcfg hang`` is asked, and
             the action: ``report`` or ``stop``.
-        metrics: folder for the state of the step as OpenMetrics; None: none is written.
-        exporter: name and port of the site's exporter; empty: the GPUs' own tool.
         flight: folder for the files of PyTorch's Flight Recorder, with a folder per
             job; None: nothing is recorded.
         removes_log: the content of that folder is removed after a successful step.
@@ -47,8 +45,6 @@ class Diagnostics(NamedTuple):
     verify: str = ""
     verify_after: int | None = None
     silence: tuple[int, str] | None = None
-    metrics: str | None = None
-    exporter: str = ""
     flight: Word | None = None
     removes_log: bool = False
     profiled: tuple[int, ...] = ()

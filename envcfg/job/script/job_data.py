@@ -103,10 +103,6 @@ def _watcher(plan: Plan) -> Iterator[str]:
         yield f"--verify-after={f'{after}s' if after else 'never'}"
     if diagnostics.silence:
         yield f"--on-silence={diagnostics.silence[0]}s={diagnostics.silence[1]}"
-    if diagnostics.exporter:
-        yield f"--exporter={diagnostics.exporter}"
-    if diagnostics.metrics:
-        yield f"--metrics={diagnostics.metrics}"
     # Without expectations in the profile, verification still reports the network
     # but cannot fail it.
     if diagnostics.verify and expect:

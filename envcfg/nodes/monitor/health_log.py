@@ -13,15 +13,14 @@ _LONG = 60  # looks in a row, after which frequent changes are over
 _MOST_IN_ALL = 100  # lines of a step
 _LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
 # These need several samples anyway. A tool may answer late once, or its answer be torn.
-_FEW_LOOKS = dict.fromkeys(
-    UNKNOWN | {"gpu-idle", "gpu-memory-errors", "gpu-xid"}, 1
-) | {"gpu-tool-waits": _LOOKS, "gpu-tool-fails": 2}
+_FEW_LOOKS = dict.fromkeys(UNKNOWN | {"gpu-idle", "gpu-memory-errors"}, 1) | {
+    "gpu-tool-waits": _LOOKS,
+    "gpu-tool-fails": 2,
+}
 _OF_PHASES = frozenset(
     {"loader-slow", "rank-waits", "rank-on-cpu", "gpu-unlike", "node-slow"}
 )
-_OF_GPUS = frozenset(
-    {"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors", "gpu-xid"}
-)
+_OF_GPUS = frozenset({"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors"})
 
 # The rule, the node, and more words; that of a summary has no rule.
 _Key = tuple[object, ...]
@@ -101,7 +100,7 @@ class HealthLog:
 def _topic(key: _Key) -> _Key:
     """Return the part of a key that all values of the same finding share."""
     # A value at its limit changes all the time, and so may the GPUs that wait.
-    return key if key[0] == "gpu-xid" else key[:2]
+    return key[:2]
 
 
 def _finding_lines(findings: Sequence[NodeFinding]) -> Iterator[str]:

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from envcfg.nodes.monitor.exporter_check import ExporterCheck, is_for_tool
 from envcfg.nodes.monitor.rank_view import RankView, rank_views
-from envcfg.nodes.probe.exporter_names import exporters
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.runner import Patience, Step, at
 from envcfg.nodes.probe.sample import (
@@ -25,14 +23,12 @@ class GpuView(NamedTuple):
     Attributes:
         is_idle: it is used below the limit in this sample and the one before.
         corrected, uncorrected: errors of its memory since the first sample.
-        xid: number of the last Xid error since the first sample; 0: none, or unknown.
     """
 
     gpu: Gpu
     is_idle: bool = False
     corrected: int = 0
     uncorrected: int = 0
-    xid: int = 0
 
 
 class NodeView(NamedTuple):
@@ -76,28 +72,16 @@ class _State:
         self.came = 0.0
         self.gpus: GpuSample | None = None
         self.gpus_before: GpuSample | None = None
-        # By tool and number: a tool and an exporter may count other errors.
-        self.first: dict[tuple[str, int], Gpu] = {}
-        self.rises: dict[tuple[str, int], tuple[int, int, int]] = {}
+        self.first: dict[int, Gpu] = {}  # by number
         self.asked: float | None = None  # start of a late tool
-        self.check = ExporterCheck()
-
-    def errors(self, number: int) -> tuple[int, int, int]:
-        """Return the new errors of GPU *number*, as the tool that shows most has them."""
-        rises = [rise for (_, gpu), rise in self.rises.items() if gpu == number]
-        corrected, uncorrected, xid = map(max, zip(*rises, strict=True))
-        return corrected, uncorrected, xid
 
 
 class Board:
     """All nodes of a job, or those that were chosen."""
 
-    def __init__(
-        self, hosts: Sequence[str], *, idle_below: float, has_exporter: bool = False
-    ) -> None:
+    def __init__(self, hosts: Sequence[str], *, idle_below: float) -> None:
         """Expect *hosts*; a GPU idles below a use of *idle_below* percent."""
         self.hosts = list(hosts)
-        self._has_exporter = has_exporter
         self._idle_below = idle_below
         self._states: dict[str, _State] = {host: _State() for host in hosts}
 
@@ -109,27 +93,12 @@ class Board:
         if isinstance(sample, NodeSample):
             state.before, state.node, state.came = state.node, sample, now
         elif isinstance(sample, GpuSample):
-            sample = state.check.check(sample, now)
             state.gpus_before, state.gpus, state.asked = state.gpus, sample, None
             for gpu in sample.gpus:
-                key = sample.tool, gpu.number
-                if _is_new(gpu, state.first.setdefault(key, gpu)):
-                    state.first[key] = gpu
-                state.rises[key] = _rises(gpu, state.first[key])
+                if _is_new(gpu, state.first.setdefault(gpu.number, gpu)):
+                    state.first[gpu.number] = gpu
         elif state.asked is None:
             state.asked = state.came  # the tool was started with the previous sample
-
-    def question(self, number: int) -> tuple[object, ...]:
-        """Return the words of question *number*: with ``exporter`` if that is asked."""
-        checks = [state.check for state in self._states.values()]
-        is_usable = self._has_exporter and not any(
-            check.is_wrong or check.is_doubtful for check in checks
-        )
-        if is_usable and (
-            not is_for_tool(number) or any(check.lacks_tool for check in checks)
-        ):
-            return number, "exporter"
-        return (number,)
 
     def has_answers(self, number: int, now: float, patience: float) -> bool:
         """Return whether every node has answered *number*, including its GPUs.
@@ -178,10 +147,7 @@ class Board:
         # One low sample may fall between two kernels, so idling needs two of them.
         was_idle = {gpu.number: self._is_idle(gpu) for gpu in earlier}
         ours = [gpu for gpu in answer.gpus if gpu.is_ours]
-        # An exporter counts all GPUs of the node, and a rank may count those of the job.
-        is_unclear = answer.tool in exporters() and state.check.lacks_tool
-        is_unclear &= len(ours) < len(answer.gpus)
-        numbers = [] if is_unclear else [gpu.number for gpu in ours]
+        numbers = [gpu.number for gpu in ours]
         return view._replace(
             allotted=answer.allotted,
             tool=answer.tool,
@@ -189,7 +155,7 @@ class Board:
                 GpuView(
                     gpu,
                     was_idle.get(gpu.number, False) and self._is_idle(gpu),
-                    *state.errors(gpu.number),
+                    *_rises(gpu, state.first[gpu.number]),
                 )
                 for gpu in ours
             ),
@@ -202,18 +168,18 @@ class Board:
         return gpu.use is not None and gpu.use < self._idle_below
 
 
-def _rises(now: Gpu, first: Gpu) -> tuple[int, int, int]:
-    """Return the new errors: corrected, uncorrected, and the number of a new Xid error."""
+def _rises(now: Gpu, first: Gpu) -> tuple[int, int]:
+    """Return the new errors: corrected and uncorrected ones."""
     corrected = (now.corrected or 0) - (first.corrected or 0)
     uncorrected = (now.uncorrected or 0) - (first.uncorrected or 0)
-    return corrected, uncorrected, 0 if now.xid == first.xid else now.xid or 0
+    return corrected, uncorrected
 
 
 def _is_new(now: Gpu, first: Gpu) -> bool:
     """Return whether the counters of *now* are not those of *first*, counted further."""
     # A driver that was loaded again counts from 0.
     pairs = ((now.corrected, first.corrected), (now.uncorrected, first.uncorrected))
-    return (now.xid is not None and first.xid is None) or any(
+    return any(
         count is not None and (old is None or count < old) for count, old in pairs
     )
 
@@ -272,7 +238,7 @@ def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
     for number in count(1):
         began = time.monotonic()
         patience = Patience(_START, began)
-        step.ask(*board.question(number))
+        step.ask(number)
         try:
             step.read(take, answers)
             yield time.monotonic()

@@ -130,9 +130,6 @@ def _of_gpus(
         words = {"gpus": _gpu_text(idle, node), "are": said_of(len(idle), "are")}
         yield make_mark("gpu-idle", node, "", *idle, **words, below=idle_below)
     for view in node.gpus:
-        if view.xid:
-            words = {"gpu": f"GPU {view.gpu.number}", "xid": f"{view.xid}"}
-            yield make_mark("gpu-xid", node, "", view.gpu.number, **words)
         errors = {"corrected": view.corrected, "uncorrected": view.uncorrected}
         for which, least in _LEAST_ERRORS.items():
             if errors[which] >= least:

@@ -63,9 +63,7 @@ class NodeFinding(NamedTuple):
     @property
     def key(self) -> tuple[object, ...]:
         """The finding without its measured numbers."""
-        # The number of an Xid error is its name.
-        removed = "" if self.kind == "gpu-xid" else "[0-9.]+"
-        text = re.sub(removed, "", self.finding.message)
+        text = re.sub("[0-9.]+", "", self.finding.message)
         return self.kind, self.node, self.gpus, self.ranks, text
 
 

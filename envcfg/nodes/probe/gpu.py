@@ -36,7 +36,6 @@ class Gpu(NamedTuple):
         number: number of the tool, from 0.
         throttle: NVML's mask of the reasons for a low clock; None if unknown.
         corrected, uncorrected: errors of its memory since the driver was loaded.
-        xid: number of the last Xid error of the driver; 0 if there was none.
         is_ours: False if the tool lists it and the job does not have it.
     """
 
@@ -52,7 +51,6 @@ class Gpu(NamedTuple):
     throttle: int | None = None
     corrected: int | None = None
     uncorrected: int | None = None
-    xid: int | None = None
 
 
 Answer = tuple[tuple[Gpu, ...], str | None]

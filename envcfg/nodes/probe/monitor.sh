@@ -1,9 +1,9 @@
 # shellcheck shell=sh
-# shellcheck disable=SC2154 # gpus.sh and exporter.sh stand above it
+# shellcheck disable=SC2154 # gpus.sh stands above it
 # The probe of envcfg monitor: one runs on each node of the job. For each number that comes
 # in, it says how the node is; it ends when its input does, whatever became of its reader.
 # A sample stands between `begin` and `end COUNT`. The tool of the GPUs runs meanwhile: one that
-# hangs holds up nothing else. A word after a number is for exporter.sh.
+# hangs holds up nothing else.
 envcfg_reader=
 
 envcfg_processors() {
@@ -90,13 +90,13 @@ envcfg_is_asking() {
   return 1
 }
 
-while read -r envcfg_tick envcfg_source; do
+while read -r envcfg_tick; do
   case $envcfg_tick in '' | *[!0-9]*) continue ;; esac
   envcfg_kind=gpus envcfg_count=0
   if envcfg_is_asking; then
     envcfg_say waits
   else
-    envcfg_ask_source "$envcfg_source" "$@" &
+    envcfg_gpus &
     envcfg_reader=$!
   fi
   envcfg_node

@@ -44,12 +44,10 @@ SITE = Probe(
     "preflight", "/bin/sh", ("gpus.sh", _PLACE, "nics.sh", "site.sh", "preflight.sh")
 )
 HANG = Probe("hang", "/bin/bash", ("gpus.sh", "processes.sh", "hang.sh"))
-MONITOR = Probe("monitor", "/bin/sh", ("gpus.sh", "exporter.sh", "monitor.sh"))
+MONITOR = Probe("monitor", "/bin/sh", ("gpus.sh", "monitor.sh"))
 # For the watcher of a step: also the ranks, which only bash can read.
 WATCH = Probe(
-    "monitor",
-    "/bin/bash",
-    ("gpus.sh", "exporter.sh", "processes.sh", "ranks.sh", "monitor.sh"),
+    "monitor", "/bin/bash", ("gpus.sh", "processes.sh", "ranks.sh", "monitor.sh")
 )
 
 

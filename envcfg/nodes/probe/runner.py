@@ -156,11 +156,11 @@ class Step:
             self._kill()
             self._close()
 
-    def ask(self, *words: object) -> None:
-        """Ask every node; the first word is the number of the sample."""
+    def ask(self, number: int) -> None:
+        """Ask every node for sample *number*."""
         with suppress(OSError):  # the step ended; its earlier output is read first
             if self._process.stdin:
-                self._process.stdin.write(f"{' '.join(map(str, words))}\n")
+                self._process.stdin.write(f"{number}\n")
                 self._process.stdin.flush()
 
     def send(self, data: bytes) -> None:

@@ -8,8 +8,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from envcfg.common.characters import whole_number
-from envcfg.nodes.probe.exporter import read_exporter
-from envcfg.nodes.probe.exporter_names import exporters
 from envcfg.nodes.probe.gpu import KIB, Gpu, mark_ours, read_gpus
 from envcfg.nodes.probe.probes import words_of
 
@@ -97,7 +95,7 @@ class GpuSample(NamedTuple):
 
     Attributes:
         tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``xpu-smi``, ``amdgpu`` (the driver
-            itself), an exporter, or ``none``.
+            itself), or ``none``.
         allotted: number of GPUs that Slurm reports for the step; None if unknown.
         status: the tool's exit code; None if unknown.
         problem: its message instead of numbers.
@@ -216,12 +214,7 @@ def _with_line(sample: NodeSample, line: str) -> NodeSample:
 
 def _gpus(sample: GpuSample, ours: str, lines: list[str], status: str) -> GpuSample:
     code = whole_number(status)
-    texts = _joined(lines)
-    gpus, problem = (
-        read_exporter(sample.tool, texts, sample.host)
-        if sample.tool in exporters()
-        else read_gpus(sample.tool, texts, code)
-    )
+    gpus, problem = read_gpus(sample.tool, _joined(lines), code)
     if not sample.is_whole:
         gpus, problem = (), "its answer is incomplete"
     numbers = [n for part in ours.split(",") if (n := whole_number(part)) is not None]
