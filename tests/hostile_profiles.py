@@ -21,15 +21,6 @@ def everything() -> dict[str, Json]:
         "extends": "base",
         "lifecycle": {"state": "active", **SAID},
         "verified": {"state": "inferred", **SAID},
-        "run": {
-            "envcfg": "0.1",
-            "nodes": 2,
-            "scheduler": "s",
-            "runtime": "r",
-            "driver": "d",
-            "bandwidth": "b",
-            **SAID,
-        },
         "detect": {
             "clusters": ["c"],
             "hosts": ["h"],

@@ -173,31 +173,6 @@ class Status(NamedTuple):
     reason: Reason
 
 
-class Run(NamedTuple):
-    """A probe that ran on the system, and contradicted no value (``profiles confirm``).
-
-    Attributes:
-        envcfg: its version; *scheduler*, *runtime* and *driver* are versions too.
-        nodes: the number of nodes.
-        bandwidth: bus bandwidth of the largest all-reduce, with the program that
-            measured it.
-    """
-
-    reason: Reason
-    envcfg: str
-    nodes: int
-    scheduler: str | None = None
-    runtime: str | None = None
-    driver: str | None = None
-    bandwidth: str | None = None
-
-    def __str__(self) -> str:
-        """Return the run in one line."""
-        versions = (self.scheduler, self.runtime, self.driver, self.bandwidth)
-        nodes = f"{self.nodes} node{'s' * (self.nodes > 1)}"
-        return ", ".join([self.reason.date, nodes, *filter(None, versions)])
-
-
 class Parent(NamedTuple):
     """The family that a profile extends, and the place of the key."""
 
@@ -232,7 +207,6 @@ class Profile(NamedTuple):
     Attributes:
         envcfg: the versions of envcfg that can use it, such as ``>=0.2``.
         closed: the lists among ``partitions`` and ``qos`` that are complete.
-        run: of this file unchanged; never inherited from a family or lower layer.
         seen: partitions that the scheduler here shows, but the profile does not name.
         own: the accounts and QOS of this user, if the scheduler here reports them.
         dropped: the blocks that null removes. *expect* stays dropped even if a higher
@@ -246,7 +220,6 @@ class Profile(NamedTuple):
     extends: Parent | None = None
     lifecycle: Status | None = None
     verified: Status | None = None
-    run: Run | None = None
     detect: Detect | None = None
     node: Node | None = None
     nvlink: Domain | None = None
@@ -299,9 +272,7 @@ class Profile(NamedTuple):
             base.dropped - (fields_given.keys() - {"expect"})
         )
         taken_back: dict[str, Any] = dict.fromkeys(self.dropped - fields_given.keys())
-        # A test run proves only the file that was tested. A changed layer above it
-        # removes the proof.
-        return base._replace(**{"run": None, **fields_given, **taken_back})
+        return base._replace(**{**fields_given, **taken_back})
 
 
 class Layer(NamedTuple):

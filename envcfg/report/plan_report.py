@@ -27,7 +27,6 @@ def plan_json(plan: Plan) -> str:
     document = {
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
-        "run": plan.run and str(plan.run),
         "defaults": plan.defaults,
         "launcher": plan.launcher,
         "starter": plan.starter,
@@ -101,8 +100,6 @@ def _lines(plan: Plan) -> Iterator[str]:
     Each kind of entry has its keyword at the left, for grep. Empty parts have no line.
     """
     yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
-    if plan.run:
-        yield f"run        {plan.run}"
     for note in plan.notes:
         # Such a note explains a difference from the built-in profile, so it belongs
         # to the head.

@@ -76,8 +76,6 @@ def _overview(profiles: Iterable[Profile]) -> str:
 
 
 def _verified(profile: Profile) -> str:
-    if profile.run:
-        return f"run, {profile.run.reason.date}"
     verified = profile.verified
     return f"{verified.state}, {verified.reason.date}" if verified else ""
 
@@ -119,8 +117,6 @@ def _status(profile: Profile) -> Iterator[str]:
         yield f"- {profile.lifecycle.state}: {_said(profile.lifecycle.reason)}"
     if profile.verified:
         yield f"- verified by {profile.verified.state}: {_said(profile.verified.reason)}"
-    if run := profile.run:
-        yield f"- run on it: {text(str(run))}; {_said(run.reason)}"
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:

@@ -10,9 +10,8 @@ import os
 import re
 from pathlib import Path
 
-from cluster import UID, Cluster
+from cluster import Cluster
 from job import Job
-from support import ROOT
 
 LUMI = (
     *("--profile", "lumi-g", "--account", "project_465000001"),
@@ -68,7 +67,7 @@ def test_a_cluster_that_no_profile_knows_is_filled_in(
 
 
 def test_the_profile_of_lumi_is_held_against_its_double(
-    cluster: Cluster, workdir: Path, tool: Path
+    cluster: Cluster, tool: Path
 ) -> None:
     words = (*LUMI, "--container", str(cluster.pytorch_image), "--ranks", "2")
     env = {"PATH": f"{tool}:/usr/bin:/bin"}
@@ -92,16 +91,3 @@ def test_the_profile_of_lumi_is_held_against_its_double(
     assert found["partitions standard-g"]["seen"].startswith("nodes -, ")
     assert [row[0] for row in found["job"]["collective"]] == ["gloo"]
     assert len(found["job"]["sum"]) >= 2
-    profile = workdir / "lumi-g.yaml"
-    profile.write_bytes((ROOT / "profiles/lumi-g.yaml").read_bytes())
-    os.chown(profile, UID, UID)
-    confirm = ["envcfg", "profiles", "confirm", "lumi-g.yaml", "probe-lumi-g.json"]
-    refused = cluster.run(confirm, env=env)
-    assert refused.returncode == 2
-    assert "cpu_masks masks" in refused.stderr
-    # What these nodes do not have is taken away.
-    text = re.sub(r"  cpu_masks:\n(?:    .*\n)+", "", profile.read_text())
-    profile.write_text(text.replace("\nexpect:\n", "\nexpect:\n  devices: null\n"))
-    done = cluster.run(confirm, env=env)
-    assert done.returncode == 0, done.stderr
-    assert "\nrun:\n" in profile.read_text()

@@ -1,19 +1,15 @@
-"""``envcfg profiles probe`` and ``confirm``: nodes' recorded answers, held against a profile."""
+"""``envcfg profiles probe``: nodes' recorded answers, held against a profile."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from test_new import bin_folder, program, slurm
 
-from envcfg.common.provenance import marked
 from envcfg.core.profiles import show
 from envcfg.core.selection import open_catalog
 from envcfg.nodes.preflight.preflight_lines import NodeReader
@@ -26,7 +22,7 @@ from envcfg.site.observations import Observations
 from envcfg.site.profile_comparison import Comparison, hold
 from envcfg.site.unknown_cluster import draft
 from schemas import errors
-from support import Wrapped, envcfg
+from support import envcfg
 
 __all__ = ["bin_folder"]  # a fixture
 HOSTS = ("nid000001", "nid000002")
@@ -249,90 +245,6 @@ def test_a_report_names_nobody(tmp_path: Path) -> None:
     assert lines[0] == "profile x: 0 contradicted, 4 confirmed, 0 not seen"
 
 
-def confirmed(folder: Path) -> Wrapped:
-    return envcfg("profiles", "confirm", str(folder / "x.yaml"), str(folder / "x.json"))
-
-
-def test_a_report_is_recorded_in_the_profile_and_shown(tmp_path: Path) -> None:
-    report(tmp_path, f"# mine\n{NODE_BLOCK}", seen())
-    for _ in range(2):  # the second time in place of the first
-        done = confirmed(tmp_path)
-        assert done.code == 0, done.err
-        text = (tmp_path / "x.yaml").read_text()
-        assert text.startswith(f"name: x\n# mine\n{NODE_BLOCK}\n\nrun:\n  envcfg: ")
-        assert text.count("run:") == 1
-    assert (
-        '  bandwidth: "90.50 GB/s (nccl, 512 MiB)"\n  why: "4 values confirmed' in text
-    )
-    path = str(tmp_path / "x.yaml")
-    assert envcfg("profiles", "validate", path).code == 0
-    shown = envcfg("profiles", "show", path).text
-    assert "driver nvidia 550.54.15" in shown
-    plan = ("wrap", "--profile", path, "--container", "none", "--print", "plan")
-    planned = envcfg(*plan, "--", "true").text
-    assert ", 2 nodes, slurm 24.05.3, apptainer version 1.4.5, nvidia 550" in planned
-
-
-@pytest.mark.usefixtures("bin_folder")
-def test_a_run_is_neither_a_familys_nor_a_lower_layers(tmp_path: Path) -> None:
-    run = f"run: {{envcfg: '1', nodes: 2, {WHY}}}"
-    folder = tmp_path / "site/profiles"
-    folder.mkdir(parents=True)
-    (folder / "x.yaml").write_text(f"name: x\n{NODE_BLOCK}\n{run}\n")
-    (folder / "y.yaml").write_text("name: y\nextends: x\n")
-    assert open_catalog().load("x").run
-    assert open_catalog().load("y").run is None
-    assert " run " in next(line for line in envcfg("profiles", "list").text.splitlines() if line.startswith("x "))  # fmt: skip
-    mine = tmp_path / "config/envcfg/profiles"
-    mine.mkdir(parents=True)
-    (mine / "x.yaml").write_text("name: x\nsummary: mine\n")
-    assert open_catalog().load("x").run is None
-
-
-CONTRADICTED = NODE_BLOCK.replace("gpus: 2", "gpus: 4")
-
-
-def test_what_a_report_contradicts_must_be_corrected_first(tmp_path: Path) -> None:
-    report(tmp_path, CONTRADICTED, seen())
-    refused = confirmed(tmp_path)
-    assert refused.code == 2
-    assert f"{tmp_path}/x.yaml:2:" in refused.err
-    assert "node gpus: 4; " in refused.err
-    assert "has seen: 2 in a node" in refused.err
-    assert "run:" not in (tmp_path / "x.yaml").read_text()
-    (tmp_path / "x.yaml").write_text(f"name: x\n{NODE_BLOCK}\n")
-    done = confirmed(tmp_path)
-    assert done.code == 0, done.err
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        (("nics: [hsn0, hsn1]", "nics: [hsn0]"), ("", ""), ": node nics has changed since"),
-        (("name: x\n", "name: x\nsummary: a comment alone\n"), ("", ""), ""),
-        (("", ""), ('"name": "x"', '"name": "y"'), "was changed, or cut"),
-        (("", ""), ("{\n", "[\n"), "is not a report"),
-    ],
-)  # fmt: skip
-def test_a_report_is_of_one_profile_as_it_was(
-    tmp_path: Path, before: tuple[str, str], after: tuple[str, str], said: str
-) -> None:
-    report(tmp_path, NODE_BLOCK, seen())
-    for name, change in (("x.yaml", before), ("x.json", after)):
-        text = (tmp_path / name).read_text()
-        (tmp_path / name).write_text(text.replace(*change, 1) if change[0] else text)
-    done = confirmed(tmp_path)
-    assert (done.code, said in done.err) == (2 if said else 0, True), done.err
-
-
-def test_that_of_another_profile_is_refused(tmp_path: Path) -> None:
-    report(tmp_path, NODE_BLOCK, seen())
-    (tmp_path / "y.yaml").write_text(f"name: y\n{NODE_BLOCK}\n")
-    done = envcfg("profiles", "confirm", str(tmp_path / "y.yaml"), str(tmp_path / "x.json"))  # fmt: skip
-    assert done.code == 2
-    assert "is of profile x, and" in done.err
-
-
 def test_on_a_login_node_a_job_is_submitted(bin_folder: Path) -> None:
     slurm(bin_folder)
     program(bin_folder, "sbatch", "echo Submitted batch job 7")
@@ -359,50 +271,3 @@ def test_this_machine_alone_needs_no_job(tmp_path: Path, monkeypatch: pytest.Mon
     assert document["nodes"][0]["cpus"]
     assert (tmp_path / "probe-workstation.html").exists()
     assert envcfg("profiles", "probe", "--profile", "workstation", "--launcher", "local", "-o", "a.txt").code in {0, 1}  # fmt: skip
-
-
-@pytest.mark.parametrize("gone", ["x.yaml", "x.json"])
-def test_a_file_that_is_not_there_is_named(gone: str, tmp_path: Path) -> None:
-    for name in {"x.yaml", "x.json"} - {gone}:
-        (tmp_path / name).write_text("{}")
-    done = confirmed(tmp_path)
-    assert done.code == 2, done.err
-    assert f"{tmp_path / gone}: no such file\n" in done.err
-    assert "hint: envcfg profiles confirm PROFILE.yaml REPORT.json" in done.err
-
-
-def _spoilt(document: Any, data: st.DataObject) -> Any:  # noqa: ANN401  # any JSON
-    """Return a document with one part, wherever it is, replaced by another value."""
-    wrong = st.sampled_from([None, 0, -1, "", "x", "9" * 5000, [], {}, [[]], [None], {"a": 1}, True, 1e999])  # fmt: skip
-    if isinstance(document, dict) and document and data.draw(st.integers(0, 3)):
-        key = data.draw(st.sampled_from([*document]))
-        if data.draw(st.integers(0, 4)):
-            return {**document, key: _spoilt(document[key], data)}
-        return {name: part for name, part in document.items() if name != key}
-    if isinstance(document, list) and document and data.draw(st.integers(0, 3)):
-        number = data.draw(st.integers(0, len(document) - 1))
-        part = _spoilt(document[number], data)
-        return [*document[:number], part, *document[number + 1 :]]
-    return data.draw(wrong)
-
-
-@given(data=st.data())
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
-def test_a_broken_report_is_an_error_or_a_run(data: st.DataObject) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        document = _spoilt(report(folder, NODE_BLOCK, seen()), data)
-        (folder / "x.json").write_text(marked("probe", json.dumps(document)[1:]))
-        done = confirmed(folder)
-        assert done.code in {0, 2}, (document, done.err)
-        if done.code == 0:
-            assert envcfg("profiles", "validate", str(folder / "x.yaml")).code == 0
-
-
-@pytest.mark.parametrize("time", ["a: [b", "\n- x: 1", "2026-1", "{}", "!!python/x"])
-def test_the_time_of_a_report_is_a_time(tmp_path: Path, time: str) -> None:
-    document = report(tmp_path, NODE_BLOCK, seen())
-    text = json.dumps({**document, "time": time})
-    (tmp_path / "x.json").write_text(marked("probe", text[1:]))
-    done = confirmed(tmp_path)
-    assert (done.code, "not a whole report" in done.err) == (2, True), done.err

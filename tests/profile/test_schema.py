@@ -220,7 +220,6 @@ FULL: dict[str, Any] = {
     "extends": "y",
     "lifecycle": {"state": "ends", **REASON},
     "verified": {"state": "generated", **REASON},
-    "run": {"envcfg": "1", "nodes": 2, "scheduler": "a", "runtime": "b", "driver": "c", "bandwidth": "d", **REASON},
     "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"], "marks": {"/e": "f"}, **REASON},
     "node": {"gpus": 8, "cores_per_gpu": 7, "memory_per_gpu": "60G", "nics": ["a"], **REASON},
     "launch": {

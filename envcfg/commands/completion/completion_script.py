@@ -26,7 +26,6 @@ MEANT: Mapping[str, str | None] = {
     "FILE|DIR": _FILE,
     "FILE.json": _FILE,
     "PROFILE.yaml": _FILE,
-    "REPORT.json": _FILE,
     "IMAGE": _FILE,
     "SCRIPT": _FILE,
     "PATH": _FILE,

@@ -212,5 +212,4 @@ ACTIONS: Mapping[str, tuple[Callable[[Any], None], Callable[..., int]]] = {
     "detect": (_add_json, _detect),
     "trust": (trust.add_options, trust.run),
     "probe": (probe.add_options, probe.run),
-    "confirm": (probe.add_confirm, probe.confirm),
 }

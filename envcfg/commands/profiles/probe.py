@@ -1,4 +1,4 @@
-"""``envcfg profiles probe`` and ``confirm``: compare a profile with its system."""
+"""``envcfg profiles probe``: compare a profile with its system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envcfg.backends.launchers import is_local
 from envcfg.commands.job_target import user_name
 from envcfg.commands.option_arguments import add_same, add_table, made_by, read_step
 from envcfg.commands.printing import say, tell
-from envcfg.common.errors import LibraryError, UsageError
+from envcfg.common.errors import LibraryError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import NO_DEFAULT, Option, Table, no_default, write_options
 from envcfg.core.request_options import REQUEST
@@ -101,8 +101,7 @@ def _submit(options: argparse.Namespace, step: Step, path: str) -> int:
     # The submission reuses code of envcfg job, whose options this command does not
     # have.
     if not code:
-        hint = "envcfg profiles confirm PROFILE.yaml REPORT.json records the run"
-        tell(f"when the job has ended, its report is {path}", hint)
+        tell(f"when the job has ended, its report is {path}")
     return code
 
 
@@ -116,7 +115,7 @@ def _look(
 
     document, observations, site = _probe(options, step)
     texts = [probe_json(document)]
-    # The page needs an optional library; the JSON report is enough for confirm.
+    # The page needs an optional library; the JSON report has the same content.
     try:
         texts.append(probe_html(document))
     except LibraryError as err:
@@ -219,34 +218,3 @@ def _names(site: Site, hosts: Sequence[str]) -> Mapping[str, str]:
     names[os.environ.get("SLURM_JOB_ACCOUNT", "")] = "account"
     # The report is made to be published, so it must not show users or accounts.
     return {**names, os.path.expanduser("~"): "~", f"/{user_name()}": "/user"}
-
-
-def add_confirm(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``confirm``."""
-    parser.add_argument("profile", metavar="PROFILE.yaml", help="the profile's file")
-    parser.add_argument(
-        "report", metavar="REPORT.json", help="what envcfg profiles probe wrote"
-    )
-
-
-def confirm(options: argparse.Namespace, catalog: Catalog) -> int:
-    """Write the profile with the record of its test run."""
-    from envcfg.common.safe_output import Output, check_outputs, write_outputs
-    from envcfg.site.confirmation import confirm
-
-    path, report = options.profile, options.report
-    for name in (path, report):
-        if not os.path.isfile(name):
-            msg = f"{name}: no such file"
-            raise UsageError(
-                msg, hint="envcfg profiles confirm PROFILE.yaml REPORT.json"
-            )
-    output = Output(path, "PROFILE.yaml", path, [report], force=True, is_edit=True)
-    # The profile must be writable before the report is read.
-    check_outputs([output])
-    with open(report, "rb") as file:
-        data = file.read()
-    text = confirm(catalog, os.path.abspath(path), report, data)
-    write_outputs([(output, text.encode())])
-    tell(f"{path}: its section run is from {report}")
-    return 0

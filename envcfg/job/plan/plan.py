@@ -18,7 +18,6 @@ from envcfg.profile.profile_model import (
     Expect,
     Masks,
     Rendezvous,
-    Run,
     Scratch,
     Visibility,
 )
@@ -211,7 +210,6 @@ class Plan(NamedTuple):
 
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
-        run: date and versions of the profile's test on its system, if it was tested.
         starter: the program that starts the tasks; one of ``starters.STARTERS``.
         facts: all facts known when the plan was made, with their sources.
         settings: in the order in which they are set.
@@ -245,7 +243,6 @@ class Plan(NamedTuple):
     handed_on: tuple[str, ...]
     facts: Mapping[str, Fact]
     command: tuple[str, ...]
-    run: Run | None = None
     bundles: tuple[Bundle, ...] = ()
     starter_options: tuple[Argument, ...] = ()
     agent: tuple[Argument, ...] = ()

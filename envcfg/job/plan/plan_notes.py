@@ -133,7 +133,7 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
             source=status.reason.source,
         )
     origin = profile.verified
-    if origin and origin.state in _WRITTEN and not profile.run:
+    if origin and origin.state in _WRITTEN:
         yield Finding(
             rule="profile-never-run",
             severity="note",

@@ -96,7 +96,6 @@ def resolve(
     return Plan(
         profile=profile.name,
         profile_hash=profile_hash,
-        run=profile.run,
         launcher=launcher,
         starter=starter,
         container=container,

@@ -43,7 +43,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
     for name in catalog.names():
         try:
             resolved, own = catalog.load(name), catalog.own(name)
-            files, checked = catalog.files(name), own.run or own.verified
+            files = catalog.files(name)
         except ProfileError as err:
             problems += err.findings
             continue
@@ -52,8 +52,8 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
                 name=name,
                 summary=own.summary,
                 state=own.lifecycle and own.lifecycle.state,
-                verified="run" if own.run else own.verified and own.verified.state,
-                verified_date=checked and checked.reason.date,
+                verified=own.verified and own.verified.state,
+                verified_date=own.verified and own.verified.reason.date,
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
                 layers=tuple(layers[os.path.dirname(file)] for file in files),

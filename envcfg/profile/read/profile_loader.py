@@ -250,7 +250,6 @@ SECTIONS: Mapping[str, Reader] = {
     "extends": _read_parent,
     "lifecycle": block(profile_model.Status, state=one_of("active", "ends", "retired")),
     "verified": block(profile_model.Status, state=one_of(*VERIFIED)),
-    "run": block(profile_model.Run),
     "detect": _read_detect,
     "node": block(
         profile_model.Node, memory_per_gpu=matching(_MEMORY, "memory, as in 60G")
