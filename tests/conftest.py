@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Generator
 from pathlib import Path
 
@@ -81,9 +82,18 @@ def pytest_collection_modifyitems(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Report the number of tests that were left out."""
+    """Report the left out tests, and the minutes of each room: printed, never compared."""
     if count := terminalreporter.config.stash.get(LEFT_OUT, 0):
         terminalreporter.write_line(f"{count} nightly tests left out; --all runs them")
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                room = report.nodeid.removeprefix("tests/").partition("/")[0]
+                seconds[room.partition("::")[0]] += report.duration
+    minutes = [f"{room} {total / 60:.1f}" for room, total in seconds.most_common(16)]
+    if sum(seconds.values()) > 60:
+        terminalreporter.write_line(f"minutes of tests: {', '.join(minutes)}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
