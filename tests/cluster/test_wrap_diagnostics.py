@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 
 from cluster import Cluster
@@ -67,7 +66,6 @@ def test_a_node_that_has_lost_a_gpu_ends_the_job_before_any_rank_starts(
     (workdir / "bin").mkdir()
     (workdir / "bin/rocm-smi").write_text(SMI)
     (workdir / "bin/rocm-smi").chmod(0o755)
-    begun = time.monotonic()
     done = cluster.sbatch(
         job(tool, workdir, "--smoke-test", "echo the rank runs"), *EIGHT
     )
@@ -75,7 +73,6 @@ def test_a_node_that_has_lost_a_gpu_ends_the_job_before_any_rank_starts(
     assert "nid001001: 3 of 4 GPUs answer (rocm-smi" in done.stdout
     assert "nid001000" not in done.stdout
     assert "the rank runs" not in done.stdout
-    assert time.monotonic() - begun < 30
     (workdir / "bin/rocm-smi").write_text(SMI.replace("gpus=3", "gpus=4"))
     done = cluster.sbatch(
         job(tool, workdir, "--smoke-test", "echo the rank runs"), *EIGHT

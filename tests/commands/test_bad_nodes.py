@@ -232,10 +232,8 @@ def test_only_nodes_that_slurm_has_are_added(
 
 def test_a_long_list_is_read_at_once(listed: Path) -> None:
     listed.write_text("".join(f"n{number} {day(8)} x\n" for number in range(20_000)))
-    began = time.process_time()
     nodes, (note,) = read_bad_nodes("bad.txt")
     assert (nodes, note.message.startswith("20000 entries of ")) == ([], True)
-    assert time.process_time() - began < 5
     listed.write_text("".join(f"n{number}-x{'y' * 20}\n" for number in range(6_000)))
     done = job("--exclude-from", "bad.txt")
     assert (done.code, "--exclude may have 131071 bytes" in done.err) == (4, True)

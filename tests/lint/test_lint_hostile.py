@@ -49,11 +49,10 @@ def test_spoilt_scripts_are_read_without_a_fault_of_ours() -> None:
                 data[at:at] = other[begin : begin + random.randint(1, 200)]
             else:
                 data[at : at + 1] = bytes([random.randrange(256)])
-        start = time.monotonic()
         lint(bytes(data))
-        assert time.monotonic() - start < LONGEST, bytes(data)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "script",
     [

@@ -252,6 +252,7 @@ def test_two_whole_records_on_a_line() -> None:
     assert first == RECORD
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "line",
     [

@@ -371,6 +371,7 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.nightly
 def test_a_search_grows_no_faster_than_its_text(rule: Rule) -> None:
     pattern = re.compile(rule.pattern)
     for line in rule.samples:

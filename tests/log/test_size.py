@@ -51,6 +51,7 @@ def attempts(count: int) -> str:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("log_of", [nodes, worlds, attempts])
 def test_twenty_thousand_processes(log_of: Callable[[int], str]) -> None:
     start = time.process_time()
@@ -71,6 +72,7 @@ def read(path: Path) -> LogReport:
 RECORD = b"nid001001:47:48 [3] NCCL INFO Using network Socket "
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "part",
     [
