@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from job import POLL_SECONDS, ClusterError, Job
@@ -63,9 +64,14 @@ class Cluster:
         self.home = STATE / "home" / USER
         self.workdir = self.home
         self.pytorch_image = IMAGES / "pytorch.sif"
-        self.frameworks_image = IMAGES / "frameworks.sif"
         self.busybox_image = IMAGES / "busybox.sif"
         self.dash_image = IMAGES / "dash.sif"
+
+    @cached_property
+    def frameworks_image(self) -> Path:
+        """The image with the frameworks, made when it is first asked for."""
+        self._manage("frameworks")
+        return IMAGES / "frameworks.sif"
 
     # Coming and going
 

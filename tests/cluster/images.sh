@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The container images: pytorch.sif (Debian, Python 3.11, PyTorch for CPUs),
-# frameworks.sif (the same with what people train by on top of it, and JAX), and two
-# with nothing but /bin/sh: busybox.sif (static; its shell runs busybox's applets as if
+# frameworks.sif (the same with what people train by on top of it, and JAX; made when a
+# test first asks for it), and two with nothing but /bin/sh: busybox.sif (static; its shell runs busybox's applets as if
 # they were commands, though no file of theirs is there) and dash.sif (only what POSIX
 # wants of a shell). Needs apptainer.sh and mounts.sh.
 
@@ -19,22 +19,39 @@ images_dir() {
 ensure_images() {
   local dir
   dir=$(images_dir)
-  if [[ -d $dir ]]; then touch "$dir"; else build_images "$dir"; fi
+  if [[ -d $dir ]]; then touch "$dir"; else with_work build_images "$dir"; fi
 }
 
-build_images() {
-  local target=$1 work
+# DeepSpeed's operator takes minutes to compile, and few tests need this image.
+ensure_frameworks() {
+  local dir
+  dir=$(images_dir)
+  [[ -e $dir/frameworks.sif ]] || with_work build_frameworks "$dir"
+}
+
+# with_work CMD TARGET - CMD gets a work folder with Debian and the wheels, and TARGET.
+with_work() {
+  local work
   work=$(mktemp -d "$CACHE/tmp.XXXXXX")
   mkdir -p "$work"/{sif,debian,wheels}
   chmod 755 "$work"/{sif,debian}
-  timed 'image busybox.sif' build_small "$work" busybox /bin/busybox
-  timed 'image dash.sif' build_small "$work" dash /bin/dash
   timed 'Debian for the images: debootstrap' fill_debian "$work/debian"
   timed 'wheels for the images' download_wheels "$work"
-  build_python "$work" pytorch torch
-  build_python "$work" frameworks torch "${FRAMEWORKS[@]}" "${DEEPSPEED_NEEDS[@]}"
-  publish "$work/sif" "$target"
+  "$1" "$work" "$2"
   rm -rf "$work"
+}
+
+build_images() { # WORK TARGET
+  local work=$1 target=$2
+  timed 'image busybox.sif' build_small "$work" busybox /bin/busybox
+  timed 'image dash.sif' build_small "$work" dash /bin/dash
+  build_python "$work" pytorch torch
+  publish "$work/sif" "$target"
+}
+
+build_frameworks() { # WORK TARGET
+  build_python "$1" frameworks torch "${FRAMEWORKS[@]}" "${DEEPSPEED_NEEDS[@]}"
+  mv -- "$1/sif/frameworks.sif" "$2/frameworks.sif"
 }
 
 # build_python WORK NAME PACKAGE... - an image of Debian, Python and these packages.

@@ -67,6 +67,7 @@ def test_run_goes_home_when_the_user_may_not_stay(
     assert cluster.run(["pwd"], cwd=tmp_path).stdout.strip() == str(cluster.home)
 
 
+@pytest.mark.nightly
 def test_run_stops_at_its_timeout(cluster: Cluster) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         cluster.run(["sleep", "1234"], timeout=0.5)
@@ -103,6 +104,7 @@ def test_every_host_knows_all_names(cluster: Cluster, host: str) -> None:
     assert cluster.node(host, ["hostname"]).stdout.strip() == host
 
 
+@pytest.mark.nightly
 def test_a_host_reaches_nothing_outside(cluster: Cluster) -> None:
     for host in HOSTS:
         routes = cluster.node(host, ["ip", "route", "show", "default"])
@@ -160,6 +162,7 @@ def test_dash_image_runs_no_command(cluster: Cluster) -> None:
     assert done.returncode == 127
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("interface", ["hsn0", "hsn3"])
 def test_gloo_moves_its_bytes_over(
     cluster: Cluster, workdir: Path, interface: str
@@ -204,6 +207,7 @@ def test_two_jobs_share_the_nodes_of_small_g(cluster: Cluster) -> None:
     assert jobs[0].nodes == jobs[1].nodes == "nid[001000-001001]"
 
 
+@pytest.mark.nightly
 def test_a_cancelled_job_leaves_no_process(cluster: Cluster) -> None:
     job = cluster.submit(
         "#!/bin/bash\n"
@@ -233,6 +237,7 @@ KEEPERS = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", KEEPERS)
 def test_what_podman_keeps_is_told_by_more_than_its_name(
     cluster: Cluster, kind: str
@@ -255,6 +260,7 @@ def test_what_podman_keeps_is_told_by_more_than_its_name(
     assert bool(left) == is_left
 
 
+@pytest.mark.nightly
 def test_waiting_too_long_shows_what_was_written(cluster: Cluster) -> None:
     job = cluster.submit("#!/bin/bash\necho so far; sleep 1234\n")
     job.wait_output("so far")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from cluster import Cluster
+from suites import NIGHTLY
 from support import envcfg
 
 FULL = "/tmp/envcfg-full"
@@ -116,8 +117,10 @@ def script(cluster: Cluster, program: str, case: Case) -> str:
 
 
 @pytest.fixture(scope="module")
-def summaries(cluster: Cluster, tool: Path) -> Iterator[dict[Case, str]]:
-    """Run all jobs, and judge what they wrote: the first line of each."""
+def summaries(
+    cluster: Cluster, tool: Path, request: pytest.FixtureRequest
+) -> Iterator[dict[Case, str]]:
+    """Run the jobs of the selected tests, and judge what they wrote: the first line of each."""
     program = str(tool.parent / "programs" / "first_cause.py")
     folder = cluster.new_folder("first-cause")
     for nodes in (1, 2):
@@ -129,7 +132,9 @@ def summaries(cluster: Cluster, tool: Path) -> Iterator[dict[Case, str]]:
         assert cluster.node(node, mount).returncode == 0
     try:
         jobs = {}
-        for case in CASES:
+        items = request.session.items
+        selected = [item for item in items if item.path == request.path]
+        for case in (item.callspec.params["case"] for item in selected):
             size = TWO if case.two_nodes else LAUNCHERS[case.launcher][2]
             size = (*size, f"--nodelist={cluster.nodes[0]}") if "-N1" in size else size
             text = script(cluster, program, case)
@@ -146,7 +151,14 @@ def summaries(cluster: Cluster, tool: Path) -> Iterator[dict[Case, str]]:
             cluster.node(node, ["umount", FULL])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case.launcher == "srun" else NIGHTLY)
+        for case in CASES
+    ],
+    ids=lambda case: case.name,
+)
 def test_first_line_names_rank_node_and_cause(
     cluster: Cluster, summaries: dict[Case, str], case: Case
 ) -> None:

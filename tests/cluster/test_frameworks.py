@@ -11,6 +11,8 @@ import pytest
 
 from cluster import Cluster
 
+pytestmark = pytest.mark.nightly
+
 VERSIONS = {
     "accelerate": "1.15.0",
     "deepspeed": "0.19.8",

@@ -101,6 +101,7 @@ def test_a_job_that_goes_on_is_held_up_by_nobody(
         assert {each["severity"] for each in found["findings"]} == {"note"}
 
 
+@pytest.mark.nightly
 def test_a_job_that_hangs_while_its_log_goes_on_is_looked_at_twice(
     hang: Run, hung: Callable[..., Job]
 ) -> None:
@@ -114,6 +115,7 @@ def test_a_job_that_hangs_while_its_log_goes_on_is_looked_at_twice(
     assert [each["stands_still"] for each in found["ranks"]] == [True] * 4
 
 
+@pytest.mark.nightly
 def test_of_two_programs_on_the_same_nodes_the_one_that_hangs_is_named(
     hang: Run, hung: Callable[..., Job]
 ) -> None:
@@ -153,6 +155,7 @@ def test_a_rank_that_is_stopped_is_named_and_what_ras_says_follows(
     assert ": rank " in lines[-2]
 
 
+@pytest.mark.nightly
 def test_a_stack_says_in_which_line_a_rank_is(
     cluster: Cluster, hang: Run, hung: Callable[..., Job]
 ) -> None:
@@ -176,6 +179,7 @@ def test_a_stack_says_in_which_line_a_rank_is(
     assert "[hang-ras-absent]" in text
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_cut_off_is_named_with_its_ranks_and_the_others_are_told(
     cluster: Cluster, hang: Run, hung: Callable[..., Job]
 ) -> None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from cluster import Cluster
 from job import Job
+
+pytestmark = pytest.mark.nightly
 
 SHOW = 'echo "rank $RANK/$WORLD_SIZE of $MASTER_ADDR with $SLURM_CPUS_PER_TASK cores"'
 

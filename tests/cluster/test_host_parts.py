@@ -10,6 +10,8 @@ from cluster import IMAGES, Cluster
 from forms import unpack
 from imaging import SYSTEM, Image
 
+pytestmark = pytest.mark.nightly
+
 # Debian's libfabric of this machine has this provider.
 PROFILE = """\
 name: fab

@@ -16,6 +16,8 @@ from envcfg.image.tree import Tree
 from forms import NAME, make_forms
 from tool import PYTHON
 
+pytestmark = pytest.mark.nightly
+
 # Without /etc, /tmp and the like: there Apptainer binds files of the host.
 FOLDERS = "/usr /opt /bin /.singularity.d"
 LIST = f"find {FOLDERS} -type f 2>/dev/null | sort; true"
@@ -56,7 +58,7 @@ def check_sums(tree: Tree, sums: str) -> int:
 
 @pytest.mark.parametrize("name", ["busybox", "pytorch", "frameworks"])
 def test_a_sif_shows_what_a_container_sees(name: str, cluster: Cluster) -> None:
-    image = IMAGES / f"{name}.sif"
+    image = getattr(cluster, f"{name}_image")
     script = LIST if name == "frameworks" else f"{LIST}; echo; {SUMS}"
     listed, _, sums = in_container(cluster, image, script).partition("\n\n")
     with open_image(str(image)) as (tree, metadata):
@@ -100,7 +102,7 @@ def told_by_inspect(cluster: Cluster, tool: Path, image: Path) -> dict[str, str]
 def test_inspect_tells_what_a_container_says_of_itself(
     name: str, cluster: Cluster, tool: Path
 ) -> None:
-    image = IMAGES / f"{name}.sif"
+    image = getattr(cluster, f"{name}_image")
     words = ["apptainer", "exec", *CONTAINED, image, "python3", "-c", SELF]
     said = json.loads(cluster.run(words, check=True).stdout)
     found = told_by_inspect(cluster, tool, image)

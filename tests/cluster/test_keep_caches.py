@@ -14,6 +14,8 @@ from cluster import Cluster
 from job import Job
 from test_recipe_image import recipe_image
 
+pytestmark = pytest.mark.nightly
+
 _TWO = ("-N2", "--gpus-per-node=1", "--ntasks-per-node=1", "--partition=standard-g")
 # The image has PyTorch's headers and no compiler, and is the same Debian as the machine.
 _COMPILER = "--bind /usr/bin,/usr/lib,/usr/include"

@@ -7,8 +7,12 @@ import random
 from pathlib import Path
 from shlex import quote
 
+import pytest
+
 from cluster import Cluster
 from support import envcfg
+
+pytestmark = pytest.mark.nightly
 
 SCRIPTS = 200
 # Values of the formats in ``backends/schedulers/slurm.yaml``: right ones, and wrong ones.

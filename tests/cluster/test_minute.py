@@ -17,6 +17,8 @@ import pytest
 from cluster import Cluster
 from job import Job
 
+pytestmark = pytest.mark.nightly
+
 SHAPE = ("-N2", "--ntasks-per-node=2", "--gpus-per-node=2", "--partition=small-g")
 ROCM = """\
 #!/bin/bash

@@ -11,6 +11,8 @@ from cluster import Cluster
 from job import Job
 from test_minute import SHAPE
 
+pytestmark = pytest.mark.nightly
+
 # As nvidia-smi: use, clock, uncorrected errors and reasons of two GPUs are in a file of the node.
 NVIDIA = """\
 #!/bin/bash

@@ -122,6 +122,7 @@ def test_both_nodes_are_shown_with_the_traffic_of_each_interface(
     assert left(cluster) == []
 
 
+@pytest.mark.nightly
 def test_traffic_on_the_management_network_is_marked(
     cluster: Cluster, programs: Path, monitor: Monitor
 ) -> None:
@@ -148,6 +149,7 @@ def test_the_end_of_the_job_ends_it(cluster: Cluster, monitor: Monitor) -> None:
     assert "hint: scontrol show job" in again.err
 
 
+@pytest.mark.nightly
 def test_a_job_that_is_cancelled_ends_it_too(
     cluster: Cluster, tool: Path, monitor: Monitor
 ) -> None:
@@ -159,6 +161,7 @@ def test_a_job_that_is_cancelled_ends_it_too(
     assert f"envcfg: job {job.id} has ended: CANCELLED\n" in said.err
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("signal", "code"), [("INT", 130), ("TERM", 143), ("KILL", 137)]
 )
@@ -202,6 +205,7 @@ def test_a_job_that_is_unknown_waits_or_is_another_s_is_said(
     assert f"job {number} belongs to root, and you are envcfg" in foreign.err
 
 
+@pytest.mark.nightly
 def test_an_array_is_named_by_its_tasks(cluster: Cluster, monitor: Monitor) -> None:
     job = cluster.submit(
         "#!/bin/bash\nsleep 60\n", "--array=0-1", "--partition=small-g"
@@ -255,6 +259,7 @@ def test_a_gpu_that_idles_is_marked_on_its_node(
     assert "nid001000, nid001001: GPU 3 (of 8) is idle" in text
 
 
+@pytest.mark.nightly
 def test_gpus_that_the_job_does_not_have_do_not_count(
     cluster: Cluster, monitor: Monitor
 ) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cluster import Cluster
+
+pytestmark = pytest.mark.nightly
 
 DRAFT = "envcfg profiles new drafted --output drafted.yaml"
 SHOW = 'echo "rank $RANK/$WORLD_SIZE of $MASTER_ADDR by $NCCL_SOCKET_IFNAME"'

@@ -135,6 +135,7 @@ def test_training_over_two_nodes_is_right(
     assert left_running(cluster) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "clean", [(), ("--runtime-arg=--cleanenv",)], ids=["", "cleanenv"]
 )
@@ -191,6 +192,7 @@ def test_the_first_rank_that_fails_ends_the_step(
         assert caches(cluster, job) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["TERM", "USR1"])
 def test_a_signal_to_the_job_reaches_the_program(
     cluster: Cluster, programs: Path, workdir: Path, mpiexec: str, name: str
@@ -212,6 +214,7 @@ def test_a_signal_to_the_job_reaches_the_program(
     assert caches(cluster, job) == []
 
 
+@pytest.mark.nightly
 def test_steps_of_a_job_share_caches_and_differ_in_size_and_port(
     cluster: Cluster, workdir: Path, mpiexec: str
 ) -> None:
@@ -230,6 +233,7 @@ def test_steps_of_a_job_share_caches_and_differ_in_size_and_port(
     assert caches(cluster, job) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mpiexec", ["hydra"], indirect=True)
 @pytest.mark.parametrize("launcher", ["pbs", "torchrun"])
 @pytest.mark.parametrize(
@@ -281,6 +285,7 @@ def test_the_profile_of_polaris_runs_as_it_is(
     assert len([x for x in job.stdout.splitlines() if x.startswith("{")]) == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("program", ["7", "5 wait"])
 def test_ray_makes_one_cluster_of_both_nodes(
     cluster: Cluster,

@@ -40,6 +40,7 @@ ONE = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", ONE)
 def test_one_task_is_as_good_as_the_batch_script(
     cluster: Cluster, workdir: Path, way: str
@@ -80,6 +81,7 @@ def test_ranks_on_one_of_two_nodes_are_refused(cluster: Cluster, workdir: Path) 
     assert job.stdout.count("ran 0") == 1  # in the step of one node
 
 
+@pytest.mark.nightly
 def test_what_the_login_shell_has_left_is_refused_or_said(
     cluster: Cluster, workdir: Path
 ) -> None:

@@ -20,6 +20,8 @@ from forms import unpack
 from job import Job
 from support import environment, wrap_text, zero_separated
 
+pytestmark = pytest.mark.nightly
+
 NODES = ("-N2", "--gpus-per-node=8", "--partition=standard-g")
 TASKS = (*NODES, "--ntasks-per-node=2")
 OPTIONS = ("--profile", "lumi-g", "--fact", "rocm=6.2.4")

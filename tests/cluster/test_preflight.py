@@ -231,6 +231,7 @@ FAULTS: Sequence[tuple[str, Callable[[Cluster], object], tuple[str, ...], str]] 
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("fault", "more", "rule"),
     [each[1:] for each in FAULTS],
@@ -283,6 +284,7 @@ def test_wrap_starts_no_program_where_the_fast_network_is_not_proven(
     assert "program runs" not in done.stdout
 
 
+@pytest.mark.nightly
 def test_wrap_needs_envcfg_where_the_job_runs(
     cluster: Cluster, tool: Path, options: str, site: Path
 ) -> None:
@@ -295,6 +297,7 @@ def test_wrap_needs_envcfg_where_the_job_runs(
     assert "program runs" not in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_rank_that_hangs_is_named(
     cluster: Cluster, preflight: Callable[..., Said], site: Path
 ) -> None:

@@ -10,8 +10,12 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from cluster import Cluster
 from job import Job
+
+pytestmark = pytest.mark.nightly
 
 LUMI = (
     *("--profile", "lumi-g", "--account", "project_465000001"),

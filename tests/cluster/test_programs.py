@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cluster import Cluster
 from real_programs import TRL, faults, install, start
+
+pytestmark = pytest.mark.nightly
 
 
 def test_the_ranks_of_a_program_meet_over_two_nodes(

@@ -7,8 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cluster import Cluster
 from job import Job
+
+pytestmark = pytest.mark.nightly
 
 NODES = ("-N2", "--ntasks-per-node=1", "--gpus-per-node=2", "--partition=standard-g", "--time=5")  # fmt: skip
 

@@ -23,6 +23,8 @@ from cluster import HERE, Cluster
 from forms import CACHE, unpack
 from scripts.locks import read_lock
 
+pytestmark = pytest.mark.nightly
+
 RECIPES = HERE.parent.parent / "container-recipes"
 WITH_HOROVOD = os.environ.get("ENVCFG_BUILD_HOROVOD") == "1"
 LOCKS = {

@@ -19,6 +19,8 @@ import pytest
 from cluster import HERE, Cluster
 from forms import CACHE, drop_unused
 
+pytestmark = pytest.mark.nightly
+
 RECIPE = HERE.parent.parent / "container-recipes/pytorch-cpu.def"
 HUB = "Bootstrap: docker\nFrom: debian:bookworm-"
 # From the mirror and the index of this machine, which images.sh knows to find.

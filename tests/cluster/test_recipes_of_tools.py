@@ -27,6 +27,8 @@ from forms import CACHE, drop_unused
 from job import Job
 from tool import PYTHON, ROOT
 
+pytestmark = pytest.mark.nightly
+
 # One environment for all of them: hosts and containers have the same Python.
 LOCK = ROOT / "requirements/tools.txt"
 BUILD = ROOT / "requirements/build.txt"  # builds what has no wheel

@@ -23,6 +23,8 @@ from job import Job
 from support import environment, wrap_text, zero_separated
 from tool import install_locked
 
+pytestmark = pytest.mark.nightly
+
 HERE = Path(__file__).parent
 PYTHON = "/usr/bin/python3"
 REAL = os.environ.get("ENVCFG_REAL", "").split(",")

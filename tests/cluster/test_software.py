@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import pytest
+
 from cluster import Cluster
+
+pytestmark = pytest.mark.nightly
 
 NODES = ("-N2", "--gpus-per-node=2", "--ntasks-per-node=2", "--partition=standard-g")
 SHOW = (

@@ -8,6 +8,8 @@ import pytest
 
 from cluster import IMAGES, Cluster
 
+pytestmark = pytest.mark.nightly
+
 _TWO = ("-N2", "--gpus-per-node=2", "--ntasks-per-node=2", "--partition=standard-g")
 _DISK = "/var/lib/envcfg-disk"  # of each node its own, and not in memory: /tmp is there
 _PROFILE = f"""name: disks

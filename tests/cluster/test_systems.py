@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from cluster import Cluster
+from suites import mark_systems
 from tool import ROOT
 
 SCRIPT = "#!/bin/bash\nsrun hostname\n"
@@ -169,7 +170,7 @@ srun --cpus-per-task=32 bash -c 'echo "$SLURM_PROCID $(hostname) $CUDA_VISIBLE_D
 """
 
 
-@pytest.mark.parametrize("system", RIGHT)
+@pytest.mark.parametrize("system", mark_systems(RIGHT))
 def test_a_right_request_gets_a_start_time(cluster: Cluster, system: str) -> None:
     options, nodes = RIGHT[system]
     partition = system if system.startswith(NO_PARTITION) else None
@@ -185,6 +186,7 @@ def test_a_right_request_gets_a_start_time(cluster: Cluster, system: str) -> Non
     assert re.search(wanted, done.stderr), done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_request_is_refused(cluster: Cluster, fault: str) -> None:
     options, reason = WRONG[fault]

@@ -104,6 +104,7 @@ def test_steps_share_caches_and_have_their_own_ports(
     assert caches(cluster, job) == []
 
 
+@pytest.mark.nightly
 def test_jobs_on_the_same_nodes_do_not_meet(cluster: Cluster, workdir: Path) -> None:
     show = (
         'echo "$MASTER_PORT $ENVCFG_CACHE"; touch "$MIOPEN_USER_DB_PATH/x"; sleep 3; '
@@ -247,6 +248,7 @@ def test_caches_are_private_on_each_node_and_gone_afterwards(
     assert caches(cluster, job) == []
 
 
+@pytest.mark.nightly
 def test_caches_go_even_while_a_step_holds_the_job_s_memory(
     cluster: Cluster, workdir: Path
 ) -> None:
@@ -276,6 +278,7 @@ def test_a_cancelled_job_removes_the_caches_of_its_first_node(
     cluster.node(cluster.nodes[1], ["rm", "-rf", f"/tmp/{second}"])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["link", "foreign folder"])
 def test_what_stands_in_a_cache_s_place_on_one_node_is_refused(
     cluster: Cluster, workdir: Path, kind: str
@@ -360,6 +363,7 @@ def random_list(random: Random) -> str:
     return ",".join(part() for _ in range(random.randint(1, 3)))
 
 
+@pytest.mark.nightly
 def test_the_first_node_is_that_of_scontrol(cluster: Cluster, workdir: Path) -> None:
     """Random lists, and those of real systems; order is kept.
 

@@ -33,16 +33,17 @@ rendezvous: {interface: hsn0, why: w, source: s, date: 2026-01-01}
 """
 
 
-def job(cluster: Cluster, tool: Path, options: str, command: str) -> str:
+def job(image: Path, tool: Path, options: str, command: str) -> str:
     return (
         "#!/bin/bash\nset -euo pipefail\n"
         f"PATH={tool}:$PATH\n"
-        f"source <(envcfg wrap --container {cluster.frameworks_image} --runtime apptainer "
+        f"source <(envcfg wrap --container {image} --runtime apptainer "
         "--fact rocm=6.2.4 --set OMP_NUM_THREADS=1 --set GLOO_SOCKET_IFNAME=hsn0 "
         f"{options} -- {command})\n"
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", LAUNCHED)
 def test_the_ranks_of_two_nodes_add_up_over_the_fast_network(
     cluster: Cluster, tool: Path, workdir: Path, name: str
@@ -52,7 +53,9 @@ def test_the_ranks_of_two_nodes_add_up_over_the_fast_network(
     program = f"{tool.parent}/programs/with_{framework}.py"
     before = cluster.counters()
     done = cluster.sbatch(
-        job(cluster, tool, options, f"{command} {program}"), *sbatch, timeout=300
+        job(cluster.frameworks_image, tool, options, f"{command} {program}"),
+        *sbatch,
+        timeout=300,
     )
     after = cluster.counters()
     assert (done.state, done.exit_code) == ("COMPLETED", 0), done.stdout
@@ -75,10 +78,11 @@ def test_the_ranks_of_two_nodes_add_up_over_the_fast_network(
         assert sum(moved[key] for key in moved if key.startswith("hsn")) > 0
 
 
+@pytest.mark.nightly
 def test_mpi_goes_by_the_pmi_that_srun_is_given(cluster: Cluster, tool: Path) -> None:
     show = "sh -c 'echo \"$RANK $PMI_RANK $PMI_SIZE\"'"
     options = "--launcher mpi --srun-arg=--mpi=pmi2"
-    done = cluster.sbatch(job(cluster, tool, options, show), *TASKS)
+    done = cluster.sbatch(job(cluster.frameworks_image, tool, options, show), *TASKS)
     assert done.state == "COMPLETED", done.stdout
     lines = [line for line in done.stdout.splitlines() if line[:1].isdigit()]
     assert sorted(lines) == [f"{rank} {rank} 4" for rank in range(4)]
@@ -87,7 +91,7 @@ def test_mpi_goes_by_the_pmi_that_srun_is_given(cluster: Cluster, tool: Path) ->
 def test_more_tasks_than_gpus_are_refused_before_they_start(
     cluster: Cluster, tool: Path
 ) -> None:
-    text = job(cluster, tool, "", "echo started")
+    text = job(cluster.pytorch_image, tool, "", "echo started")
     done = cluster.sbatch(text, *NODES, "--ntasks-per-node=3")
     assert (done.state, done.exit_code) == ("FAILED", 2), done.stdout
     assert "3 tasks per node, but 2 GPUs" in done.stdout
@@ -96,7 +100,7 @@ def test_more_tasks_than_gpus_are_refused_before_they_start(
 
 def test_a_step_can_be_smaller_than_its_job(cluster: Cluster, tool: Path) -> None:
     show = "sh -c 'echo \"step $RANK/$WORLD_SIZE $LOCAL_RANK $NODE_RANK $MASTER_ADDR\"'"
-    wrap = f"envcfg wrap --container {cluster.frameworks_image} --runtime apptainer --fact rocm=6.2.4"  # fmt: skip
+    wrap = f"envcfg wrap --container {cluster.pytorch_image} --runtime apptainer --fact rocm=6.2.4"  # fmt: skip
     done = cluster.sbatch(
         "#!/bin/bash\nset -euo pipefail\n"
         f"PATH={tool}:$PATH\n"
@@ -116,9 +120,12 @@ def test_a_step_can_be_smaller_than_its_job(cluster: Cluster, tool: Path) -> Non
     ]
 
 
+@pytest.mark.nightly
 def test_accelerate_starts_a_lone_rank_too(cluster: Cluster, tool: Path) -> None:
     program = f"python3 {tool.parent}/programs/with_accelerate.py"
-    text = job(cluster, tool, "--launcher accelerate --ranks 1", program)
+    text = job(
+        cluster.frameworks_image, tool, "--launcher accelerate --ranks 1", program
+    )
     done = cluster.sbatch(text, "-N1", "--gpus-per-node=2", "--partition=standard-g")
     assert done.state == "COMPLETED", done.stdout
     (line,) = (each for each in done.stdout.splitlines() if each[:2] == '{"')
