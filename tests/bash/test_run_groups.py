@@ -216,6 +216,7 @@ def test_the_workers_of_an_agent_do_not_outlive_it(
     assert left(tmp_path) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("last", "code"), [("exit 0", 0), ("exit 3", 3)], ids=["well", "badly"]
 )

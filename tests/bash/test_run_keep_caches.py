@@ -471,6 +471,7 @@ def test_files_that_belong_together_are_those_of_one_job(job: Job, kept: Path) -
     assert not list(kept.glob("*/new/*"))
 
 
+@pytest.mark.nightly
 def test_a_signal_while_copies_are_made_leaves_none(
     text: Callable[..., str], packages: Path, job: Job, tmp_path: Path, disk: Path
 ) -> None:
@@ -495,6 +496,7 @@ def test_a_signal_while_copies_are_made_leaves_none(
     assert not list(disk.iterdir())
 
 
+@pytest.mark.nightly
 def test_a_key_may_be_removed_while_a_job_uses_it(
     text: Callable[..., str], packages: Path, job: Job, kept: Path, tmp_path: Path
 ) -> None:
@@ -544,6 +546,7 @@ def test_caches_of_jax_are_without_their_path(job: Job) -> None:
     assert done.stdout == b"jax none\n"
 
 
+@pytest.mark.nightly
 def test_a_file_that_a_full_disk_has_cut_gets_into_no_archive(
     job: Job, kept: Path, tmp_path: Path
 ) -> None:
@@ -568,6 +571,7 @@ def test_a_file_that_a_full_disk_has_cut_gets_into_no_archive(
     assert done.stdout == b"kernel\n"
 
 
+@pytest.mark.nightly
 def test_a_lock_that_a_full_disk_cannot_hold_blocks_no_later_job(
     job: Job, kept: Path, text: Callable[..., str], packages: Path
 ) -> None:
@@ -584,6 +588,7 @@ def test_a_lock_that_a_full_disk_cannot_hold_blocks_no_later_job(
     assert job(_SHOW).stdout.split() == [b"./ab/one", b"./ab/three", b"./ab/two"]
 
 
+@pytest.mark.nightly
 def test_ninja_has_nothing_to_build_in_the_folder_of_the_next_job(
     job: Job, tmp_path: Path
 ) -> None:

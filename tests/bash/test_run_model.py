@@ -128,6 +128,7 @@ def check(profile: Mapping[str, object], job: dict[str, str], nodes: int, launch
         assert asked[-1:] == [f"--network={','.join(wanted)}"] * bool(wanted)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("fakes")
 @settings(
     max_examples=150,

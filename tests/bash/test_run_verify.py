@@ -354,6 +354,7 @@ def test_a_folder_that_goes_away_is_a_note(step: Make) -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_where_the_script_is_ended(step: Make, number: int) -> None:
     made = step("none", 60)

@@ -447,6 +447,7 @@ NOTHING = {
 } | {"profile": None}
 
 
+@pytest.mark.nightly
 @settings(deadline=None, max_examples=150)
 @given(
     st.sampled_from(SAMPLES),

@@ -12,6 +12,8 @@ from envcfg.core.linting import Linter
 from envcfg.lint.lint_rule import load_rules
 from support import envcfg
 
+pytestmark = pytest.mark.nightly
+
 # envcfg does by itself what they ask for: EC649's masks are in ``gpus.clear`` of a profile.
 # EC650 says nothing about processes that envcfg starts.
 MENDED = frozenset({"EC521", "EC626", "EC649", "EC650"})

@@ -16,6 +16,8 @@ from old_scripts import HEAD, PIECES_LINE, STEP
 
 from support import envcfg
 
+pytestmark = pytest.mark.nightly
+
 # Like srun: hands signals on to its task.
 SRUN = """\
 #!/usr/bin/env bash

@@ -141,6 +141,7 @@ def test_another_line_than_the_converted_one_starts_nothing(
     assert b"hint: convert the script again" in ran.err
 
 
+@pytest.mark.nightly
 def test_nearly_all_scripts_of_the_comparison_need_no_envcfg(here: Path) -> None:
     del here
     needing = [

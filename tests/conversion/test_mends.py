@@ -86,6 +86,7 @@ MENDS: dict[str, tuple[list[str], Callable[[str], bool]]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rule", MENDS)
 def test_a_mend_changes_what_it_names_and_no_more(rule: str, tmp_path: Path) -> None:
     bodies, is_named = MENDS[rule]

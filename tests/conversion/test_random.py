@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from compare import compared
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from old_scripts import HEAD, PIECES_AFTER, PIECES_BEFORE, PIECES_LINE, PIECES_WORDS
+
+pytestmark = pytest.mark.nightly
 
 REFUSED = "this here-document has no line that ends it"
 EXIT_CODES = st.sampled_from(["", "export NOTE_CODE=3"])

@@ -8,10 +8,18 @@ import pytest
 from compare import compared
 from old_scripts import PIECES_BEFORE, scripts
 
+from suites import NIGHTLY
+
 SCRIPTS = scripts()
 
 
-@pytest.mark.parametrize("before", [*PIECES_BEFORE, "", ";", "other"])
+# The daily suite compares the forms of a line; the pieces before it are nightly.
+GROUPS = [pytest.param(before, marks=NIGHTLY) for before in PIECES_BEFORE]
+
+
+@pytest.mark.parametrize(
+    "before", [*GROUPS, "", ";", pytest.param("other", marks=NIGHTLY)]
+)
 def test_a_script_starts_the_same(before: str, tmp_path: Path) -> None:
     """In groups: what stands before the line; its forms; the faults that were found."""
     chosen = {

@@ -25,6 +25,8 @@ from envcfg.log.rank import Symptom
 from envcfg.log.verdict import LogReport
 from fuzzing import tries
 
+pytestmark = pytest.mark.nightly
+
 GOOD = text(Job(nodes=2, ranks_per_node=2))
 BAD = text(Job(nodes=2, ranks_per_node=2, fallen=frozenset({1})))
 ENDLESS = re.compile(r"(?:a|aa)+$")

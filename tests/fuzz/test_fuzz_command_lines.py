@@ -9,6 +9,8 @@ from envcfg.commands import NAMES
 from envcfg.common.errors import UsageError
 from fuzzing import chance, times
 
+pytestmark = pytest.mark.nightly
+
 WORDS = (
     *(
         "--",

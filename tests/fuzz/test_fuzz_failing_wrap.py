@@ -22,6 +22,8 @@ from envcfg.core.option import Option
 from fuzzing import tries
 from support import bash, envcfg
 
+pytestmark = pytest.mark.nightly
+
 OPTIONS = [each for options in wrap.OPTIONS.values() for each in options]
 HELP = Option("--help", "", kind="switch", short="-h")
 KNOWN = {

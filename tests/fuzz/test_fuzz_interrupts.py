@@ -18,6 +18,8 @@ import fuzzing
 from asking import asking
 from support import bash
 
+pytestmark = pytest.mark.nightly
+
 HELD = 6  # signals for each command and kind of signal
 GUARDED = 14  # signals for each kind, from the start of Python on
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]

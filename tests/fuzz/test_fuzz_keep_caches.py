@@ -28,7 +28,7 @@ import pytest
 import fuzzing
 from support import Wrap, require
 
-pytestmark = pytest.mark.usefixtures("fakes")
+pytestmark = [pytest.mark.usefixtures("fakes"), pytest.mark.nightly]
 JOBS = 12
 AT_ONCE = 6
 LONGEST = 300  # seconds of one job, on a machine that has other work, too

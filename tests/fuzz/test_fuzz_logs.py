@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from checking import check, rulebook
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -135,6 +136,7 @@ def read(*paths: Path) -> LogReport:
     )
 
 
+@pytest.mark.nightly
 @tries(150)
 @given(anything, dialects, seeds, st.sampled_from(["crlf", "cr", "mixed"]))
 def test_line_ends_change_nothing(
@@ -153,6 +155,7 @@ def test_line_ends_change_nothing(
         ] == places
 
 
+@pytest.mark.nightly
 @tries(150)
 @given(
     shown,
@@ -187,6 +190,7 @@ def shuffled(said: list[Line], rng: random.Random) -> list[str]:
     return [next(streams[rank]) for rank in turns]
 
 
+@pytest.mark.nightly
 @tries(150)
 @given(anything, dialects, seeds)
 def test_the_order_of_ranks_changes_nothing(
@@ -206,6 +210,7 @@ def with_others(said: list[str], rng: random.Random) -> list[str]:
     return said
 
 
+@pytest.mark.nightly
 @tries(150)
 @given(anything, dialects, seeds)
 def test_what_other_programs_say_changes_nothing(
@@ -221,6 +226,7 @@ def test_what_other_programs_say_changes_nothing(
         assert gist(here) == gist(there)
 
 
+@pytest.mark.nightly
 @tries(40)
 @given(anything, dialects, seeds, st.sampled_from([bytes, gzip.compress, lzma.compress, zstd.compress]))  # fmt: skip
 def test_files_change_nothing(
@@ -254,6 +260,7 @@ def test_fewer_lines_of_a_rank_never_make_it_ok(
     assert check(joined(left)).verdict != "ok"
 
 
+@pytest.mark.nightly
 @tries(100)
 @given(anything, anything, dialects, seeds)
 def test_two_jobs_in_a_log_are_no_better_than_the_worse(
@@ -291,6 +298,7 @@ class Watch:
         )
 
 
+@pytest.mark.nightly
 @tries(60)
 @given(anything, dialects, seeds, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_a_log_that_grows_says_what_it_says_as_a_whole(
@@ -341,6 +349,7 @@ def test_no_job_that_ends_well_is_stopped(
                 assert report.verdict == "ok", report.summary
 
 
+@pytest.mark.nightly
 @tries(200)
 @given(anything, dialects, seeds, st.binary(max_size=300))
 def test_every_report_of_every_log_can_be_written(

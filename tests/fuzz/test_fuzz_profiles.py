@@ -6,6 +6,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from envcfg.profile.detect import read_known
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read.profile_loader import load_profile
 from fuzzing import tries
+
+pytestmark = pytest.mark.nightly
 
 FILES = sorted(Path(built_in_folder()).glob("*.yaml"))
 # What a slip, a merge or an attack puts in.

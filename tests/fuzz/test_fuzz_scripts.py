@@ -26,6 +26,8 @@ from envcfg.profile.words import Word
 from fuzzing import tries
 from support import JOB, ROOT, zero_separated
 
+pytestmark = pytest.mark.nightly
+
 # How people use a script; FILE is where it stands. None ends with anything else to run.
 FORMS = {
     "run": "exec ./FILE",

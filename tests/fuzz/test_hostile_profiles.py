@@ -23,6 +23,8 @@ from envcfg.profile.read.profile_loader import load_profile
 from hostile_profiles import SAID, Json, Keys, by_interface, changed, everything, places
 from support import JOB, ROOT, trust
 
+pytestmark = pytest.mark.nightly
+
 # Each makes a file PWN, if it is ever run. IFS: for where a space ends a word.
 HOSTILE = {
     "newline": "x\ntouch PWN\n#",

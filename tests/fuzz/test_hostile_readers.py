@@ -13,6 +13,8 @@ import pytest
 
 from envcfg import cli
 
+pytestmark = pytest.mark.nightly
+
 JOB = "#!/bin/bash\n#SBATCH -N2 --ntasks-per-node=4\n"
 DIGITS = "9" * 5000  # Python converts 4,300
 SIGNS = "\u00b2"  # a digit to str.isdigit, and no number to int

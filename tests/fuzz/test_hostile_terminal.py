@@ -19,6 +19,8 @@ from envcfg.profile.read.profile_loader import load_profile
 from hostile_profiles import Json, changed, everything, places
 from support import Wrapped, envcfg, trust
 
+pytestmark = pytest.mark.nightly
+
 # What a terminal does not show as it stands: it moves, colours, hides or turns text. Some
 # readers refuse the first, some the first two.
 TEXTS = {

@@ -15,8 +15,12 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import pytest
+
 import fuzzing
 from support import JOB, Wrap
+
+pytestmark = pytest.mark.nightly
 
 RUNS = 60
 # Who starts how many ranks.

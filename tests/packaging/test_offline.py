@@ -11,6 +11,8 @@ import pytest
 
 from support import ROOT
 
+pytestmark = pytest.mark.nightly
+
 CONSUMER = """\
 from envcfg import __version__
 from envcfg.common.findings import Finding

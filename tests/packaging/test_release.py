@@ -93,6 +93,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
+@pytest.mark.nightly
 def test_easybuild_reads_its_recipe(tools: Path, tmp_path: Path) -> None:
     if not Path(LMOD).exists():
         pytest.skip("there is no Lmod")
@@ -108,6 +109,7 @@ def test_easybuild_reads_its_recipe(tools: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 def test_hadolint_finds_nothing(tools: Path) -> None:
     argv = [tools / "hadolint", PACKAGING / "Containerfile"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -151,6 +153,7 @@ def test_lmod_says_where_nothing_is_installed(modules: Path) -> None:
     assert "envcfg: there is no" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_release_is_whole(tools: Path, tmp_path: Path) -> None:
     assert tools.exists()
     done = subprocess.run(

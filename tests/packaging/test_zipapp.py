@@ -20,6 +20,8 @@ import pytest
 
 from support import ROOT
 
+pytestmark = pytest.mark.nightly
+
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # The Python that the virtual environment was made from; head of PATH, so that the
 # archive's first line finds it.

@@ -14,6 +14,8 @@ import pytest
 
 from support import Wrap, Wrapped, bash, require, require_root, zero_separated
 
+pytestmark = pytest.mark.nightly
+
 # The machine's /usr is bound into it: images need no registry.
 FOLDERS = "usr dev proc sys run tmp etc var/tmp root home mnt/data".split()
 LINKS = ("bin", "sbin", "lib", "lib64")
