@@ -1,1 +1,0 @@
-"""Changes of the code that a test should notice, and the tests that do."""
