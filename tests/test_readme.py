@@ -38,7 +38,7 @@ def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:
     for name in ("demo", "test"):
         assert f"$ ./scripts/{name}\n" in README
         assert (ROOT / "scripts" / name).stat().st_mode & 0o111
-    assert "exec ./scripts/test\n" in (ROOT / ".ci/run").read_text()
+    assert 'exec ./scripts/test "$@"\n' in (ROOT / ".ci/run").read_text()
 
 
 def test_commands_are_found() -> None:
