@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -102,14 +101,11 @@ def run(options: argparse.Namespace) -> int:
         check_outputs(outputs)
     say([*step.findings, *step.notes])
     from envcfg.commands.preflight_steps import wanted_of
-    from envcfg.core.node_speeds import speeds_file, with_speeds
 
     requirements = wanted_of(step)
     began = time.monotonic()
     raise_signals()  # an interruption must end the steps
     report = _look(options, step, requirements, needed)
-    cluster = os.environ.get("SLURM_CLUSTER_NAME") or requirements.profile
-    report = with_speeds(report, cluster, speeds_file(os.environ))
     raise_signals(False)
     _write(options, report, requirements, outputs, time.monotonic() - began)
     findings = [finding for some in report.nodes.values() for finding in some]

@@ -36,7 +36,6 @@ _PAUSE = 1.0  # seconds between two looks, at least
 _HASTE, _REST = 4, 50  # pause per second of a look, before and after a verdict
 _LONG = 3600.0  # seconds
 _LEAVE = 1.0  # seconds for the nodes' step to end after each signal
-_MOST = 8  # notes on slower nodes
 _WORD = 64  # bytes: an exit code is shorter
 
 
@@ -153,7 +152,6 @@ def _start_probe() -> Probing:
         EnvcfgError: Slurm does not answer, or does not show the step.
     """
     from envcfg.commands.job_target import find_job, job_name
-    from envcfg.core.node_speeds import read_speeds, slower_nodes, speeds_file
     from envcfg.core.step_nodes import Probing
     from envcfg.nodes.probe.probes import WATCH
     from envcfg.nodes.probe.slurm_job import own_nodes, start_step
@@ -166,11 +164,7 @@ def _start_probe() -> Probing:
     step = start_step(WATCH, job.id, hosts, is_part=is_part, more=(), leave=_LEAVE)
     # Slurm sets such a variable for each request of GPUs.
     has_gpus = any(re.match("SLURM_.*GPUS", name) for name in os.environ)
-    cluster = os.environ.get("SLURM_CLUSTER_NAME", "")
-    all_speeds = read_speeds(speeds_file(os.environ))
-    notes = [*slower_nodes(hosts, cluster, all_speeds)][:_MOST]
-    gpus = job.gpus if job.gpus or has_gpus else 0
-    return Probing(step, hosts, gpus, notes)
+    return Probing(step, hosts, job.gpus if job.gpus or has_gpus else 0)
 
 
 def _state_text(network: Network, pace: float | None) -> str:

@@ -38,13 +38,11 @@ class Probing(NamedTuple):
     Attributes:
         hosts: the nodes that answer.
         asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
-        notes: what earlier jobs measured on these nodes.
     """
 
     step: Step
     hosts: Sequence[str]
     asked_gpus: int | None
-    notes: Sequence[Finding] = ()
 
 
 class NodeWatch:
@@ -120,8 +118,6 @@ class NodeWatch:
         if self._probing is None:
             self._starts += 1
             self._probing = self._start()
-            for note in self._probing.notes if self._starts == 1 else ():
-                self._say(f"note: {note.subject}: {note.message}  [{note.rule}]")
             self._reader = SampleReader()
             self._board = Board(self._probing.hosts, idle_below=_IDLE_BELOW)
         self._number += 1

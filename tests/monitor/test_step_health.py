@@ -319,13 +319,3 @@ def test_the_pace_of_the_program_is_in_the_line_once(clock: Clock) -> None:
     slow = Finding("steps-slow", "warning", "the program", "a step takes 4 s")
     watched.more = [slow]
     assert watched.run(600) == ["warning: the program: a step takes 4 s  [steps-slow]"]
-
-
-def test_notes_of_earlier_jobs_are_printed_once(clock: Clock) -> None:
-    nodes = Nodes(answer_of(*BUSY))
-    nodes.notes = [Finding("node-slower", "note", "n2", "it sent 9 GB/s 3 d ago")]
-    watched = Watched(clock, nodes)
-    assert watched.run(61) == ["note: n2: it sent 9 GB/s 3 d ago  [node-slower]"]
-    nodes.is_over = True
-    assert watched.run(900) == ["all 8 GPUs busy, network fast"]
-    assert nodes.starts == 2

@@ -31,7 +31,6 @@ class Nodes:
         self.is_over = False
         self.starts = 0
         self.asked_gpus: int | None = None
-        self.notes: Sequence[Finding] = ()
 
     def start(self) -> Probing:
         self.starts += 1
@@ -40,7 +39,6 @@ class Nodes:
             self,  # type: ignore[arg-type]
             self.hosts,
             self.asked_gpus,
-            self.notes,
         )
 
     def ask(self, number: int) -> None:
