@@ -17,7 +17,6 @@ from envcfg.core import defaults
 from envcfg.image.host_libraries import parse_host
 from envcfg.image.metadata import parse_object
 from envcfg.log.trace.flight_recorder import read_flight
-from envcfg.log.trace.inspector import read_operations
 from envcfg.log.trace.ras import read_ras
 from envcfg.nodes.probe.gpu import TOOLS
 from envcfg.profile.read.profile_loader import load_profile
@@ -105,7 +104,6 @@ def answer(read: Callable[[str], object], text: str) -> object:
 READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "flight": (lambda text: read_flight(text.encode(), 0), '{"entries": [], "x": %s}'),
     "ras": (read_ras, '{"communicators_count": 1, "communicators": [], "x": %s}'),
-    "inspector": (lambda text: [*read_operations([text])], '{"header": %s}'),
     "image": (parse_object, '{"a": %s}'),
     "host": (lambda text: parse_host(text, "x"), '{"a": %s}'),
     "toml": (lambda text: defaults.parse(text.encode(), "x"), "a = %s\n"),

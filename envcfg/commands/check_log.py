@@ -43,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="*",
         help="log, also .gz .xz .zst; folder; pattern; - for standard input; what ncclras "
-        "printed, Flight Recorder dumps, the Inspector's lines",
+        "printed, Flight Recorder dumps",
     )
     group = parser.add_argument_group("what the log must show")
     group.add_argument(

@@ -42,7 +42,7 @@ def check_files(
     reading: Reading | None = None,
     starts: Mapping[str, int] = _WHOLE,
 ) -> LogReport:
-    """Return the verdict on log files, and on hangs and speed by the files beside them.
+    """Return the verdict on log files, and on hangs by the files beside them.
 
     Args:
         files: paths, or ``-``; also of several jobs.

@@ -1,5 +1,4 @@
-"""Evidence from files beside a log: RAS and Flight Recorder on hangs, Inspector on
-speed."""
+"""Evidence of hangs from files beside a log: RAS and Flight Recorder."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from envcfg.log.sidecars import Answer, TraceFinding, Traces, are_apart
 
 if TYPE_CHECKING:
     from envcfg.log.trace.flight_recorder import FlightDump
-    from envcfg.log.trace.inspector import Speed
     from envcfg.log.trace.lagging_ranks import GroupLag
     from envcfg.log.trace.ras import Laggard
     from envcfg.log.trace.ras_records import RasComm, RasRank
@@ -323,30 +321,3 @@ def _place(
                 contained[0], 1, one_line(f"{entry.text}, {entry.state}{where}")
             )
     return None
-
-
-def of_speeds(speeds: Sequence[Speed]) -> Iterator[TraceFinding]:
-    """Yield the speed of the largest messages, as the Inspector measured it."""
-    largest: dict[tuple[str, str], Speed] = {}
-    for (
-        speed_found
-    ) in speeds:  # the largest messages come first, and show the network best
-        largest.setdefault((speed_found.comm, speed_found.name), speed_found)
-    for speed in list(largest.values())[:_MOST]:
-        size = f"{speed.bytes} B"
-        for unit, name in ((1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB")):
-            if speed.bytes >= unit:
-                size = f"{speed.bytes / unit:.4g} {name}"
-        message = f"{speed.name} of {size}"
-        name = speed.comm_name or f"communicator {speed.comm}"
-        times = count_of(speed.count, "time")
-        text = f"{message}: {speed.busbw:.4g} GB/s on the bus, {times}"
-        yield TraceFinding("inspector-speed", name, text)
-        # Slow ranks are a separate finding, because they need another remedy.
-        if speed.slow:
-            hosts = {host for _, host, _ in speed.slow if host}
-            subject = ranks_of([rank for rank, _, _ in speed.slow], hosts)
-            least = min(busbw for _, _, busbw in speed.slow)
-            text = f"{message}: down to {least:.4g} GB/s"
-            text += f", where the median is {speed.busbw:.4g}"
-            yield TraceFinding("inspector-slow", subject, text)

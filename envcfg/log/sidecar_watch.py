@@ -59,9 +59,8 @@ class SidecarWatch:
     def has_news(self) -> bool:
         """Return True once if files are new or have changed, and are complete now."""
         state = {}
-        for name, kind in self._kinds.items():
-            # The Inspector writes as long as the job runs, and shows no hang.
-            if kind != "inspector" and os.path.isfile(name):
+        for name in self._kinds:
+            if os.path.isfile(name):
                 status = os.stat(name)
                 state[name] = status.st_size, status.st_mtime_ns
         if state != self._state:

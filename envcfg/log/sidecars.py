@@ -1,4 +1,4 @@
-"""Files beside a log: recognise and read RAS answers, flight dumps and Inspector files."""
+"""Files beside a log: recognise and read RAS answers and Flight Recorder dumps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.common.findings import Evidence
@@ -16,7 +15,6 @@ from envcfg.log.content import decompressed, head_of, is_compressed
 
 if TYPE_CHECKING:
     from envcfg.log.trace.flight_recorder import FlightDump
-    from envcfg.log.trace.inspector import Speed
     from envcfg.log.trace.ras_records import RasReport
 
 _HEAD = 512  # bytes that identify a file
@@ -30,16 +28,12 @@ _BEGINNINGS = (
     b"SERVER PROTOCOL ",
     b"OK\n",
 )
-_OPERATIONS = 1 << 20  # operations to read from all Inspector files
-_LONGEST = 1 << 20  # bytes of a line
 _ENDING = re.compile(r"(?<=.)\.(?:gz|xz|zst)$")  # endings of compressed files
 _SLOWEST = 10.0  # seconds between two RAS answers that can prove a hang
 
 
 def kinds_of(files: Sequence[str]) -> dict[str, str]:
-    """Return the kind of each file that is not a log: ``ras``, ``flight`` or
-    ``inspector``.
-    """
+    """Return the kind of each file that is not a log: ``ras`` or ``flight``."""
     kinds = {name: _kind(name) for name in files}
     return {name: kind for name, kind in kinds.items() if kind}
 
@@ -64,15 +58,11 @@ def _kind(name: str) -> str:
     if not head.lstrip().startswith(_BEGINNINGS):
         return ""
     from envcfg.log.trace.flight_recorder import is_flight
-    from envcfg.log.trace.inspector import is_inspector
     from envcfg.log.trace.ras import is_log, is_ras
 
-    text = head.decode("utf-8", "replace")
-    if is_inspector(text):
-        return "inspector"
     if is_flight(head):
         return "flight"
-    if not is_ras(text):
+    if not is_ras(head.decode("utf-8", "replace")):
         return ""
     # A log may begin with an answer. A pipe cannot be read again to find that out.
     full_text = (
@@ -154,8 +144,6 @@ class Traces(NamedTuple):
     Attributes:
         answers: of RAS, the oldest first.
         dumps: of the Flight Recorder, with the file of each, by rank.
-        speeds: of the Inspector.
-        inspected: number of Inspector files.
         unread: unreadable files of these kinds, with the reasons.
         nameless: dumps with an unknown rank.
         size: bytes of all of them.
@@ -164,8 +152,6 @@ class Traces(NamedTuple):
 
     answers: tuple[Answer, ...]
     dumps: Mapping[int, tuple[str, FlightDump]]
-    speeds: tuple[Speed, ...]
-    inspected: int
     unread: Mapping[str, str]
     nameless: tuple[str, ...]
     size: int
@@ -178,19 +164,15 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
 
     answers: list[Answer] = []
     dumps: dict[int, tuple[str, FlightDump]] = {}
-    # Imports are here, because most logs have no such files.
-    inspected = [name for name, kind in kinds.items() if kind == "inspector"]
     unread: dict[str, str] = {}
     nameless = []
     size = 0
+    # Imports are here, because most logs have no such files.
     from envcfg.log.trace.flight_recorder import rank_of, read_flight
-    from envcfg.log.trace.inspector import read_operations, speeds_of
     from envcfg.log.trace.ras import read_ras
     from envcfg.log.trace.trace_fields import LARGEST, TraceError
 
     for name, kind in kinds.items():
-        if kind == "inspector":
-            continue
         try:
             # One byte more than allowed shows that a file is too large.
             data = _read_head(name, LARGEST + 1)
@@ -207,22 +189,17 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
                 nameless.append(name)
             else:
                 dumps[rank] = name, read_flight(data, rank)
-        except TraceError as err:
+        except TraceError as err:  # noqa: PERF203  # one file, not all of them
             unread[name] = err.message
         except OSError as err:
             unread[name] = err.strerror or str(err)
-    lines = (line for name in inspected for line in _lines(name, unread))
-    # Lines are read lazily, so a limit on operations also limits the reading.
-    operations = islice(read_operations(lines), _OPERATIONS)
     return Traces(
         answers=tuple(sorted(answers, key=lambda answer: answer.time or 0.0)),
         dumps=dict(sorted(dumps.items())),
-        speeds=speeds_of(operations),
-        inspected=len(inspected),
         unread=unread,
         nameless=tuple(nameless),
         written=min((_changed(name) for name, _ in dumps.values()), default=None),
-        size=size + sum(os.path.getsize(path) for path in inspected if path != "-"),
+        size=size,
     )
 
 
@@ -236,12 +213,3 @@ def are_apart(first: Answer, second: Answer) -> bool:
     if first.time is None or second.time is None:
         return False
     return second.time - first.time >= _SLOWEST
-
-
-def _lines(name: str, unread: dict[str, str]) -> Iterator[str]:
-    try:
-        with _unpacked(name) as stream:
-            while line := stream.readline(_LONGEST):
-                yield line.decode("utf-8", "replace")
-    except OSError as err:
-        unread[name] = str(err)

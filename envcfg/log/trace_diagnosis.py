@@ -1,7 +1,6 @@
-"""From RAS, Flight Recorder and Inspector to findings, and to the verdict with them.
+"""From RAS and Flight Recorder to findings, and to the verdict with them.
 
-They show hangs and speed, and not the network of a job: they can make a verdict worse,
-never better.
+They show hangs, and not the network of a job: they can make a verdict worse, never better.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from envcfg.common.findings import Finding
 from envcfg.log.next_step import with_next
 from envcfg.log.numbers import first_of
 from envcfg.log.rulebook import Rule
-from envcfg.log.sidecar_evidence import of_answers, of_dumps, of_speeds
+from envcfg.log.sidecar_evidence import of_answers, of_dumps
 from envcfg.log.sidecars import TraceFinding, Traces
 from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, OpenQuestion, Verdict
 
@@ -32,11 +31,7 @@ def with_traces(
         rules: their words, by id.
         alone: True if there is no log, and *report* is empty.
     """
-    evidence = [
-        *of_answers(traces.answers),
-        *of_dumps(traces),
-        *of_speeds(traces.speeds),
-    ]
+    evidence = [*of_answers(traces.answers), *of_dumps(traces)]
     found = [_finding(element, rules[element.rule]) for element in evidence]
     doubts = _doubts(evidence, traces, rules)
     open_questions = [*doubts, *report.unknowns]
@@ -88,7 +83,7 @@ def with_traces(
         findings=tuple(sorted([*found, *findings], key=_weight)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
-            files=report.coverage.files + sum(map(len, files)) + traces.inspected,
+            files=report.coverage.files + sum(map(len, files)),
             size=report.coverage.size + traces.size,
         ),
     )

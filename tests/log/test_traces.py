@@ -23,27 +23,6 @@ ANSWERS = {
     for name in dir(answers)
     if name.isupper() and name not in ("EIGHT", "HEAD")
 }
-LINE = json.dumps(
-    {
-        "header": {
-            "id": "0x7f",
-            "comm_name": "DP",
-            "rank": 2,
-            "n_ranks": 8,
-            "nnodes": 2,
-        },
-        "metadata": {"hostname": "nid001234", "pid": 4711},
-        "coll_perf": {
-            "coll": "AllReduce",
-            "coll_sn": 7,
-            "coll_msg_size_bytes": 1 << 30,
-            "coll_exec_time_us": 61974,
-            "coll_timing_source": "kernel_gpu",
-            "coll_algobw_gbs": 50.0,
-            "coll_busbw_gbs": 87.5,
-        },
-    }
-)
 
 
 def judged(
@@ -61,7 +40,6 @@ def folder(tmp_path: Path) -> Path:
     for name, said in ANSWERS.items():
         (tmp_path / name.lower()).write_text(said)
     (tmp_path / "job.out").write_text(text(Job()))
-    (tmp_path / "inspector.jsonl").write_text(f"{LINE}\n" * 9)
     return tmp_path
 
 
@@ -82,7 +60,6 @@ ALONE = {
         {"ras-error": "error", "ras-left": "warning", "ras-behind": "note"},
     ),
     "json_failed": ("broken", {"ras-error": "error", "ras-left": "warning"}),
-    "inspector.jsonl": ("inconclusive", {"inspector-speed": "note"}),
 }
 
 
@@ -109,11 +86,7 @@ def test_beside_a_log_that_is_well(
     assert rules.items() >= expected.items()
     assert answer["network_verdict"] == "ok"
     # What finds nothing wrong takes nothing from the log's own verdict.
-    sure = (
-        "ok"
-        if name in ("ok", "json_ok", "uneven", "none", "inspector.jsonl")
-        else verdict
-    )
+    sure = "ok" if name in ("ok", "json_ok", "uneven", "none") else verdict
     assert answer["verdict"] == sure
     assert ("network ok: " in str(answer["summary"])) == (sure != "ok")
 

@@ -1,1 +1,1 @@
-"""Records of a job's libraries: RAS, Flight Recorder, Inspector."""
+"""Records of a job's libraries: RAS and Flight Recorder."""

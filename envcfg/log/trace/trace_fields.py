@@ -77,13 +77,6 @@ def integer(value: object, *, base: int = 10) -> int | None:
     return value if -_FAR <= value < 2 * _FAR else None
 
 
-def number(value: object) -> float | None:
-    """Return a number that is finite and not negative; None for anything else."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= value < float(_FAR) else None
-
-
 def text_of(value: object) -> str:
     """Return *value* if it is a text, cut to a readable length; else nothing."""
     return value[:_LONG] if isinstance(value, str) else ""
