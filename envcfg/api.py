@@ -77,7 +77,7 @@ _MADE_BY = ("envcfg.api.render",)
 _WRITERS = {
     "Compared": "*profile.profile_view.diff_json",
     "Detected": "*profile.profile_list.detect_json",
-    "Explanation": "*background.explained_json",
+    "Explanation": "*explanation_report.explained_json",
     "Inspected": "*image_report.inspection_json",
     "Job": "*request_report.request_json",
     "LogReport": "log.log_findings.log_json",

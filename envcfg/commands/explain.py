@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     use_defaults(options)
     from envcfg.core.explanation import UnknownNameError, explain, group, search
-    from envcfg.report import background
+    from envcfg.report import explanation_report
     from envcfg.report.styled import put
 
     is_listed, words = False, " ".join(options.names)
@@ -51,11 +51,11 @@ def run(options: argparse.Namespace) -> int:
             raise
         is_listed = True
     if options.json:
-        sys.stdout.write(background.explained_json(*explanation))
+        sys.stdout.write(explanation_report.explained_json(*explanation))
     elif is_listed:
-        put(background.listing(explanation.entries, explanation.topics))
+        put(explanation_report.listing(explanation.entries, explanation.topics))
     elif not options.names:
-        put(background.index(explanation.entries, explanation.topics))
+        put(explanation_report.index(explanation.entries, explanation.topics))
     else:
-        put(background.explained_lines(*explanation))
+        put(explanation_report.explained_lines(*explanation))
     return 0

@@ -1,7 +1,6 @@
-"""The background of findings: explanations, further commands, related findings.
+"""Groups of findings: the meaning of ids without a rule, and the page with the background.
 
-A finding states the problem and the remedy. A topic adds the knowledge common to its
-findings. The content is data: ``topics/*.yaml``.
+The content is data: ``topics/*.yaml``.
 """
 
 import os
@@ -12,32 +11,22 @@ from envcfg.common.datafile import knowledge_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
-    """The common background of several findings.
+    """A group of findings with a common background.
 
     Attributes:
         name: the name used as heading.
-        background: the knowledge needed to understand the findings.
-        source: the source of the background.
-        date: the date of the source, or of reading it.
+        page: the section of docs/explanation with the background.
         rules: ids of findings, or patterns of them, with texts in other files: known
             stacks, and log rules in a file of another topic.
         says: ids of findings that write their own texts, each with its meaning.
         terms: words that are not findings, each with its meaning.
-        look: commands and places with more information.
-        variables: variables that concern it.
-        related: ids of other findings.
     """
 
     name: str
-    background: str
-    source: str
-    date: str
+    page: str
     rules: tuple[str, ...] = ()
     says: Mapping[str, str] = {}
     terms: Mapping[str, str] = {}
-    look: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    related: tuple[str, ...] = ()
 
 
 def load_topics() -> list[Topic]:
@@ -47,10 +36,19 @@ def load_topics() -> list[Topic]:
     folder = knowledge_path("topics")
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
-        record(Topic, {**data, "name": data["topic"]})
+        record(
+            Topic,
+            {**data, "name": data["topic"], "page": _page_of(name, data["topic"])},
+        )
         for name in names
         for data in load_yaml(os.path.join(folder, name))["topics"]
     ]
+
+
+def _page_of(file: str, topic: str) -> str:
+    """Return the section about *topic*; its anchor is that of the site and of GitHub."""
+    anchor = topic.lower().replace("'", "").replace(" ", "-")
+    return f"docs/explanation/{file.removesuffix('.yaml')}.md#{anchor}"
 
 
 def find_topic(topics: list[Topic], finding: str, file: str = "") -> Topic | None:

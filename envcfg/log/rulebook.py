@@ -64,7 +64,7 @@ class Rule(NamedTuple):
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
         gates: gates of its file; a line without one is not examined.
-        topic: background topic of its file, unless a topic names the rule itself.
+        topic: the topic of its file, unless a topic names the rule itself.
     """
 
     id: str

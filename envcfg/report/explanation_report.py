@@ -1,18 +1,125 @@
-"""The explanation of a rule or variable, as text and as plain data."""
+"""The explanations of ``explain``, as text and as JSON, and the lists of findings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from envcfg.core.explainable import Explained
+from envcfg.core.explainable import (
+    Explainable,
+    Explained,
+    Ruled,
+    file_topic,
+    in_groups,
+)
+from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variable_record import Variable, load_readers
+from envcfg.knowledge.variables import load_variables
 from envcfg.lint.lint_rule import Rule as LintRule
 from envcfg.lint.lint_rule import unfilled
 from envcfg.log.rulebook import Rule
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use
+from envcfg.report.document import fields_of, json_text
 from envcfg.report.profile.profile_view import reason_lines
 from envcfg.report.styled import Line, wrapped
+
+
+class Background(NamedTuple):
+    """The place of a finding among others."""
+
+    topic: str  # of several findings; empty: unknown
+    page: str  # of the documentation
+    reasons: tuple[str, ...]  # ids of findings that can cause this one
+    explains: tuple[str, ...]  # ids of findings that this one can cause
+
+
+def explained_lines(
+    explainables: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+) -> Iterator[Line]:
+    """Yield the meaning of findings and variables.
+
+    Args:
+        rules: log rules by id, some of which are causes of other findings.
+    """
+    for number, explainable in enumerate(explainables):
+        # An empty line separates entries, but does not precede the first.
+        yield from [("", "")] if number else []
+        if isinstance(explainable, Explained):
+            yield from _variable_lines(explainable)
+            continue
+        if isinstance(explainable, Rule):
+            yield from _rule_lines(explainable)
+        elif isinstance(explainable, LintRule):
+            yield from _lint_lines(explainable)
+        else:
+            yield "bold", explainable.id
+            yield from titled("meaning", explainable.meaning)
+        behind = _behind(explainable, topics, rules)
+        yield from titled("can be the reason", ", ".join(behind.reasons))
+        yield from titled("can be the reason of", ", ".join(behind.explains))
+        yield from titled("topic", behind.topic)
+        yield from titled("background", behind.page)
+
+
+def explained_json(
+    explainables: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+) -> str:
+    """Return the explanations as JSON."""
+    return json_text(
+        [_data(explainable, topics, rules) for explainable in explainables]
+    )
+
+
+def _behind(entry: Ruled, topics: list[Topic], rules: Mapping[str, Rule]) -> Background:
+    topic = find_topic(topics, entry.id, file_topic(entry))
+    page = f"docs/lint/{entry.id}.md" if isinstance(entry, LintRule) else ""
+    return Background(
+        topic=topic.name if topic else "",
+        page=topic.page if topic else page,
+        reasons=tuple(rule.id for rule in rules.values() if entry.id in rule.explains),
+        explains=entry.explains if isinstance(entry, Rule) else (),
+    )
+
+
+def _data(
+    entry: Explainable, topics: list[Topic], rules: Mapping[str, Rule]
+) -> dict[str, object]:
+    if isinstance(entry, Explained):
+        return _variable_data(entry)
+    data: dict[str, object] = {"kind": "rule", **fields_of(entry)}
+    data.pop("topic", None)  # the file's topic; "behind" has the effective one
+    if isinstance(entry, LintRule):
+        # Samples and messages with placeholders are of no use to a program.
+        kept_names = ("id", "name", "group", "severity", "why", "fix", "source", "date")
+        data = {"kind": "lint rule", **{name: data[name] for name in kept_names}}
+        data["fix"] = unfilled(entry.fix)
+    return {**data, "behind": _behind(entry, topics, rules)._asdict()}
+
+
+def listing(explainables: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]:
+    """Yield one line per finding with its meaning, grouped by topic."""
+    for number, (name, members) in enumerate(in_groups(explainables, topics).items()):
+        yield from [("", "")] if number else []
+        yield "bold", name
+        for member in members:
+            if isinstance(member, LintRule):
+                meaning = f"{member.name}: {member.why}"
+            elif isinstance(member, Rule):
+                meaning = f"{effect(member)}: {member.meaning}"
+            else:
+                meaning = member.meaning
+            yield "", f"  {member.id:<34} {meaning}"
+
+
+def index(explainables: Sequence[Explainable], topics: list[Topic]) -> Iterator[Line]:
+    """Yield the groups of findings and words, with their size and first entries."""
+    yield "bold", "envcfg explain NAME, or words to search for, or one of these groups:"
+    for name, members in in_groups(explainables, topics).items():
+        first = ", ".join(member.id for member in members[:2])
+        more = ", ..." if len(members) > 2 else ""
+        yield "", f"  {name:<42} {len(members):>4}  {first}{more}"
+    yield "", f"  {'variables':<42} {len(load_variables()):>4}  by their names"
 
 
 def effect(rule: Rule) -> str:
@@ -25,7 +132,7 @@ def effect(rule: Rule) -> str:
     return rule.severity or ("evidence" if rule.samples else "an open question")
 
 
-def rule_lines(rule: Rule) -> Iterator[Line]:
+def _rule_lines(rule: Rule) -> Iterator[Line]:
     """Yield the meaning of a rule, the remedy and the source."""
     yield "bold", f"{rule.id} ({effect(rule)})"
     versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())
@@ -39,7 +146,7 @@ def rule_lines(rule: Rule) -> Iterator[Line]:
         yield "dim", f"  as in: {sample.strip()}"
 
 
-def variable_lines(explained: Explained) -> Iterator[Line]:
+def _variable_lines(explained: Explained) -> Iterator[Line]:
     """Yield the meaning of a variable, its values, and its use in profiles."""
     variable = explained.variable
     if variable is None:
@@ -77,7 +184,7 @@ def variable_lines(explained: Explained) -> Iterator[Line]:
         yield "", f"  removed by: {', '.join(explained.uses.taken_back)}"
 
 
-def lint_lines(rule: LintRule) -> Iterator[Line]:
+def _lint_lines(rule: LintRule) -> Iterator[Line]:
     """Yield the fault of a lint rule, the reason, the remedy and its exceptions."""
     yield "bold", f"{rule.id} {rule.name} ({rule.severity})"
     yield from titled("group", rule.group)
@@ -91,7 +198,7 @@ def lint_lines(rule: LintRule) -> Iterator[Line]:
     yield from titled("not reported", "; ".join(sample.shows for sample in rule.good))
 
 
-def variable_data(explained: Explained) -> dict[str, object]:
+def _variable_data(explained: Explained) -> dict[str, object]:
     """Return a variable for JSON."""
     variable = explained.variable
     fields = variable._asdict() if variable else {}

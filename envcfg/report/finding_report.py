@@ -6,7 +6,8 @@ checked and is good, so a report can also list it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg import __version__
@@ -16,6 +17,7 @@ from envcfg.log.numbers import count_of
 from envcfg.report.document import json_text
 
 if TYPE_CHECKING:
+    from envcfg.core.explainable import Ruled
     from envcfg.report.styled import Line
 
 # The style shows the severity, which is also written in words.
@@ -105,8 +107,6 @@ def _github(result: Result) -> str:
 
 def _sarif(result: Result) -> str:
     """Return the findings as SARIF 2.1.0 (OASIS, 2020-03-27), for code scanning."""
-    from envcfg.report.background import described
-
     names = dict.fromkeys(finding.rule for finding in result.all)
     # SARIF refers to rules by index, so their order must be fixed.
     rules = {rule: index for index, rule in enumerate(names)}
@@ -115,7 +115,7 @@ def _sarif(result: Result) -> str:
             "driver": {
                 "name": "envcfg",
                 "version": __version__,
-                "rules": described(rules),
+                "rules": described_rules(rules),
             }
         },
         "results": [
@@ -137,6 +137,55 @@ def _sarif(result: Result) -> str:
         ]
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+
+
+def described_rules(names: Iterable[str]) -> list[dict[str, object]]:
+    """Return the descriptions of findings for SARIF; an unknown finding has only its id.
+
+    A finding with a web page as source has it for further help.
+    """
+    from envcfg.core.explainable import log_rules, said_findings
+    from envcfg.knowledge.topics import load_topics
+    from envcfg.lint.lint_rule import load_rules
+
+    # Lint rules come last, because their descriptions are the most detailed.
+    explained_rules: Mapping[str, Ruled] = {
+        **log_rules(),
+        **said_findings(load_topics()),
+        **load_rules(),
+    }
+    return [
+        {"id": name, **_descriptor(explained_rules[name])}
+        if name in explained_rules
+        else {"id": name}
+        for name in names
+    ]
+
+
+def _descriptor(entry: Ruled) -> dict[str, object]:
+    from envcfg.core.explainable import PlainEntry, words_of
+    from envcfg.lint.lint_rule import Rule, unfilled
+
+    meaning, *_ = words_of(entry)
+    title, fix, source = meaning, None, ""
+    if not isinstance(entry, PlainEntry):
+        fix, source = entry.fix, entry.source
+    data: dict[str, object] = {}
+    if isinstance(entry, Rule):
+        data, fix = {"name": entry.name}, unfilled(entry.fix)
+        title = unfilled(entry.message)
+    more = f"envcfg explain {entry.id} says more."
+    texts = {
+        # A short description is one clause; SARIF viewers show it in a list.
+        "shortDescription": re.split(r"[.;:] ", " ".join(title.split()))[0],
+        "fullDescription": meaning,
+        "help": "\n\n".join(filter(None, (fix, more))),
+    }
+    data |= {key: {"text": printable(text)} for key, text in texts.items()}
+    # SARIF needs a URL, but sources may also name a file or commit.
+    if page := re.search(r"https://[^\s;,()]+", source):
+        data["helpUri"] = page[0]
+    return data
 
 
 def _location(result: Result, name: str, finding: Finding) -> dict[str, object]:

@@ -21,6 +21,7 @@ _BOOSTS = {
     "reference/rules/": 1,
     "reference/commands/": 0.4,
     "lint/": 0.7,
+    "explanation/": 0.5,
     "agents.md": 0.3,  # a digest of the others
     "api.md": 0.5,
     "measured.md": 0.3,

@@ -57,7 +57,8 @@ def rules_by_topic(rules: Mapping[str, Rule]) -> Topics:
 def _page(topic: Topic, rules: list[Rule]) -> Iterator[str]:
     yield f"# Log lines: {topic.name}"
     yield ""
-    yield f"{text(topic.background)}. {len(rules)} of [all rules of check-log](index.md)."
+    page = topic.page.removeprefix("docs/")
+    yield f"[Background](../../{page}). {len(rules)} of [all rules of check-log](index.md)."
     for rule in rules:
         yield ""
         yield from _lines(rule)

@@ -217,10 +217,10 @@ def test_without_a_name_there_is_an_index_of_groups(
 
 
 @pytest.mark.parametrize("name", ["nccl", "rccl", "gcd", "GCD", "NCCL", "fsdp"])
-def test_words_of_the_courses_lead_to_the_page_for_first_steps(
+def test_words_of_the_courses_have_a_page(
     explain: Callable[..., Wrapped], name: str
 ) -> None:
     done = explain(name)
     assert done.code == 0
-    assert "docs/first-steps.md" in done.text
+    assert "docs/explanation/words.md#words-of-the-courses" in done.text
     assert done.text.startswith(f"{name.lower()}\n")

@@ -10,7 +10,7 @@ from string import Formatter
 import pytest
 
 from envcfg.lint.lint_rule import Rule, load_rules, unfilled
-from envcfg.report.background import described
+from envcfg.report.finding_report import described_rules
 from support import ROOT, envcfg
 
 RULES = load_rules()
@@ -52,7 +52,7 @@ def test_no_placeholder_is_in_what_explain_prints(form: tuple[str, ...]) -> None
 
 
 def test_no_placeholder_is_in_sarif() -> None:
-    for descriptor in described(RULES):
+    for descriptor in described_rules(RULES):
         for key in ("shortDescription", "fullDescription", "help"):
             assert placeholders(descriptor[key]["text"]) == [], descriptor["id"]  # type: ignore[index]
 
