@@ -191,13 +191,14 @@ def slurm_in_container(job: Job) -> Iterator[Fault]:
 
 
 def _brings_slurm(container: Command) -> bool:
-    """Return whether a container mounts Slurm's files, or its image is named after it."""
+    """Return whether a container has the host's Slurm, or an image named after Slurm."""
     program = load_programs().get(container.name)
     binds = program.binds if program else frozenset()
+    brings = known_words("EC417", "brings")
     return any(
-        _SLURM.search(word.shown)
+        name in brings
+        or (_SLURM.search(word.shown) and (name in binds or name in _IMAGES))
         for name, word in container.options_in_order
-        if name in binds or name in _IMAGES
     )
 
 
