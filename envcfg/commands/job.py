@@ -108,6 +108,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _place(options: argparse.Namespace, made_by: tuple[str, ...]) -> Place | None:
     """Return the place of the script's second file, the machinery; None: a single file."""
+    if options.dry_run:  # writes no file, so the script must not need one
+        return None
     if options.submit and options.output is None:  # a file here, with the job's name
         options = argparse.Namespace(
             **{**vars(options), "output": "JOB-NAME-NUMBER.sh"}

@@ -69,7 +69,7 @@ def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
     data = job.script.encode("utf-8", "surrogateescape")
     if options.output is None:
         options.output = f"{stem}.sh"
-        if job.files.machinery and not options.dry_run:
+        if job.files.machinery:
             save_machinery(options, job.files, "the job needs")
         done = _send(options, f"{stem}.sh", data, step.profile_name)
         path = f"{stem}-{done.number}.sh" if done.number else None

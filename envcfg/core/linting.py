@@ -78,12 +78,20 @@ class Linter:
         self._facts = facts or {}
         check_facts(self._facts)
 
-    def judge(self, texts: Texts, *, marks_repairs: bool = False) -> Result:
+    def judge(
+        self,
+        texts: Texts,
+        *,
+        marks_repairs: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> Result:
         """Return the faults of *texts*, by path; a file that is not a script is a fault.
 
         Args:
             texts: the bytes of each file, by path.
             marks_repairs: mark and count the faults that ``--fix`` repairs.
+            environment: the variables of the submission, if the scripts are submitted
+                now: only they can replace a missing option.
         """
         sources = Sources()
         inputs = [sources.add(path, data) for path, data in texts.items()]
@@ -95,6 +103,7 @@ class Linter:
                 profile_of=self._profile_of(sources),
                 read_line=self._read_line,
                 facts=self._facts,
+                environment=environment,
             )
         kept = {
             path: [

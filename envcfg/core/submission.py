@@ -107,9 +107,12 @@ def submit(
         msg = f"{' or '.join(scheduler.submit for scheduler in schedulers)} is not on PATH"
         raise JobError(msg, hint="run it on a login node of the system")
     # Errors stop the submission before the job waits for hours and then fails.
-    findings = linter.judge({script: data}).all
+    findings = linter.judge({script: data}, environment=os.environ).all
     if errors := [finding for finding in findings if finding.severity == "error"]:
         raise FindingsError(errors)
+    if not directives and not _has_variables(scheduler):
+        msg = f"{script} has no {scheduler.mark} line, so it requests no nodes and no time"
+        raise UsageError(msg, hint="a job script of envcfg has them: envcfg job --help")
     if dry_run and not scheduler.test:
         msg = f"{scheduler.title} does not say when a job would start"
         raise UsageError(msg, hint="leave out --dry-run; the script has no error")
@@ -181,6 +184,12 @@ def _name_words(
     ):
         return []
     return [word.format(os.path.basename(script)) for word in scheduler.name_words]
+
+
+def _has_variables(scheduler: Scheduler) -> bool:
+    """Return whether the environment has options for the command that submits."""
+    prefix = scheduler.option_prefix
+    return bool(prefix) and any(name.startswith(prefix) for name in os.environ)
 
 
 def _name_in_variable(scheduler: Scheduler) -> str | None:

@@ -133,6 +133,8 @@ class Job(NamedTuple):
         around: returns the line of an offset, and the line above it.
         read_line: envcfg's own parser, if it is available.
         facts: facts about the system: its Slurm version.
+        environment: the variables of the submission; None: unknown, the script is
+            submitted later.
     """
 
     model: Model
@@ -143,6 +145,7 @@ class Job(NamedTuple):
     around: Callable[[int], str] = lambda _: ""
     read_line: ReadLine | None = None
     facts: Mapping[str, str] = {}
+    environment: Mapping[str, str] | None = None
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:

@@ -57,6 +57,7 @@ def judge(
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
     read_line: ReadLine | None = None,
     facts: Mapping[str, str] = _NONE,
+    environment: Mapping[str, str] | None = None,
 ) -> Mapping[str, list[Remark]]:
     """Return the findings, by the path of each file that was given or read with it.
 
@@ -68,6 +69,7 @@ def judge(
         profile_of: returns the ``Profile`` of a script's system, or None.
         read_line: envcfg's own parser.
         facts: facts about that system: its Slurm version.
+        environment: the variables of the submission, if the script is submitted now.
     """
     remarks: dict[str, dict[tuple[str, int], Remark]] = {
         s.path: {} for s in given_sources
@@ -76,7 +78,13 @@ def judge(
     for model in read_models(given_sources, sources) if models is None else models:
         profile = profile_of(model)
         for remark in judge_model(
-            model, sources, rule_ids, profile, read_line=read_line, facts=facts
+            model,
+            sources,
+            rule_ids,
+            profile,
+            read_line=read_line,
+            facts=facts,
+            environment=environment,
         ):
             where = remark.finding.place
             path = where.path if where else model.path
@@ -103,6 +111,7 @@ def judge_model(
     *,
     read_line: ReadLine | None = None,
     facts: Mapping[str, str] = _NONE,
+    environment: Mapping[str, str] | None = None,
 ) -> list[Remark]:
     """Return the findings of one script and the programs that it starts."""
     job = Job(
@@ -114,6 +123,7 @@ def judge_model(
         around=lambda offset: "\n".join(sources.lines(offset)),
         read_line=read_line,
         facts=facts,
+        environment=environment,
     )
     all_rules, detectors = load_rules(), load_detectors()
     remarks = [

@@ -234,3 +234,38 @@ def test_a_job_script_needs_no_envcfg(wrap: Wrap, tmp_path: Path, fakes: Path) -
     ]
     code, out, err = run(tmp_path / "job.sh", FAKE_NODES="1", FAKE_TASKS="2")
     assert (code, sorted(out.splitlines())) == (0, ["0", "1"]), err
+
+
+@pytest.mark.parametrize("fault", ["missing", "changed"])
+@pytest.mark.parametrize("command", ["lint", "submit"])
+def test_lint_and_submit_refuse_a_job_without_the_right_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, command: str
+) -> None:
+    (tmp_path / "sbatch").write_text("#!/bin/sh\ntouch submitted\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.chdir(tmp_path)
+    asked = (*asking("lumi-g"), "--container", "none", "-o", "job.sh")
+    assert envcfg("job", *asked, "--", "true").code == 0
+    fine = envcfg("lint", "job.sh")
+    assert fine.code == 0, fine.text
+    file = machinery(tmp_path / "job.sh")
+    if fault == "missing":
+        file.unlink()
+    else:
+        file.write_text("true\n")
+    done = envcfg(command, "job.sh")
+    assert done.code != 0
+    assert f"the job needs {file}, which is missing or changed" in (
+        done.text + done.err
+    )
+    assert not Path("submitted").exists()
+
+
+def test_lint_looks_where_the_job_looks_for_a_moved_file(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.parent.rename(tmp_path / "moved")
+    assert envcfg("lint", "moved/job.sh").code == 1
+    monkeypatch.chdir(tmp_path / "moved")
+    assert envcfg("lint", "job.sh").code == 0

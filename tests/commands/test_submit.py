@@ -268,9 +268,30 @@ def test_the_system_of_a_login_node_counts(
     assert (done.code, slurm.words) == (2, [])
     assert "a node has 8" in done.err
     (slurm.folder / "job.sh").write_text(TOO_MUCH.replace("16", "8"))
-    missing = envcfg("submit", "job.sh")  # which sbatch may know from elsewhere
-    assert missing.code == 0
-    assert "warning: job.sh:2:9: --account is missing" in missing.err
+    missing = envcfg("submit", "job.sh")
+    assert (missing.code, slurm.words) == (2, [])
+    assert "error: job.sh:2:9: --account is missing" in missing.err
+    monkeypatch.setenv("SBATCH_ACCOUNT", "project_465000001")
+    monkeypatch.setenv("SBATCH_PARTITION", "standard-g")
+    done = envcfg("submit", "job.sh")
+    assert (done.code, "is missing" in done.err) == (0, False), done.err
+
+
+@pytest.mark.parametrize("variable", ["", "SBATCH_NODES"])
+@pytest.mark.parametrize("maker", ["wrap", "a user"])
+def test_a_script_that_requests_nothing_is_not_submitted(
+    slurm: Site, monkeypatch: pytest.MonkeyPatch, variable: str, maker: str
+) -> None:
+    local = ("wrap", "--profile", "lumi-g", "--container", "none", "-o", "job.sh")
+    if maker == "wrap":
+        assert envcfg(*local, *COMMAND).code == 0
+    else:
+        (slurm.folder / "job.sh").write_text("#!/bin/bash\nsrun hostname\n")
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    done = envcfg("submit", "job.sh")
+    assert (done.code, bool(slurm.words)) == ((0, True) if variable else (2, False))
+    assert variable or "error: job.sh has no #SBATCH line" in done.err
 
 
 def test_a_file_of_somebody_is_not_replaced(slurm: Site) -> None:
@@ -409,9 +430,9 @@ def test_a_script_that_changes_after_the_check_is_submitted_as_it_was(
     path.write_text(SCRIPT)
     judge = Linter.judge
 
-    def spoil(self: Linter, texts: dict[str, bytes]) -> object:
+    def spoil(self: Linter, *texts: dict[str, bytes], **more: object) -> object:
         path.write_text("#!/bin/bash\nrm -rf ~\n")
-        return judge(self, texts)
+        return judge(self, *texts, **more)
 
     monkeypatch.setattr(Linter, "judge", spoil)
     assert envcfg("submit", "job.sh").code == 0
@@ -421,6 +442,21 @@ def test_a_script_that_changes_after_the_check_is_submitted_as_it_was(
 UNANSWERED = {
     "no controller": (
         "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)",
+        "sbatch reached no Slurm, and ended with 1: no job is submitted",
+        "scontrol ping says whether Slurm answers",
+    ),
+    "an unknown host": (
+        "sbatch: error: Unable to establish control machine address\nsbatch: error: Batch job submission failed: Invalid argument",
+        "sbatch reached no Slurm, and ended with 1: no job is submitted",
+        "scontrol ping says whether Slurm answers",
+    ),
+    "no configuration": (
+        "sbatch: fatal: Could not establish a configuration source",
+        "sbatch reached no Slurm, and ended with 1: no job is submitted",
+        "scontrol ping says whether Slurm answers",
+    ),
+    "a configuration without a file": (
+        "sbatch: fatal: Unable to process configuration file",
         "sbatch reached no Slurm, and ended with 1: no job is submitted",
         "scontrol ping says whether Slurm answers",
     ),

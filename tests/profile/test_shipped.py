@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,13 @@ def test_each_profile_says_itself_how_it_was_verified(name: str) -> None:
     own = Catalog([built_in_folder()]).own(name)
     assert own.verified
     assert own.lifecycle
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_whose_reason_is_a_refusal_is_one_for_lint(name: str) -> None:
+    for rule in BUILT_IN[name].rules.values():
+        if rule and re.search(r"refuses (?:a|the) job", rule.reason.why):
+            assert rule.refused, rule
 
 
 UVERBS = ("/dev/infiniband/uverbs*",)

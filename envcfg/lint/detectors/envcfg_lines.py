@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Severity
+from envcfg.common.provenance import sha256_of
 from envcfg.lint.lint_rule import Fault, Job, detects, known_words
-from envcfg.lint.script_model import Command, Expansion, between, by_offset
-from envcfg.lint.traced_text import holes
+from envcfg.lint.script_model import (
+    Command,
+    Expansion,
+    between,
+    by_offset,
+    text_of,
+)
+from envcfg.lint.script_source import read_beside
+from envcfg.lint.traced_text import holes, literal
 from envcfg.lint.word_expansion import closing
 
 _READERS = frozenset({"source", ".", "eval"})
@@ -22,6 +31,7 @@ _CHANGES = re.compile(r"\+\+|--|(?<![=!<>])(?:<<|>>)?=(?!=)")
 _ITEMS = re.compile(r"\$\{[A-Za-z_]\w*\[[@*]\]")  # an empty array causes no error
 _DEFAULTS = frozenset({"-", ":-", "+", ":+"})
 _MUSTS = frozenset({"?", ":?", "=", ":="})
+_COMPANION = re.compile(r"/[0-9a-f]{32}\.bash$")
 _CLOSED_BY = {"${": "}", "$(": ")"}
 
 
@@ -37,6 +47,21 @@ def own_line(job: Job) -> Iterator[Fault]:
                     # With "||" the script itself handles the failure.
                     if "envcfg wrap" in hole.text and "||" not in hole.text:
                         yield Fault(hole.offset, {}, "unguarded")
+    for assignment in job.model.assignments:
+        if assignment.name == "ENVCFG_FILE":
+            path = literal(text_of(assignment.value)) or ""
+            if _COMPANION.search(path) and not _is_companion_there(path):
+                yield Fault(assignment.offset, {"file": path}, "companion")
+
+
+def _is_companion_there(path: str) -> bool:
+    """Return whether the unchanged second file of a script is where the job looks for it.
+
+    The job tries the path, and the folder in which it was submitted.
+    """
+    name = os.path.basename(path)
+    places = (read_beside(place) for place in (path, f".envcfg/{name}"))
+    return any(data and name.startswith(sha256_of(data)[:32]) for data in places)
 
 
 def _option_faults(command: Command, job: Job) -> Iterator[Fault]:

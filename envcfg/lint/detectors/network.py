@@ -82,12 +82,28 @@ def transport_off(job: Job) -> Iterator[Fault]:
     if most_nodes(job.model, job.shape) < 2:
         return
     for name, off in known_values("EC523", "disabling").items():
+        has_network = _has_network(name, job)
+        if has_network is False:
+            continue
+        severity: Severity | None = None if has_network else "note"
         for assignment, value in values_of(job, name):
             lines = job.around(assignment.offset).splitlines()
             # A remark beside the setting shows a deliberate choice.
             is_explained = any(_REMARK.search(line, 0, _LONGEST) for line in lines)
             if value in off and not assignment.context.is_chosen and not is_explained:
-                yield Fault(assignment.offset, {"name": name, "value": value})
+                words = {"name": name, "value": value}
+                yield Fault(assignment.offset, words, severity=severity)
+
+
+def _has_network(name: str, job: Job) -> bool | None:
+    """Return whether the system has the network of a variable; None: unknown."""
+    networks = known_values("EC523", "networks").get(name)
+    if networks is None:
+        return True
+    expect = job.profile.expect if job.profile else None
+    # A profile with a provider of libfabric expects no other network.
+    known = {*expect.networks, expect.provider or ""} - {""} if expect else set()
+    return not known.isdisjoint(networks) if known else None
 
 
 @detects("EC524")

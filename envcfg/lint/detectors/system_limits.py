@@ -210,7 +210,8 @@ def site_rules(job: Job) -> Iterator[Fault]:
     for option, finding in check_rules(profile, values):
         rule = profile.rules[option]
         if option not in requested:
-            missing[option] = finding
+            if _variable(option, job) not in (job.environment or ()):
+                missing[option] = finding
         elif rule and rule.rule == "must" and option in _BOOKED and not rule.refused:
             continue  # the site may accept an account without the usual ending
         elif not _OPEN.search(requested[option].value or ""):
@@ -233,18 +234,23 @@ def _is_refused(option: str, profile: Profile, job: Job) -> bool:
 
     A missing option may be set on the command line that submits the script, or by a
     variable such as SBATCH_ACCOUNT. It counts as set if the script mentions that command
-    or variable. A script that is only recognised as one of the system may be for another.
+    or variable. If the script is submitted now, nothing else can set the option.
     """
     rule, chars = profile.rules[option], job.model.flat.chars if job.model.flat else ""
+    if rule is None or not rule.refused or job.environment is not None:
+        return rule is not None and rule.refused
     scheduler = SCHEDULERS[job.model.scheduler]
-    suffix = option.strip("-").upper().replace("-", "_")
     # A scheduler without such variables has a pattern that never matches.
-    variable = (
-        f"{scheduler.option_prefix}{suffix}" if scheduler.option_prefix else "(?!)"
-    )
+    variable = _variable(option, job) or "(?!)"
     submission = rf"\b{scheduler.submit}\b[^\n]*\s{option}\b"
     match = re.search(rf"{submission}|\b{variable}\b", chars)
-    return rule is not None and rule.refused and match is None
+    return match is None
+
+
+def _variable(option: str, job: Job) -> str:
+    """Return the variable that replaces a missing *option*; empty: there is none."""
+    prefix = SCHEDULERS[job.model.scheduler].option_prefix
+    return prefix and f"{prefix}{option.strip('-').upper().replace('-', '_')}"
 
 
 def _is_for_gpus(job: Job) -> bool:
