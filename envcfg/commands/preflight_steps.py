@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.starters import STARTERS
-from envcfg.common.characters import one_line
+from envcfg.common.characters import one_line, split_lines
 from envcfg.common.errors import JobError
 from envcfg.core.step import Step
 from envcfg.job.plan.diagnostics import Diagnostics
@@ -257,7 +257,7 @@ def _hosts_of(command: Sequence[str]) -> tuple[str, ...]:
     # Duplicates appear if the scheduler lists a host once per task.
     hosts = tuple(dict.fromkeys(out.split()))
     if code or not hosts:
-        messages = err.strip().splitlines()
+        messages = split_lines(err.strip())
         why = messages[-1] if messages else f"{command[0]} names none"
         raise JobError(f"the nodes of this job are not known: {why}", hint=hint)  # noqa: EM102
     return hosts

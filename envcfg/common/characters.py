@@ -70,13 +70,25 @@ def printable(text: str) -> str:
     return text if text.isprintable() else re.sub(_UNPRINTABLE, _visible, text)
 
 
+def split_lines(text: str) -> list[str]:
+    r"""Return the lines of *text*, which end with a line feed and nothing else.
+
+    ``splitlines`` also splits at form feeds, U+2028 and others, so that one line of a log
+    or of a list could look like two.
+
+    >>> split_lines("a\u2028b\r\nc\n")
+    ['a\u2028b', 'c']
+    """
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+
+
 def joined_lines(text: str) -> str:
     r"""Return the lines of a program's message as one line.
 
     >>> joined_lines("error: no node\n  error: no job\n")
     'error: no node; error: no job'
     """
-    lines = (line.strip() for line in text.splitlines())
+    lines = (line.strip() for line in split_lines(text))
     return "; ".join(filter(None, lines))
 
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from calendar import timegm
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.common.characters import one_line
+from envcfg.common.characters import one_line, split_lines
 from envcfg.common.errors import OutputError
 from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
+from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of, first_of
 from envcfg.log.verdict import LogReport
 from envcfg.nodes.preflight.node_list import fold_nodes, job_name
@@ -31,17 +33,10 @@ _DAY = 86400.0
 _MOST = 1 << 20  # bytes of a list
 _LONGEST = 200  # characters of a reason
 _WORD_MOST = 131071  # bytes of a word of a command line in Linux
-# A name, or names in Slurm's short form. The list may be anybody's, so only names that
-# Slurm reads get into a job script: others would make it refuse each later job.
-_RANGE = r"\d{1,18}(?:-\d{1,18})?"
-_RANGES = re.compile(rf"\[({_RANGE}(?:,{_RANGE})*)\]", re.ASCII)
-_NODE = re.compile(
-    rf"(?!all$)[a-z0-9](?:[\w.-]|{_RANGES.pattern})*", re.ASCII | re.IGNORECASE
-)
-_NAME_MOST = 250  # characters of a name without its ranges
-_NODES_MOST = 1 << 16  # nodes of a name; more are not read by Slurm
 _COMMA = re.compile(r",(?![^\[]*\])")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+_USE = "--exclude-from names a list of nodes"
+_SKEW = 3600.0  # seconds by which clocks of nodes may differ
 _RESTARTS = ("restart", "restart without")
 
 
@@ -56,26 +51,31 @@ class BadNode(NamedTuple):
 def read_bad_nodes(path: str) -> tuple[list[BadNode], list[Finding]]:
     """Return the entries of the list *path* that count, and notes on all entries.
 
-    The newest entry of a node counts. Without a time, an entry is as old as the file. A
-    list that the first job is to begin does not exist yet: a note.
+    The newest entry of a node counts. Without a time, or with one in the future, an entry
+    is as old as the file. A list that the first job is to begin does not exist yet: a note.
 
     Raises:
         OutputError: the list cannot be read.
     """
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            written = os.fstat(file.fileno()).st_mtime
+        # A pipe without a writer would keep the open waiting.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, encoding="utf-8", errors="replace") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                msg = f"{path} is not a regular file"
+                raise OutputError(msg, hint=_USE)
             lines = file.read(_MOST + 1)
     except FileNotFoundError:
         message = f"{path} does not exist yet: no node is left out"
         return [], [Finding("bad-nodes", "note", "--exclude-from", message)]
     except OSError as err:
         msg = f"{path}: {err.strerror}"
-        raise OutputError(msg, hint="--exclude-from names a list of nodes") from None
+        raise OutputError(msg, hint=_USE) from None
     if len(lines) > _MOST:
         msg = f"{path}: larger than 1 MiB, so it is not a list of nodes"
         raise OutputError(msg, hint="--exclude-from takes a line for each node")
-    entries, wrong = _parse(lines, written)
+    entries, wrong = _parse(lines, status.st_mtime)
     nodes = [node for node in entries.values() if node.age <= _DAYS * _DAY]
     return nodes, [*_notes(path, nodes, entries), *wrong]
 
@@ -84,7 +84,7 @@ def _parse(text: str, written: float) -> tuple[dict[str, BadNode], list[Finding]
     now = time.time()
     entries: dict[str, BadNode] = {}
     wrong = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(split_lines(text), 1):
         names, _, rest = line.strip().partition(" ")
         if not names or names.startswith("#"):
             continue
@@ -93,27 +93,19 @@ def _parse(text: str, written: float) -> tuple[dict[str, BadNode], list[Finding]
             moment = float(timegm(time.strptime(stamp, _TIME)))
         except ValueError:
             moment, reason = written, rest.strip()
+        place = f"--exclude-from, line {number}"
+        if moment > now + _SKEW:
+            moment = min(written, now)
+            message = f"{names[:60]}: {stamp} is in the future: the file's time is used"
+            wrong.append(Finding("bad-nodes", "warning", place, one_line(message)))
         for name in _COMMA.split(names):
             node = BadNode(name, now - moment, one_line(reason)[:_LONGEST])
-            if not _is_node(name):
+            if not is_node_name(name):
                 message = f"{name[:60]!r} is not the name of a node, and is ignored"
-                place = f"--exclude-from, line {number}"
                 wrong.append(Finding("bad-nodes", "warning", place, message))
             elif name not in entries or node.age <= entries[name].age:
                 entries[name] = node
     return entries, wrong
-
-
-def _is_node(text: str) -> bool:
-    """Return whether Slurm can read *text* as the name of a node, or of a few."""
-    if not _NODE.fullmatch(text) or len(_RANGES.sub("", text)) > _NAME_MOST:
-        return False
-    nodes = 1
-    for ranges in _RANGES.findall(text):
-        pairs = [pair.partition("-") for pair in ranges.split(",")]
-        sizes = [int(last or first) - int(first) + 1 for first, _, last in pairs]
-        nodes *= sum(sizes) if min(sizes) > 0 else 0
-    return 0 < nodes <= _NODES_MOST
 
 
 def _notes(
@@ -147,7 +139,7 @@ def add_bad_nodes(path: str, reasons: Mapping[str, str]) -> list[Finding]:
     text = "".join(
         f"{name} {now_text()} {one_line(reason)[:_LONGEST]}\n"
         for name, reason in reasons.items()
-        if _is_node(name)
+        if is_node_name(name)
     )
     if not text:
         return []

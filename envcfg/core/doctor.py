@@ -18,6 +18,7 @@ from envcfg.backends.runtimes import NAMES, runtime
 from envcfg.backends.scheduler_client import query_all
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.cache import kept_folder
+from envcfg.common.characters import split_lines
 from envcfg.common.errors import EnvcfgError
 from envcfg.core.selection import (
     current_folder,
@@ -198,7 +199,7 @@ def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
     paths = {name: path for name in programs if (path := on_path(programs[name]))}
     answers = query_all([[path, "--version"] for path in paths.values()])
     for (name, path), answer in zip(paths.items(), answers, strict=True):
-        lines = (answer.out or answer.err).strip().splitlines()
+        lines = split_lines((answer.out or answer.err).strip())
         text = lines[0] if lines else answer.fault or "prints no version"
         is_well = answer.exit_code == 0
         hint = "" if is_well else f"try it: {path} --version"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from envcfg.common.characters import split_lines
 from envcfg.image.image_record import ImageFact, Metadata
 from envcfg.image.tree import Tree
 
@@ -76,7 +77,7 @@ def shell_assignments(
     """
     values = {name: variable.value for name, variable in variables.items()}
     depth = 0
-    for raw in text.splitlines():
+    for raw in split_lines(text):
         line = raw.strip()
         if line.startswith(_OPENING) or line.endswith("{"):
             depth += 1
@@ -139,7 +140,7 @@ def start_fact(tree: Tree, metadata: Metadata) -> ImageFact:
         return ImageFact("start", "exec", "entrypoint", why=why)
     if text is None:
         return ImageFact("start", "exec", "no runscript", why="nothing else to start")
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in split_lines(text)]
     lines = [line for line in lines if line and not line.startswith("#")]
     joined = "\n".join(lines)
     # The words of Apptainer and SingularityCE for an OCI image (oci2sif,

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from itertools import chain
 from typing import BinaryIO, NamedTuple
 
+from envcfg.common.characters import split_lines
 from envcfg.common.datafile import finding_in
 from envcfg.common.findings import Finding
 from envcfg.image.elf import ElfError, find_words, read_library
@@ -178,7 +179,7 @@ class LibraryIndex:
     def _dpkg(self) -> dict[str, str]:
         if self._packages is None:
             self._packages, name = {}, ""
-            for line in (self.tree.text(_DPKG, _MOST_DPKG) or "").splitlines():
+            for line in split_lines(self.tree.text(_DPKG, _MOST_DPKG) or ""):
                 key, _, value = line.partition(": ")
                 name = value if key == "Package" else name
                 if key == "Version" and name:

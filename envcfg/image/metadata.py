@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from envcfg.common.characters import split_lines
 from envcfg.common.nesting import read_json
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.image_record import Metadata
@@ -85,15 +86,15 @@ def complete(metadata: Metadata, tree: Tree) -> Metadata:
     """
     labels = dict(metadata.labels) | texts(parse_object(tree.text(_LABELS) or ""))
     environment = dict(metadata.environment)
-    environment |= variables((tree.text(_CHARLIECLOUD) or "").splitlines())
+    environment |= variables(split_lines(tree.text(_CHARLIECLOUD) or ""))
     start = tree.text(_ENROOT_START) or ""
     if "/etc/rc.local" in start:  # written by enroot's import; the labels are comments
-        for line in start.splitlines():
+        for line in split_lines(start):
             if not line.startswith("# "):
                 break
             name, _, value = line[2:].partition(" ")
             labels[name] = value
-        environment |= variables((tree.text(_ENROOT) or "").splitlines())
+        environment |= variables(split_lines(tree.text(_ENROOT) or ""))
     architecture = machine(labels.get(BUILD_ARCHITECTURE, ""))
     return metadata._replace(
         architecture=metadata.architecture or architecture,

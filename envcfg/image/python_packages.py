@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.common.characters import split_lines
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.image_environment import DEFAULT_PATH, folders_of
 from envcfg.image.image_record import ImageFact, agree
@@ -52,7 +53,7 @@ def find_python(tree: Tree, environ: Mapping[str, str]) -> Python | None:
     own = folders_of(environ.get("PYTHONPATH", ""))
     prefix = posixpath.dirname(posixpath.dirname(path))
     text = tree.text(f"{prefix}/pyvenv.cfg", 1 << 16) or ""
-    pairs = (line.partition("=") for line in text.splitlines())
+    pairs = (line.partition("=") for line in split_lines(text))
     settings = {name.strip(): value.strip() for name, equals, value in pairs if equals}
     home = ""
     if settings:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS, find_scheduler
+from envcfg.common.characters import split_lines
 from envcfg.common.errors import OutputError
 from envcfg.common.findings import Place
 from envcfg.common.nesting import walk_folder
@@ -153,7 +154,7 @@ def kind_of(chars: str, path: str = "") -> Kind:
         return "dump" if entries and fitting >= len(entries) * 0.9 else "other"
     if _SHELL.match(chars) or find_scheduler(chars):
         return "script"
-    lines = [line for line in chars.splitlines() if line.strip()]
+    lines = [line for line in split_lines(chars) if line.strip()]
     fitting = sum(bool(_DUMPED.fullmatch(line)) for line in lines)
     # Common names are required, because a settings file has assignments too.
     is_dump = lines and fitting >= len(lines) * 0.8 and _USUAL.search(chars)

@@ -11,7 +11,29 @@ from typing import Any
 NAMES_NETWORK = (
     "2.6.4"  # the first NCCL release that prints "Using network" (src/init.cc)
 )
+# A name of a node, or names in Slurm's short form. A log or a list may be anybody's, so
+# only these get into a command or a job script: others could be options, or make Slurm
+# refuse the job.
+_RANGE = r"\d{1,18}(?:-\d{1,18})?"
+_RANGES = re.compile(rf"\[({_RANGE}(?:,{_RANGE})*)\]", re.ASCII)
+_NODE = re.compile(
+    rf"(?!all$)[a-z0-9](?:[\w.-]|{_RANGES.pattern})*", re.ASCII | re.IGNORECASE
+)
+_LONGEST_NAME = 250  # characters of a name without its ranges
+_MOST_NODES = 1 << 16  # nodes of a name; more are not read by Slurm
 _FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
+
+
+def is_node_name(text: str) -> bool:
+    """Return whether Slurm can read *text* as the name of a node, or of a few."""
+    if not _NODE.fullmatch(text) or len(_RANGES.sub("", text)) > _LONGEST_NAME:
+        return False
+    nodes = 1
+    for ranges in _RANGES.findall(text):
+        pairs = [pair.partition("-") for pair in ranges.split(",")]
+        sizes = [int(last or first) - int(first) + 1 for first, _, last in pairs]
+        nodes *= sum(sizes) if min(sizes) > 0 else 0
+    return 0 < nodes <= _MOST_NODES
 
 
 def network_kind(name: str) -> str | None:

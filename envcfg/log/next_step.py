@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import Rule
 from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion
@@ -35,7 +36,8 @@ def with_next(
         fingerprint = fingerprint or id_
         rule = rules.get(id_)
         action = (rule and rule.next) or "unknown"
-        nodes = cause.nodes if cause and action == "restart without" else ()
+        if cause and action == "restart without":
+            nodes = tuple(filter(is_node_name, cause.nodes))
         # Without a node to leave out only a plain restart is possible.
         if action == "restart without" and not nodes:
             action = "restart"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from envcfg.common.characters import split_lines
 from envcfg.common.errors import LibraryError, UsageError
 from envcfg.common.nesting import check_depth, refuse_depth
 from envcfg.profile.folders import PROJECT_DEFAULTS, PROJECT_FOLDER, listed
@@ -212,7 +213,7 @@ def _names_in(root: str, path: str, text: str) -> Iterator[str]:
     if extension in {".yaml", ".yml", ""}:
         yield from _paths(_yaml_texts(text), root, repository)
     if extension in {".sh", ".bash", ".env", ""} or _SHELL_LINE.match(text):
-        lines = [line for line in text.splitlines() if line.strip()[:1] != "#"]
+        lines = [line for line in split_lines(text) if line.strip()[:1] != "#"]
         # bash resolves a sourced name from the current folder, authors mean the
         # script's folder.
         for folder in (root, os.path.dirname(f"{root}/{path}")):

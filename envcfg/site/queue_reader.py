@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from envcfg.backends.schedulers.scheduler import Scheduler
-from envcfg.common.characters import whole_number
+from envcfg.common.characters import split_lines, whole_number
 from envcfg.site.machine_facts import SeenPartition, Shape, maker_of
 from envcfg.site.slurm_answers import read_partitions, read_shapes
 
@@ -22,7 +22,7 @@ def read_qos(text: str) -> list[SeenPartition]:
     Args:
         text: lines of name, MaxTRES and MaxWall, separated by a bar.
     """
-    rows = [line.split("|") for line in text.splitlines()]
+    rows = [line.split("|") for line in split_lines(text)]
     return [
         SeenPartition(
             name=name,
@@ -51,7 +51,7 @@ def read_associations(text: str, config: str, cluster: str) -> dict[str, list[st
     if not kinds & {"associations", "limits", "qos", "safe", "all"}:
         return {}
     accounts: dict[str, list[str]] = {}
-    rows = [line.split("|") for line in text.splitlines()]
+    rows = [line.split("|") for line in split_lines(text)]
     for _, account, qos in (row for row in rows if len(row) == 3 and row[0] == cluster):
         names = qos.split(",") if kinds & {"qos", "all"} else []
         # Slurm compares accounts in lower case.
@@ -135,7 +135,7 @@ def _flux_nodes(text: str) -> Iterable[tuple[str, Shape]]:
 
     A line with nodes of several kinds is skipped, because its sums fit none of them.
     """
-    rows = (line.split("|") for line in text.splitlines())
+    rows = (line.split("|") for line in split_lines(text))
     for queues, properties, *numbers in (row for row in rows if len(row) == 5):
         nodes, cores, gpus = (whole_number(number) or 0 for number in numbers)
         # Sums that do not divide evenly belong to a mixture of nodes.

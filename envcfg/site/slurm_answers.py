@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
-from envcfg.common.characters import whole_number
+from envcfg.common.characters import split_lines, whole_number
 from envcfg.site.machine_facts import SeenPartition, Shape, maker_of
 
 _PAIR = re.compile(r"(?:^| )([A-Za-z]\w*)=(\S*)")
@@ -27,7 +27,7 @@ def read_config(text: str) -> dict[str, str]:
 def read_partitions(text: str) -> list[SeenPartition]:
     """Return the output of ``scontrol show partition --oneliner``, in its order."""
     seen_partitions = []
-    for line in text.splitlines():
+    for line in split_lines(text):
         values = dict(_PAIR.findall(line))
         if name := values.get("PartitionName"):
             time = values.get("MaxTime", "")
@@ -48,7 +48,7 @@ def read_partitions(text: str) -> list[SeenPartition]:
 
 def read_shapes(text: str) -> Iterator[tuple[str, Shape]]:
     """Yield each node of each partition, from ``scontrol show node --oneliner``."""
-    for line in text.splitlines():
+    for line in split_lines(text):
         values = dict(_PAIR.findall(_NODE.sub("", line)))
         cpus, usable, memory, reserved, sockets = (
             whole_number(values.get(key, "")) or 0
@@ -80,7 +80,7 @@ def read_accounts(text: str, cluster: str) -> tuple[str, ...]:
             bar.
         cluster: the cluster of the accounts.
     """
-    rows = [line.split("|") for line in text.splitlines()]
+    rows = [line.split("|") for line in split_lines(text)]
     mine = [row for row in rows if len(row) == 3 and row[2] == cluster]
     names = [*(row[0] for row in mine), *(row[1] for row in mine)]
     return tuple(dict.fromkeys(filter(_ACCOUNT.fullmatch, names)))

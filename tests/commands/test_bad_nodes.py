@@ -145,6 +145,20 @@ def test_next_adds_nodes_that_went_down_and_leaves_out_all(listed: Path) -> None
     assert again.text == done.text
 
 
+@pytest.mark.parametrize("name", ["--uid=0", "all", "nid1;reboot", "$(reboot)", "-w"])
+def test_next_names_only_nodes_and_no_options(listed: Path, name: str) -> None:
+    log = listed.parent / "job.out"
+    log.write_text(NODE_DOWN.replace("nid001007", name))
+    done = envcfg("check-log", "--next", str(log))
+    assert not done.text.startswith("restart without"), done.text
+    more = envcfg("check-log", "--next", "--exclude-from", "bad.txt", str(log))
+    assert more.text.partition(":")[0] in {
+        "restart without nid001001,nid001003",
+        done.text.partition(":")[0],
+    }
+    assert name not in listed.read_text()
+
+
 def test_next_without_a_restart_changes_nothing(listed: Path) -> None:
     log, before = listed.parent / "job.out", listed.read_text()
     log.write_text("{'train_runtime': 912.5, 'epoch': 3.0}\n")
@@ -247,3 +261,29 @@ def test_what_cannot_be_read_is_an_error(listed: Path) -> None:
     assert (done.code, "larger than 1 MiB" in done.err) == (4, True)
     done = envcfg("check-log", "--exclude-from", "bad.txt", "x.out")
     assert (done.code, "--exclude-from belongs to --next" in done.err) == (2, True)
+
+
+def test_a_pipe_as_list_is_refused_at_once(listed: Path) -> None:
+    os.mkfifo(listed.parent / "pipe")
+    done = job("--exclude-from", "pipe")
+    assert (done.code, "pipe is not a regular file" in done.err) == (4, True)
+
+
+def test_an_entry_of_the_future_is_as_old_as_the_file(listed: Path) -> None:
+    listed.write_text(f"{HEAD}nid7 {day(-400)} slow\nnid8 {day(-0.01)} clock\n")
+    done = job("--exclude-from", "bad.txt")
+    assert "#SBATCH --exclude=nid[7-8]\n" in done.text
+    assert "line 2: nid7: " in done.err
+    assert done.err.count("is in the future: the file's time is used") == 1
+    old = time.time() - 8 * 86400
+    os.utime(listed, (old, old))
+    done = job("--exclude-from", "bad.txt")
+    assert "#SBATCH --exclude=nid8\n" in done.text
+    assert "1 entry of bad.txt older than 7 days" in done.err
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x85", "\x0c", "\x1e"])
+def test_only_a_line_feed_ends_a_line(listed: Path, separator: str) -> None:
+    listed.write_text(f"{HEAD}nid7 {day(1)} slow{separator}nid8 {day(1)} forged\n")
+    done = job("--exclude-from", "bad.txt")
+    assert "#SBATCH --exclude=nid7\n" in done.text, done.err

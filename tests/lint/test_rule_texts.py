@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Formatter
 
 import pytest
+import yaml
 
 from envcfg.lint.lint_rule import Rule, load_rules, unfilled
 from envcfg.report.finding_report import described_rules
@@ -20,6 +21,19 @@ seen what which who whose why""".split()
 PLACEHOLDER = re.compile(
     rf"\b(?:{'|'.join(WORDS).upper()})\b|[a-z][A-Z]{{4,}}|(?<!\$)\{{\w+\}}"
 )
+
+
+DATA = sorted([*ROOT.glob("envcfg/**/*.yaml"), *ROOT.glob("profiles/*.yaml")])
+
+
+@pytest.mark.parametrize("path", DATA, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_text_ends_at_a_number_sign_in_it(path: Path) -> None:
+    """YAML reads " #" in a text without quotes as the begin of a comment."""
+    text = path.read_text("utf-8")
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        if isinstance(event, yaml.ScalarEvent) and event.style is None:
+            rest = text[event.end_mark.index :].partition("\n")[0]
+            assert not re.match(r"\s*#\S", rest), f"{event.value}{rest}"
 
 
 def placeholders(text: str) -> list[str]:

@@ -29,9 +29,10 @@ def not_exported(job: Job) -> Iterator[Fault]:
         a.name for a in model.assignments if a.exported or a.command is not None
     }
     used = {e.name for e in model.expansions if not _is_shown(e, job)}
+    reaching = exported | used
     for assignment in model.assignments:
         name = assignment.name
-        if assignment.how != "=" or assignment.value is None or name in exported | used:
+        if assignment.how != "=" or assignment.value is None or name in reaching:
             continue
         # Slurm, the system and modules export these, and a new value goes with them.
         if name in known_words("EC251", "inherited") or name.startswith("SLURM_"):

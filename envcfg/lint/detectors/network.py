@@ -87,7 +87,7 @@ def transport_off(job: Job) -> Iterator[Fault]:
             continue
         severity: Severity | None = None if has_network else "note"
         for assignment, value in values_of(job, name):
-            lines = job.around(assignment.offset).splitlines()
+            lines = job.around(assignment.offset).split("\n")
             # A remark beside the setting shows a deliberate choice.
             is_explained = any(_REMARK.search(line, 0, _LONGEST) for line in lines)
             if value in off and not assignment.context.is_chosen and not is_explained:

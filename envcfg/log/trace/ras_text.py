@@ -4,6 +4,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from envcfg.common.characters import split_lines
 from envcfg.log.trace.ras_records import (
     STATUS,
     RasComm,
@@ -169,7 +170,7 @@ class _Reader:
 def from_text(text: str) -> RasReport:
     """Parse an answer in text form; other lines are skipped."""
     reader = _Reader()
-    for line in text.splitlines():
+    for line in split_lines(text):
         reader.take(line.rstrip())
     return RasReport(
         time="",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envcfg.backends.scheduler_client import query
-from envcfg.common.characters import joined_lines, whole_number
+from envcfg.common.characters import joined_lines, split_lines, whole_number
 from envcfg.common.errors import JobError, UsageError
 from envcfg.nodes.probe.probes import Probe
 from envcfg.nodes.probe.runner import Step
@@ -73,7 +73,7 @@ def read_squeue(text: str, asked: str, command: str) -> SlurmJob:
         JobError: there is none.
         UsageError: there are several.
     """
-    rows = [line.split("|") for line in text.splitlines() if line.count("|") >= 6]
+    rows = [line.split("|") for line in split_lines(text) if line.count("|") >= 6]
     running = [row for row in rows if row[2] in _RUNS]
     # Tasks of an array that ended are not considered while another one runs.
     rows = running or rows
@@ -195,7 +195,7 @@ def slurm_version() -> dict[str, str]:
 
 def _output_lines(argv: Sequence[str]) -> list[str]:
     """Return the lines that a command prints; empty if it fails."""
-    return [line.strip() for line in query(argv).text.splitlines()]
+    return [line.strip() for line in split_lines(query(argv).text)]
 
 
 def run_command(
