@@ -278,11 +278,12 @@ def submit(
     """
     from envcfg.core import submission
     from envcfg.core.linting import Linter
+    from envcfg.core.selection import system_here
     from envcfg.lint.script_source import read_files
 
     renew_limits()
     path = os.fspath(script)
-    system = submission.system_here() if profile is None else os.fspath(profile)
+    system = system_here() if profile is None else os.fspath(profile)
     # The file is read once, so that the checked bytes are the submitted ones.
     data = read_files([path])[path]
     return submission.submit(path, data, Linter(profile=system), dry_run=dry_run)

@@ -61,7 +61,9 @@ def check_format(options: argparse.Namespace, *, is_check: bool = False) -> None
         raise UsageError(msg, hint="as in --format text --strict")
 
 
-def put_result(result: Result, form: str, *, strict: bool) -> int:
+def put_result(
+    result: Result, form: str, *, strict: bool, inconclusive: bool = False
+) -> int:
     """Write *result* to stdout, in colours on a terminal; return the exit code."""
     from envcfg.report.finding_report import finding_lines, write_findings
 
@@ -72,4 +74,4 @@ def put_result(result: Result, form: str, *, strict: bool) -> int:
     else:
         sys.stdout.write(write_findings(result, form))
     sys.stdout.flush()
-    return exit_code(result.all, strict=strict)
+    return exit_code(result.all, strict=strict, inconclusive=inconclusive)

@@ -93,13 +93,16 @@ def run(options: argparse.Namespace) -> int:
         texts = mended.texts
     result = linter.judge(texts, marks_repairs=not (options.fix or options.diff))
     options.repairs = result.repairs
+    # Without a script among the files, nothing was checked.
+    unread = [found for found in result.all if found.rule == "not-a-script"]
+    is_unread = bool(texts) and len(unread) == len(texts)
     if options.diff:
-        return exit_code(result.all, strict=True)
+        return exit_code(result.all, strict=True, inconclusive=is_unread)
     # The repaired text is on stdout, so the findings go to stderr.
     if options.fix and "-" in texts:
         say(result.all)
-        return exit_code(result.all, strict=True)
-    return put_result(result, options.format, strict=True)
+        return exit_code(result.all, strict=True, inconclusive=is_unread)
+    return put_result(result, options.format, strict=True, inconclusive=is_unread)
 
 
 def _replace_select(options: argparse.Namespace) -> None:

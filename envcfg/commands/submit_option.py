@@ -19,7 +19,8 @@ from envcfg.commands.printing import (
 )
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, UsageError
-from envcfg.core.submission import Submitted, submit, system_here
+from envcfg.core.selection import system_here
+from envcfg.core.submission import Submitted, submit
 
 if TYPE_CHECKING:
     from envcfg.core.job_request import Job

@@ -14,7 +14,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, OutputError, UsageError, suggest
 from envcfg.common.findings import Finding, Result
 from envcfg.common.safe_output import Output, check_outputs
-from envcfg.core.selection import open_catalog
+from envcfg.core.selection import open_catalog, system_here
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
 from envcfg.lint.lint_rule import chosen, load_rules
@@ -55,7 +55,7 @@ class Linter:
 
         Args:
             profile: the system; None: recognised from two signs in each script.
-            otherwise: the system of a script without signs.
+            otherwise: the system of a script without signs; None: that of this machine.
             select: prefixes of the rules that apply, separated by commas; empty: all.
             ignore: prefixes of the rules that do not apply.
             per_file_ignore: a pattern of a file's name or path, and prefixes of the rules
@@ -241,7 +241,7 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
 
     Args:
         name: the given profile.
-        otherwise: the one for scripts without signs.
+        otherwise: the one for scripts without signs; None: that of this machine.
         tell: receives a note with the signs of a recognised system, or that there are
             none.
     """
@@ -262,6 +262,7 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
         profile = load(name)
         return lambda _: lambda _: profile
     last = load(otherwise) if otherwise else None
+    here = cache(system_here)
     reported: set[str | None] = set()
 
     def find(sources: Sources, model: Model) -> Profile | None:
@@ -269,11 +270,15 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
             [source for source in sources.all if source.base in model.read]
         )
         if recognised is None or recognised.profile not in catalog.names():
+            if last is not None or model.scope != "batch":
+                return last
+            name = here()
             # One note is enough, even for a folder of scripts.
-            if last is None and model.scope == "batch" and None not in reported:
+            if None not in reported:
                 reported.add(None)
-                tell(f"{one_line(model.path)}: {_UNKNOWN}")
-            return last
+                text = f"no sign of a system: checked for {name}, as on this machine"
+                tell(f"{one_line(model.path)}: {text if name else _UNKNOWN}")
+            return load(name) if name else None
         model.is_recognised = True
         if model.path not in reported:
             reported.add(model.path)

@@ -83,6 +83,16 @@ def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
     return Detected(detection, machine)
 
 
+def system_here() -> str | None:
+    """Return the profile of this system, if known; devices alone are only a guess."""
+    if name := os.environ.get("ENVCFG_PROFILE"):
+        return name
+    # Untrusted files are not an error here, because nothing of them is used except
+    # the name.
+    answer = detect_system(open_catalog(enforce=False)).detection.single_match()
+    return answer.name if answer and answer.evidence != "devices" else None
+
+
 def overlays(catalog: Catalog) -> list[Finding]:
     """Return a note on each loaded file that overrides a built-in profile.
 

@@ -17,7 +17,6 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import FindingsError, JobError, UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.bad_nodes import excluded
-from envcfg.core.selection import detect_system, open_catalog
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.model_builder import asked_by
 from envcfg.lint.script_source import Sources
@@ -63,16 +62,6 @@ class Submitted(NamedTuple):
     said: tuple[str, ...]
     hint: str | None
     findings: tuple[Finding, ...]
-
-
-def system_here() -> str | None:
-    """Return the profile of this system, if known; devices alone are only a guess."""
-    if name := os.environ.get("ENVCFG_PROFILE"):
-        return name
-    # Untrusted files are not an error here, because nothing of them is used except
-    # the name.
-    answer = detect_system(open_catalog(enforce=False)).detection.single_match()
-    return answer.name if answer and answer.evidence != "devices" else None
 
 
 def submit(

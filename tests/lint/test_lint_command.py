@@ -61,7 +61,8 @@ def test_a_finding_shows_its_line_with_a_caret(job: Path) -> None:
 def test_what_is_not_read_is_not_called_ok(text: str, job: Path) -> None:
     (job / "other").write_text(text)
     done = lint("other")
-    assert (done.code, ": ok" in done.text) == (0, False)
+    assert (done.code, ": ok" in done.text) == (3, False)
+    assert lint("other", str(job)).code == lint(str(job)).code
     assert "other: note: not checked" in done.text
     found = json.loads(lint("--format", "json", "other").text)
     jsonschema.validate(found, SCHEMA)
@@ -275,3 +276,28 @@ def test_a_script_with_a_nul_in_a_folder_is_an_error_too(job: Path) -> None:
         "folder/a.sh: it holds a NUL" in done.text.replace("error: ", ""),
     ) == (1, True)
     assert "b.bin" not in done.text
+
+
+@pytest.mark.parametrize("command", ["lint", "submit"])
+def test_lint_and_submit_know_the_same_system(
+    command: str, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job / "sbatch").write_text("#!/bin/sh\nexit 1\n")
+    (job / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{job}:/usr/bin:/bin")
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    text = "#!/bin/bash\n#SBATCH -N 1\n#SBATCH --gpus-per-node=16\nsrun hostname\n"
+    (job / "job.sh").write_text(text)
+    done = envcfg(command, "job.sh")
+    assert "16 GPUs on a node, but a node has 8" in done.text + done.err
+
+
+def test_a_script_with_signs_of_another_system_is_for_that_one(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "lumi")
+    text = "#!/bin/bash\n#PBS -q debug-scaling\n#PBS -l filesystems=home:flare\n"
+    (job / "job.sh").write_text(f"{text}mpiexec hostname\n")
+    assert "seems to be for aurora" in lint("job.sh").err
+    (job / "job.sh").write_text("#!/bin/bash\n#SBATCH -N1\nsrun hostname\n")
+    assert "checked for lumi-g, as on this machine" in lint("job.sh").err
