@@ -96,15 +96,21 @@ def profile_names() -> list[str]:
     """
     from envcfg.core.selection import open_catalog
 
-    return sorted(open_catalog(enforce=False).names())
+    return sorted(open_catalog(policy="show").names())
 
 
-def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
+def load_profile(
+    name: Path,
+    *,
+    facts: Mapping[str, str] | None = None,
+    allow_writable: bool = False,
+) -> View:
     """Return every value of a profile, with its reason and place.
 
     Args:
         name: the name of a profile, or the path of a file.
         facts: facts for conditions (``rocm`` to ``6.2.4``).
+        allow_writable: members of your groups may write the profile's files.
 
     Raises:
         UsageError: the profile does not exist, or a fact is impossible.
@@ -115,13 +121,20 @@ def load_profile(name: Path, *, facts: Mapping[str, str] | None = None) -> View:
 
     # A program may run for days, so each call gets new time for the scheduler.
     renew_limits()
-    return show(open_catalog(), os.fspath(name), facts=facts or {})
+    catalog = open_catalog(writable=allow_writable)
+    return show(catalog, os.fspath(name), facts=facts or {})
 
 
 def diff_profiles(
-    old: Path, new: Path, *, facts: Mapping[str, str] | None = None
+    old: Path,
+    new: Path,
+    *,
+    facts: Mapping[str, str] | None = None,
+    allow_writable: bool = False,
 ) -> Compared:
     """Return the differences of two profiles; ``found`` is empty if there are none.
+
+    The arguments are as for ``load_profile``.
 
     Raises:
         ProfileError: as ``load_profile``; also ``UsageError``.
@@ -130,7 +143,8 @@ def diff_profiles(
     from envcfg.core.selection import open_catalog
 
     renew_limits()
-    return compare(open_catalog(), os.fspath(old), os.fspath(new), facts=facts or {})
+    catalog = open_catalog(writable=allow_writable)
+    return compare(catalog, os.fspath(old), os.fspath(new), facts=facts or {})
 
 
 def validate_profiles(*files: Path) -> Result:
@@ -144,7 +158,7 @@ def validate_profiles(*files: Path) -> Result:
     from envcfg.core.profiles import validate
     from envcfg.core.selection import open_catalog
 
-    catalog = open_catalog(enforce=False)
+    catalog = open_catalog(policy="show")
     findings, unread = validate(catalog, [os.fspath(file) for file in files])
     # Unreadable files are an error here, because a program has no stderr to show
     # them.
@@ -164,7 +178,7 @@ def detect_profile() -> Detected:
     from envcfg.core.selection import detect_system, open_catalog
 
     renew_limits()
-    return detect_system(open_catalog(enforce=False))
+    return detect_system(open_catalog(policy="show"))
 
 
 def make_plan(
@@ -260,7 +274,11 @@ def render(plan: Plan, made_by: Sequence[str] = _MADE_BY) -> str:
 
 
 def submit(
-    script: Path, *, profile: Path | None = None, dry_run: bool = False
+    script: Path,
+    *,
+    profile: Path | None = None,
+    dry_run: bool = False,
+    allow_writable: bool = False,
 ) -> Submitted:
     """Check a job script and give it to its scheduler, as ``envcfg submit job.sh``.
 
@@ -270,6 +288,7 @@ def submit(
         profile: the system; None: the detected one, or the one recognised from the
             script.
         dry_run: nothing is submitted; the scheduler is asked when the job would start.
+        allow_writable: members of your groups may write the profile's files.
 
     Raises:
         FindingsError: lint refuses the script; ``JobError``: there is no scheduler here;
@@ -286,13 +305,15 @@ def submit(
     system = system_here() if profile is None else os.fspath(profile)
     # The file is read once, so that the checked bytes are the submitted ones.
     data = read_files([path])[path]
-    return submission.submit(path, data, Linter(profile=system), dry_run=dry_run)
+    linter = Linter(profile=system, policy="refuse", writable=allow_writable)
+    return submission.submit(path, data, linter, dry_run=dry_run)
 
 
 def check_log(
     *files: Path,
     profile: Path | None = None,
     expect: Expectations | None = None,
+    allow_writable: bool = False,
 ) -> LogReport:
     """Return the network use in a job's log, for every rank.
 
@@ -301,6 +322,7 @@ def check_log(
         profile: the system, whose ``expect`` the log must show.
         expect: your own requirements (``envcfg.log.expectations.Expectations``); they
             replace those of the profile.
+        allow_writable: members of your groups may write the profile's files.
 
     Raises:
         UsageError: no file is given; also ``ProfileError``.
@@ -315,7 +337,7 @@ def check_log(
         raise UsageError(msg, hint='check_log("slurm-123.out")')
     expectations = expect or Expectations()
     if profile is not None and expect is None:
-        expectations, _ = expected_by(os.fspath(profile))
+        expectations, _ = expected_by(os.fspath(profile), writable=allow_writable)
     return check_logs(expand([os.fspath(file) for file in files]), expectations)
 
 
@@ -324,6 +346,7 @@ def lint(
     profile: Path | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    allow_writable: bool = False,
 ) -> Result:
     """Return the problems of job scripts and environments, by file.
 
@@ -332,6 +355,7 @@ def lint(
         profile: the system; None: recognised from two signs in each script.
         select: prefixes of the rules that apply; empty: all.
         ignore: prefixes of the rules that do not apply.
+        allow_writable: members of your groups may write the profile's files.
 
     Raises:
         UsageError: a rule does not exist; also ``ProfileError``.
@@ -342,16 +366,21 @@ def lint(
 
     renew_limits()
     system = None if profile is None else os.fspath(profile)
-    linter = Linter(profile=system, select=select, ignore=ignore)
+    linter = Linter(
+        profile=system, select=select, ignore=ignore, writable=allow_writable
+    )
     return linter.judge(read_files([os.fspath(file) for file in files]))
 
 
-def inspect(image: Path, *, profile: Path | None = None) -> Inspected:
+def inspect(
+    image: Path, *, profile: Path | None = None, allow_writable: bool = False
+) -> Inspected:
     """Return the contents of an image, and whether its libraries would load.
 
     Args:
         image: a file, a folder, or a name known to the runtime; nothing is executed.
         profile: its binds are laid over the image, from this machine; None: no binds.
+        allow_writable: members of your groups may write the profile's files.
 
     Raises:
         OutputError: the image cannot be read; also ``ImageError`` and ``ProfileError``.
@@ -359,7 +388,8 @@ def inspect(image: Path, *, profile: Path | None = None) -> Inspected:
     from envcfg.core import inspection
 
     system = None if profile is None else os.fspath(profile)
-    return inspection.inspect(os.fspath(image), profile=system)
+    name = os.fspath(image)
+    return inspection.inspect(name, profile=system, writable=allow_writable)
 
 
 def explain(*names: str, profile: Path | None = None) -> Explanation:

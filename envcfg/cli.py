@@ -23,7 +23,6 @@ from envcfg.common.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
     EnvcfgError,
-    TrustError,
     UsageError,
 )
 from envcfg.common.failure import CommandLine, fail, may_want_script
@@ -50,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         try:
-            code = _dispatch_trusting(words)
+            code = _dispatch(words)
         finally:
             # The handlers are removed before the last output, so that a late signal
             # ends the process at once.
@@ -79,22 +78,6 @@ def _run(words: list[str]) -> int:
         sys.stdout.flush()
     sys.stderr.flush()
     return code
-
-
-def _dispatch_trusting(words: list[str]) -> int:
-    """Run one command line, again after each file that the user agrees to trust.
-
-    Untrusted files are rejected before a command has any effect.
-    """
-    try:
-        return _dispatch(words)
-    except TrustError as err:
-        from envcfg.commands.profiles.trust import ask
-
-        if not ask(err):
-            raise
-    # The command is repeated outside the handler, so that errors do not pile up.
-    return _dispatch_trusting(words)
 
 
 def build_parser(only: str | None = None) -> Parser:
@@ -173,7 +156,7 @@ def _dispatch(words: list[str]) -> int:
     # remember the file.
     except EnvcfgError:
         defaults = getattr(options, "defaults", ())
-        if defaults and all(default.is_trusted for default in defaults):
+        if defaults:
             from envcfg.commands.printing import tell
 
             literal_string = ", ".join(default.placed for default in defaults)

@@ -142,7 +142,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
     """This run has folders, settings and a job of its own, and none of the user's."""
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         os.environ[name] = str(tmp_path_factory.mktemp("memory"))
     if os.path.exists(f"{config}/pip"):  # the machine's indexes
         os.symlink(f"{config}/pip", f"{os.environ['XDG_CONFIG_HOME']}/pip")

@@ -65,12 +65,6 @@ def envcfg(*arguments: str | bytes, stdin: bytes = b"") -> Wrapped:
     return Wrapped(code, out, err.decode(errors="replace"))
 
 
-def trust(path: Path | str) -> None:
-    """Trust a project, as its user does after a look at it."""
-    done = envcfg("profiles", "trust", str(path))
-    assert done.code == 0, done.err
-
-
 def process(*arguments: str | bytes) -> Wrapped:
     """Run envcfg in a process of its own, where that is what is looked at."""
     done = subprocess.run(

@@ -16,7 +16,7 @@ import pytest
 
 from envcfg.cli import main
 from envcfg.commands import NAMES
-from support import ROOT, Wrapped, bash, envcfg, lint_shell, process, trust
+from support import ROOT, Wrapped, bash, envcfg, lint_shell, process
 
 Wrap = Callable[..., Wrapped]
 LOCAL = ("--profile", "workstation", "--container", "none")
@@ -260,7 +260,6 @@ def test_a_broken_file_of_another_profile_is_said_and_not_in_the_way(
     (layer / "folder.yaml").mkdir()
     (layer / "dangling.yaml").symlink_to("/nowhere")
     (layer / "my cluster.yaml").write_text("name: my cluster\n")
-    trust(layer)
     done = wrap("--container", "none")
     assert done.code == 0, done.err
     assert f"warning: {layer}/broken.yaml: cannot be used" in done.err
@@ -401,7 +400,7 @@ ONE_AFTER_ANOTHER = (
     "check-log job.log", "check-log --json job.log", "check-log --html - job.log",
     "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",
     "profiles diff lumi-g frontier --json", "profiles validate job.sh",
-    "profiles new x --blank --extends infiniband-cuda -o -", "profiles trust absent", "doctor -- true",
+    "profiles new x --blank --extends infiniband-cuda -o -", "doctor -- true",
     "monitor", "hang", "preflight --profile lumi-g --container none", "completion bash",
     "job --profile lumi-g --container none --account p --time 30 -o made.sh -- true",
 )  # fmt: skip

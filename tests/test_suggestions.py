@@ -63,7 +63,7 @@ def test_another_word_suggests_no_rule_or_variable(word: str) -> None:
         ("log-brokn", "log-broken"),
         ("NCCL_SOKET_IFNAME", "NCCL_SOCKET_IFNAME"),
         ("nccl_socket_ifname", "NCCL_SOCKET_IFNAME"),
-        ("default-not-trustd", "default-not-trusted"),
+        ("writable-by-other", "writable-by-others"),
     ],
 )
 def test_a_misspelt_rule_or_variable_is_corrected(word: str, right: str) -> None:

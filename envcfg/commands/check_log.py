@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
@@ -21,7 +21,12 @@ from envcfg.commands.reports import (
 from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError
 from envcfg.common.interrupts import raise_signals
-from envcfg.core.log_checking import check_logs, expected_by, follow_logs
+from envcfg.core.log_checking import (
+    check_logs,
+    expected_by,
+    expected_by_default,
+    follow_logs,
+)
 from envcfg.core.option import number_of, within
 from envcfg.core.option_values import read_after, read_silence
 from envcfg.log.expectations import Expectations
@@ -30,6 +35,9 @@ from envcfg.log.log_source import LARGE, expand
 from envcfg.log.next_step import with_unknown
 from envcfg.log.verdict import LogReport
 from envcfg.report.styled import is_screen
+
+if TYPE_CHECKING:
+    from envcfg.core.defaults import Default
 
 # Only these verdicts start the command of --on-bad: a hang is not a fault of the
 # network.
@@ -155,6 +163,7 @@ def run(options: argparse.Namespace) -> int:
     """Read, judge and report; return the exit code of the verdict."""
     names = [*options.files, *(options.command or ())]
     _check(options, names)
+    defaults = getattr(options, "defaults", ())
     # The watcher has its own output and never fails, so it leaves before the
     # defaults are read.
     if options.watch_step:
@@ -162,12 +171,12 @@ def run(options: argparse.Namespace) -> int:
             options.verify_after = 300
         from envcfg.commands.watch_step import run_watch
 
-        return run_watch(options, names, _expectations(options))
+        return run_watch(options, names, _expectations(options, defaults))
     use_defaults(options)
     # The report files are checked before reading, because a large log takes
     # minutes.
     outputs = check_reports(options, names)
-    expect = _expectations(options)
+    expect = _expectations(options, defaults)
     files, proof = names, None
     if options.follow:
         # Slurm creates the log only when the job starts.
@@ -230,11 +239,23 @@ def _check(options: argparse.Namespace, names: Sequence[str]) -> None:
             raise UsageError(msg, hint=f"add {owner}, or leave it out")
 
 
-def _expectations(options: argparse.Namespace) -> Expectations:
+def _expectations(
+    options: argparse.Namespace, defaults: Sequence[Default]
+) -> Expectations:
     expect = Expectations()
     # Notes of the profile are printed at once, because reading may take long.
     if options.profile is not None:
-        expect, notes = expected_by(options.profile)
+        writable = options.allow_writable
+        if "profile" in getattr(options, "given", ()):
+            expect, notes = expected_by(options.profile, writable=writable)
+        else:
+            # A value of the environment overrides the project's, and is the user's own.
+            is_projects = not os.environ.get("ENVCFG_PROFILE") and any(
+                row.is_projects and row.option.name == "profile" for row in defaults
+            )
+            expect, notes = expected_by_default(
+                options.profile, is_projects=is_projects, writable=writable
+            )
         say(notes)
     return expect._replace(
         ranks=options.expect_ranks or expect.ranks,

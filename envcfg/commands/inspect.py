@@ -53,7 +53,12 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.core.inspection import inspect, read_host_file
 
     host = read_host_file(options.host_file) if options.host_file is not None else None
-    inspected = inspect(options.image, profile=options.profile, host=host)
+    inspected = inspect(
+        options.image,
+        profile=options.profile,
+        host=host,
+        writable=options.allow_writable,
+    )
     findings = inspected.inspection.findings
     if options.format:
         from envcfg.common.findings import Result

@@ -12,7 +12,7 @@ from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.common.characters import one_line
-from envcfg.common.errors import UsageError
+from envcfg.common.errors import FindingsError, UsageError
 from envcfg.common.failure import STDOUT, put_stream
 from envcfg.common.findings import Finding, exit_code
 from envcfg.core.lint_options import LINT
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from envcfg.commands.arguments.parser import Parser
     from envcfg.core.linting import Linter
     from envcfg.lint.fixes import FixResult, Texts
+    from envcfg.profile.catalog import Policy
 
 _UNENDED = b"\\ No newline at end of file\n"
 
@@ -119,6 +120,7 @@ def make_linter(
     profile: str | None,
     facts: Mapping[str, str],
     otherwise: str | None = None,
+    policy: Policy = "leave out",
     **rules: Sequence[Any],
 ) -> Linter:
     """Return a linter with the settings of a command's *options*.
@@ -127,6 +129,7 @@ def make_linter(
         profile: the system; None: recognised from each script.
         facts: facts of the system from the user; otherwise this machine is asked.
         otherwise: the system of scripts without signs.
+        policy: as for ``Linter``.
         rules: the rules that apply, in the form of ``Linter``.
     """
     from envcfg.core.linting import Linter
@@ -135,9 +138,11 @@ def make_linter(
     return Linter(
         profile=profile,
         otherwise=otherwise,
+        policy=policy,
         # A stated version of Slurm wins: the script may be for another system.
         facts=facts if "slurm" in facts else {**slurm_version(), **facts},
         tell=tell,
+        writable=options.allow_writable,
         read_line=partial(_read_line, options.build_parser),
         **rules,
     )
@@ -152,7 +157,10 @@ def _read_line(build: Callable[..., Parser], words: Sequence[str]) -> Iterator[F
     from envcfg.core.step import check_changes
 
     # The real parser reads the line, so lint cannot disagree with the command.
-    options = build(words[0]).parse_args(words)
+    try:
+        options = build(words[0]).parse_args(words)
+    except FindingsError as err:  # its defaults are in a file of other users
+        raise UsageError(err.message, hint=err.hint) from err
     yield from check_changes(getattr(options, "changes", ()))
 
 

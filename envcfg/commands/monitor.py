@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     check_format(options)
     name = job_name(options.job, "monitor")
     use_defaults(options)
-    requirements = _wanted(options.profile)
+    requirements = _wanted(options.profile, writable=options.allow_writable)
     from envcfg.common.findings import Result
     from envcfg.nodes.monitor.node_board import PATIENCE, Board, rounds
     from envcfg.nodes.monitor.outliers import by_host, find_marks
@@ -102,14 +102,14 @@ def run(options: argparse.Namespace) -> int:
     return _after_end(name, step.errors)
 
 
-def _wanted(name: str | None) -> ExpectedNodes:
+def _wanted(name: str | None, *, writable: bool) -> ExpectedNodes:
     """Return the profile's requirements on a node; empty without a profile."""
     from envcfg.core.selection import open_catalog, overlays
     from envcfg.nodes.monitor.outliers import ExpectedNodes
     from envcfg.profile.detect import detect
     from envcfg.site.machine import this_machine
 
-    catalog = open_catalog()
+    catalog = open_catalog(writable=writable)
     if name is None:
         answers = detect(catalog, this_machine()).matches
         if len(answers) != 1:  # an unclear profile must not prevent a look at the job

@@ -5,10 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.arguments.parser import Parser
-from envcfg.core.option import NO_DEFAULT, Option, Table, help_texts, no_default
+from envcfg.core.option import (
+    ALLOW_WRITABLE,
+    NO_DEFAULT,
+    Option,
+    Table,
+    help_texts,
+    no_default,
+    switch,
+)
 
 if TYPE_CHECKING:
     from envcfg.core.step import Step
@@ -30,18 +39,21 @@ def add_table(parser: argparse.ArgumentParser, table: Table) -> None:
 
 
 def add_defaults(parser: argparse.ArgumentParser, *names: str) -> None:
-    """Let files set the options *names* of ``wrap`` for a command that is not a step."""
-    rows = [Option(f"--{name}", "") for name in names]
-    add_table(parser, {"defaults": [no_default({"": rows})]})
+    """Let files set the options *names* of ``wrap`` for a command that is not a step.
+
+    Such a command goes on without a file that other users may have written.
+    """
+    rows = [Option(f"--{name}", "") for name in (*names, ALLOW_WRITABLE[2:])]
+    options = [no_default({"": rows}), switch(ALLOW_WRITABLE)]
+    add_table(parser, {"defaults": options})
+    if isinstance(parser, Parser):
+        parser.preset = partial(_read_defaults, is_step=False)
 
 
 def use_defaults(options: argparse.Namespace, *inputs: str) -> None:
     """Print the defaults that a command other than a step uses.
 
     ``ENVCFG_PROFILE`` is the default of ``--profile``. Options in *inputs* were given.
-
-    Raises:
-        FindingsError: a file is not trusted.
     """
     options.profile = options.profile or os.environ.get("ENVCFG_PROFILE")
     if defaults := getattr(options, "defaults", ()):
@@ -96,13 +108,23 @@ def read_step(
     if defaults:  # the recorded command line must work without the files
         words = (word for default in defaults for word in default.words)
         options.argv[2:2] = [NO_DEFAULT, "all", *words]
-    return step._replace(defaults=tuple(default.placed for default in defaults))
+    files = dict.fromkeys(row.file for row in defaults if row.is_projects)
+    own = (*files, *step.options.project_files)
+    return step._replace(
+        defaults=tuple(default.placed for default in defaults),
+        options=step.options._replace(project_files=own),
+    )
 
 
-def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
+def _read_defaults(
+    parser: Parser, words: Sequence[str], *, is_step: bool = True
+) -> dict[str, Any]:
     """Return the values from files, by name, and ``defaults`` with their places.
 
     An option set by a file is no longer required in *words*.
+
+    Args:
+        is_step: the values decide what runs, so no file may be left out in silence.
     """
     from envcfg.core.selection import current_folder
     from envcfg.profile.folders import default_files
@@ -122,13 +144,15 @@ def _read_defaults(parser: Parser, words: Sequence[str]) -> dict[str, Any]:
     # The usual case, without any file, must not load the readers.
     if "all" in left_out or not (user or project or strangers):
         return {}
-    from envcfg.commands.printing import tell
+    from envcfg.commands.printing import say, tell
     from envcfg.core.defaults import read_files, settle, values_of
 
     # Another user's file is reported: the user may wonder why it has no effect.
     for stranger in strangers:
         tell(f"{stranger} is ignored, because it belongs to another user")
-    read = read_files(user, project, os.environ)
+    skip = None if is_step else lambda note: say([note])
+    writable = ALLOW_WRITABLE in names
+    read = read_files(user, project, writable=writable, skip=skip)
     taking = actions[NO_DEFAULT].choices or ()
     own = (default for default in read if default.option.flag[2:] in taking)
     remaining = (default for default in own if default.option.flag[2:] not in left_out)

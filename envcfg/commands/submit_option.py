@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from envcfg.core.step import Step
 
 _OF_A_SCRIPT = frozenset(
-    {"--profile", "--color", "--dry-run", "--json", "--exclude-from"}
+    {
+        *("--profile", "--allow-writable", "--color", "--dry-run", "--json"),
+        "--exclude-from",
+    }
 )
 
 
@@ -103,7 +106,7 @@ def _send(
     profile: str | None,
     bad_nodes: str | None = None,
 ) -> Submitted:
-    linter = make_linter(options, profile, {})
+    linter = make_linter(options, profile, {}, policy="refuse")
     done = submit(
         path,
         data,

@@ -26,14 +26,6 @@ def kept_folder(environ: Mapping[str, str]) -> str | None:
     return f"{cache}/envcfg"
 
 
-def state_folder(environ: Mapping[str, str]) -> str:
-    """Return the folder of the user's records, from the environment."""
-    state = environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):  # the XDG specification ignores relative paths
-        state = f"{environ.get('HOME', '/nonexistent')}/.local/state"
-    return f"{state}/envcfg"
-
-
 def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what JSON can say
     """Return the value stored under *name* in *folder* if its key is equal to *key*.
 

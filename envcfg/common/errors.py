@@ -8,7 +8,6 @@ another signal: 128 + its number).
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
 
 from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
@@ -16,7 +15,6 @@ from envcfg.common.findings import Finding
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
 EXIT_BUG = 70
-_MOST_CHANGED = 40  # lines of a difference in an error
 
 
 class EnvcfgError(Exception):
@@ -101,42 +99,6 @@ class FindingsError(EnvcfgError):
 
 class ProfileError(FindingsError):
     """A profile that cannot be used."""
-
-
-class Change(Protocol):
-    """The difference between files and the content that the user trusts."""
-
-    @property
-    def root(self) -> str:
-        """The argument of ``envcfg profiles trust``: a project's folder, or a file."""
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the user has not trusted any content of these files yet."""
-
-    def lines(self) -> list[str]:
-        """Return a unified diff, safe for a terminal."""
-
-    def accept(self) -> None:
-        """Record that the user trusts the content that ``lines`` showed."""
-
-
-class TrustError(ProfileError):
-    """Files that affect a job, with content that the user does not trust yet."""
-
-    def __init__(self, findings: Sequence[Finding], change: Change) -> None:
-        """Store the *findings*, and the difference that the user must review."""
-        super().__init__(findings)
-        self.change = change
-        self.is_shown = change.is_first  # there is no difference to show at first
-
-    def lines(self) -> list[str]:
-        """Return the findings, and the beginning of the difference."""
-        displayed = [] if self.is_shown else self.change.lines()
-        more = len(displayed) - _MOST_CHANGED
-        if more > 0:
-            displayed = [*displayed[:_MOST_CHANGED], f"... and {more} more lines"]
-        return [*super().lines(), *(one_line(f"  {line}") for line in displayed)]
 
 
 _FEW = 12  # words that a hint lists beside the nearest one

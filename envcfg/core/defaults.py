@@ -12,34 +12,36 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from envcfg.common.errors import (
     FindingsError,
     OutputError,
-    ProfileError,
     UsageError,
     suggest,
 )
 from envcfg.common.findings import Finding, Place
+from envcfg.common.toml_document import parse_toml
 from envcfg.core.lint_options import LINT
-from envcfg.core.option import NO_DEFAULT, Option, Table, read_value, write_options
+from envcfg.core.option import (
+    ALLOW_WRITABLE,
+    Option,
+    Table,
+    read_value,
+    write_options,
+)
 from envcfg.core.request_options import REQUEST, SCRIPT
-from envcfg.core.selection import records_folder
 from envcfg.core.step_options import STEP
 from envcfg.job.plan.diagnostics import is_path
 from envcfg.profile.folders import PROJECT_DEFAULTS
-from envcfg.profile.guard import examine
-from envcfg.profile.project import parse_toml, read_project
-from envcfg.profile.refusal import refuse_file, refuse_project
+from envcfg.profile.guard import as_note, examine, refuse
 from envcfg.profile.words import is_profile_path
 
 TABLE: Table = {**REQUEST, **STEP, **SCRIPT}
 ROWS = {option.flag[2:]: option for options in TABLE.values() for option in options}
 # Options of commands that are not a step, by their table in the file.
 TABLES = {"lint": {row.flag[2:]: row for rows in LINT.values() for row in rows}}
-IN_FORCE, OVERRIDDEN, NOT_TRUSTED = "in force", "overridden", "not trusted"
+IN_FORCE, OVERRIDDEN = "in force", "overridden"
 # Values that may begin with a path: an image, a profile, a file to source, a mount.
 _PATHS = frozenset({"IMAGE", "NAME|FILE", "FILE|CMD", "SPEC"})
 _IS_FILE = {"NAME|FILE": is_profile_path, "FILE|CMD": is_path}
@@ -55,7 +57,6 @@ class Default(NamedTuple):
         value: the parsed value.
         file: its path, or the name of a variable after a ``$``.
         line: from 1; 0 for a variable.
-        refuse: creates the error if the project's file is not trusted.
         table: the table of the file that holds the option, such as ``lint``.
     """
 
@@ -64,7 +65,6 @@ class Default(NamedTuple):
     file: str
     line: int
     state: str = IN_FORCE
-    refuse: Callable[..., ProfileError | None] | None = None
     table: str = ""
 
     @property
@@ -74,15 +74,9 @@ class Default(NamedTuple):
         return f"{self.table}.{name}" if self.table else name
 
     @property
-    def needs_trust(self) -> bool:
-        """Return whether the value is valid only in a trusted project."""
-        needs = self.option.needs_trust
-        return needs if isinstance(needs, bool) else needs(self.value)
-
-    @property
-    def is_trusted(self) -> bool:
-        """Return whether its file allows the value."""
-        return self.refuse is None
+    def is_projects(self) -> bool:
+        """Return whether the file belongs to a project."""
+        return os.path.basename(self.file) == PROJECT_DEFAULTS
 
     @property
     def words(self) -> list[str]:
@@ -102,42 +96,42 @@ class Default(NamedTuple):
         return f"{text} ({self.file}:{self.line})"
 
 
-def read_files(user: str, project: str, environ: Mapping[str, str]) -> list[Default]:
+def read_files(
+    user: str,
+    project: str,
+    *,
+    writable: bool = False,
+    skip: Callable[[Finding], object] | None = None,
+) -> list[Default]:
     """Return the defaults in the files of user and project, the user's first.
 
+    Args:
+        writable: members of the user's groups may write the files; the user's own file
+            may say so too.
+        skip: receives a note on a file that is left out, because other users may have
+            written it; None: such a file is an error.
+
     Raises:
-        FindingsError: with all errors of a file, or because a file is not trusted.
+        FindingsError: with all errors of a file.
         OutputError: it cannot be read.
     """
-    records = records_folder(environ)
     defaults: list[Default] = []
     # The user's file comes first, so that the project's values override it.
     for path in filter(None, (user, project)):
         try:
-            file = examine(path, site="")
+            file = examine(path, writable=writable)
         except OSError as err:
             msg = f"{path}: cannot be read: {err.strerror}"
             raise OutputError(msg, hint="correct it, or move it away") from err
-        is_final = file.doubt and file.doubt.is_final
-        # A project's file may be untrusted without an error: harmless values still
-        # apply.
-        problem = refuse_file(file, path, records) if path == user or is_final else None
-        if problem:
-            raise problem
+        if file.doubt:
+            problem = refuse(file.doubt, file.real, path)
+            if skip is None:
+                raise problem
+            skip(as_note(problem.findings[0], "the file is left out"))
+            continue
         rows = parse(file.data, path)
-        # The trust check reads all files of the project, so it is skipped if no
-        # value needs it.
-        if path == project and any(row.needs_trust for row in rows):
-            root = os.path.realpath(os.path.dirname(path))
-            files = read_project(root, {PROJECT_DEFAULTS: file.data})
-            refuse = partial(refuse_project, files, records)
-            if refuse(Place(path, 1)):
-                rows = [
-                    row._replace(state=NOT_TRUSTED, refuse=refuse)
-                    if row.needs_trust
-                    else row
-                    for row in rows
-                ]
+        own = (row.value for row in rows if row.option.flag == ALLOW_WRITABLE)
+        writable = writable or any(own)
         defaults += rows
     return defaults
 
@@ -305,28 +299,12 @@ def values_of(defaults: Iterable[Default]) -> dict[str, Any]:
 
 
 def taken(found: Sequence[Default], inputs: Collection[str]) -> list[Default]:
-    """Return the defaults that the options *inputs* of the command line do not override.
-
-    Raises:
-        FindingsError: a default must not be used before its file is trusted.
-    """
+    """Return the defaults that the options *inputs* of the command line do not override."""
     defaults = [
         default
         for default in found
         if default.option.kind == "many" or default.option.name not in inputs
     ]
-    # An untrusted value is not needed if the command line has one, so it is not an
-    # error.
-    if doubtful := [default for default in defaults if default.refuse]:
-        first = doubtful[0]
-        names = [default.option.flag[2:] for default in doubtful]
-        alternative = (
-            f"; without it: {' '.join(f'{NO_DEFAULT} {name}' for name in names)}"
-        )
-        place = Place(first.file, first.line)
-        refuse = first.refuse or (lambda *_, **__: None)
-        if problem := refuse(place, subject=", ".join(names), alternative=alternative):
-            raise problem
     return [
         default
         for default in defaults

@@ -54,13 +54,11 @@ DIAGNOSTICS: Table = {
         _folder("--flight-recorder", alone=parse_word("${PWD}")),
         _ranks("--profile-rank"),
         Option("--profiler", choices=PROFILERS),
-        Option("--profiler-arg", metavar="ARG", kind="many", needs_trust=True),
-        Option("--setup", metavar="FILE|CMD", default="", needs_trust=True),
+        Option("--profiler-arg", metavar="ARG", kind="many"),
+        Option("--setup", metavar="FILE|CMD", default=""),
     ),
     "what is copied to each node first": (
-        Option(
-            "--stage", metavar="WHAT", kind="many", read=read_stage, needs_trust=True
-        ),
-        _folder("--keep-caches", alone=parse_word(KEPT), needs_trust=True),
+        Option("--stage", metavar="WHAT", kind="many", read=read_stage),
+        _folder("--keep-caches", alone=parse_word(KEPT)),
     ),
 }

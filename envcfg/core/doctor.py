@@ -20,12 +20,12 @@ from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.cache import kept_folder
 from envcfg.common.characters import split_lines
 from envcfg.common.errors import EnvcfgError
+from envcfg.common.findings import Finding
 from envcfg.core.selection import (
     current_folder,
     detect_system,
+    files_of_others,
     open_catalog,
-    records_folder,
-    untrusted,
 )
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import default_files, listed, program_files
@@ -72,7 +72,7 @@ def examine() -> list[Row]:
     """
     rows, catalog = [*_own_rows()], None
     try:
-        catalog = open_catalog(enforce=False)
+        catalog = open_catalog(policy="show")
     except EnvcfgError as err:  # the current folder is gone
         rows.append(_error("system", err))
     else:
@@ -210,7 +210,7 @@ def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _file_rows(catalog: Catalog) -> Iterator[Row]:
-    """Yield the files that change results, and whether they are trusted."""
+    """Yield the files that change results, and those that others may have written."""
     for layer, folder in catalog.layer_folders().items():
         number = sum(name.endswith(".yaml") for name in listed(folder))
         value = f"{short(folder)}: {number} profiles" if number else ""
@@ -222,22 +222,9 @@ def _file_rows(catalog: Catalog) -> Iterator[Row]:
     for path in strangers:
         value = f"{short(path)} is ignored: it belongs to another user"
         yield Row("files", "settings", value, "problem", "remove it, or ask its owner")
-    yield from _trust_rows(catalog)
-
-
-def _trust_rows(catalog: Catalog) -> Iterator[Row]:
-    from envcfg.profile.trust_records import folder_problem, recorded_roots
-
-    for finding in untrusted(catalog):
+    for finding in files_of_others(catalog):
         value = f"{short(finding.subject)}: {finding.message}"
-        yield Row("files", "trust", value, "problem", finding.fix or "")
-    records = records_folder(os.environ)
-    if problem := folder_problem(records):
-        hint = f"chmod go-w {short(records)}, or remove it"
-        value = problem.replace(records, short(records))
-        yield Row("files", "trust", value, "problem", hint)
-    for root in sorted(set(recorded_roots(records).values())):
-        yield Row("files", "trusted", short(root))
+        yield Row("files", "settings", value, "problem", finding.fix or "")
 
 
 def _default_rows() -> Iterator[Row]:
@@ -245,15 +232,16 @@ def _default_rows() -> Iterator[Row]:
     from envcfg.core.defaults import read_files, settle
 
     user, (*_, project) = default_files(os.environ, current_folder())
-    defaults = settle(read_files(user, project, os.environ), os.environ)
+    notes: list[Finding] = []
+    defaults = settle(read_files(user, project, skip=notes.append), os.environ)
+    for note in notes:
+        value = f"{short(note.subject)}: {note.message}"
+        yield Row("defaults", "file", value, "problem", note.fix or "")
     for default in defaults:
         line = f":{default.line}" if default.line else ""  # a variable has none
-        value = f"{short(default.file)}{line}, {default.state}"
-        if default.is_trusted:
-            yield Row("defaults", default.key, value)
-        else:
-            hint = f"envcfg profiles trust {short(os.path.dirname(default.file))}"
-            yield Row("defaults", default.key, value, "problem", hint)
+        yield Row(
+            "defaults", default.key, f"{short(default.file)}{line}, {default.state}"
+        )
     if not defaults:
         yield Row("defaults", "option", "", "absent")
 

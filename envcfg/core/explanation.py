@@ -20,7 +20,7 @@ from envcfg.core.explainable import (
     words_of,
 )
 from envcfg.core.profiles import show
-from envcfg.core.selection import open_catalog, untrusted
+from envcfg.core.selection import files_of_others, open_catalog
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
@@ -62,7 +62,7 @@ def explain(
     Args:
         names: ids of findings, or names of variables.
         profile: only this profile's use of a variable; None: all profiles.
-        tell: receives notes on unusable or untrusted profiles.
+        tell: receives notes on profiles that cannot be used or that others may write.
 
     Raises:
         UnknownNameError: a name is unknown; also ``ProfileError``.
@@ -90,11 +90,11 @@ def explain(
 
     def variable(name: str) -> Iterator[Explainable]:
         """Yield a variable; for a misspelt name, also the variable that is meant."""
-        catalog = open_catalog(enforce=False)
+        catalog = open_catalog(policy="show")
         profiles = [profile] if profile else _usable(catalog, tell)
         variables = load_variables()
         known, uses = variables.get(name), uses_of(name, catalog, profiles)
-        for note in untrusted(catalog):
+        for note in files_of_others(catalog):
             tell(note)
         if known is None and not uses.uses:
             # Partitions come last, because their search loads every profile.

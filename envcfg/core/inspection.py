@@ -43,13 +43,18 @@ class Inspected(NamedTuple):
 
 
 def inspect(
-    image: str, *, profile: str | None = None, host: Host | None = None
+    image: str,
+    *,
+    profile: str | None = None,
+    host: Host | None = None,
+    writable: bool = False,
 ) -> Inspected:
     """Return the contents of *image*: a file, a folder, or a name that the runtime
     knows.
 
     Nothing in it is executed or unpacked. The binds of *profile* are laid over it, from
-    *host* or this machine; without a profile there are none.
+    *host* or this machine; without a profile there are none. If *writable*, members of
+    the user's groups may write the profile.
 
     Raises:
         OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
@@ -61,7 +66,9 @@ def inspect(
             open_image(image, program=program) as (tree, metadata),
         ):
             inspection = inspect_tree(tree, metadata, image)
-            chain, findings = judge_image(tree, inspection, profile, host)
+            chain, findings = judge_image(
+                tree, inspection, profile, host, writable=writable
+            )
     except OSError as err:
         msg = f"{image}: cannot be read: {err.strerror or err}"
         hint = "is it whole? a download may have ended early"
@@ -88,12 +95,17 @@ def read_host_file(name: str) -> Host:
 
 
 def judge_image(
-    tree: Tree, inspection: Inspection, profile: str | None, host: Host | None
+    tree: Tree,
+    inspection: Inspection,
+    profile: str | None,
+    host: Host | None,
+    *,
+    writable: bool = False,
 ) -> tuple[Chain, list[Finding]]:
     """Return the libraries loaded with NCCL and its plug-in, and the problems among
     them.
 
-    *profile* and *host* are as for ``inspect``.
+    *profile*, *host* and *writable* are as for ``inspect``.
 
     Raises:
         EnvcfgError: the profile cannot be used.
@@ -110,7 +122,7 @@ def judge_image(
         from envcfg.core.selection import open_catalog
         from envcfg.job.plan.plan_notes import stack_notes
 
-        site_profile = open_catalog().load(profile)
+        site_profile = open_catalog(writable=writable).load(profile)
         # A login node may lack the libraries of compute nodes, hence the recorded
         # host.
         machine = host.tree() if host else FolderTree("/")

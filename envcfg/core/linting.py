@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, OutputError, UsageError, suggest
 from envcfg.common.findings import Finding, Result
 from envcfg.common.safe_output import Output, check_outputs
-from envcfg.core.selection import open_catalog, system_here
+from envcfg.core.selection import load_default, open_catalog, system_here
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
 from envcfg.lint.lint_rule import chosen, load_rules
@@ -25,6 +25,7 @@ from envcfg.lint.system_recognition import recognise
 if TYPE_CHECKING:
     from envcfg.lint.lint_rule import ReadLine
     from envcfg.lint.script_model import Model
+    from envcfg.profile.catalog import Catalog, Policy
     from envcfg.profile.profile_model import Profile
 
     Tell = Callable[[str], object]
@@ -50,6 +51,8 @@ class Linter:
         facts: Mapping[str, str] | None = None,
         tell: Tell = lambda _: None,
         read_line: ReadLine | None = None,
+        policy: Policy = "leave out",
+        writable: bool = False,
     ) -> None:
         """Choose rules and system.
 
@@ -64,6 +67,9 @@ class Linter:
             tell: receives a note with the signs of a recognised system, or that there
                 are none.
             read_line: envcfg's own parser, for lines of envcfg in scripts.
+            policy: the treatment of profiles that other users may have written; a named
+                one is refused.
+            writable: members of the user's groups may write the profiles.
 
         Raises:
             UsageError: a rule does not exist; also ``ProfileError``.
@@ -73,7 +79,10 @@ class Linter:
             (glob, frozenset(chosen(load_rules(), _rules([names]), ())))
             for glob, names in per_file_ignore
         ]
-        self._profile_of = _profiles(profile, otherwise, tell)
+        catalog = open_catalog(
+            policy="refuse" if profile is not None else policy, writable=writable
+        )
+        self._profile_of = _profiles(catalog, profile, otherwise, tell)
         self._read_line = read_line
         self._facts = facts or {}
         check_facts(self._facts)
@@ -236,7 +245,9 @@ def _rules(selectors: Sequence[str]) -> list[str]:
     return names
 
 
-def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
+def _profiles(
+    catalog: Catalog, name: str | None, otherwise: str | None, tell: Tell
+) -> ProfileOf:
     """Return the function that gives a script its profile: the named or the recognised one.
 
     Args:
@@ -245,8 +256,6 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
         tell: receives a note with the signs of a recognised system, or that there are
             none.
     """
-    # A profile that cannot be used must not stop the check of a script.
-    catalog = open_catalog(enforce=False)
 
     # A folder may hold hundreds of scripts of one system.
     @cache
@@ -261,9 +270,18 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
     if name is not None:
         profile = load(name)
         return lambda _: lambda _: profile
-    last = load(otherwise) if otherwise else None
+    last, notes = load_default(catalog, otherwise) if otherwise else (None, [])
+    last = last and load(otherwise or "")
     here = cache(system_here)
     reported: set[str | None] = set()
+
+    def report(notes: Iterable[Finding]) -> None:
+        for note in notes:
+            if note.subject not in reported:
+                reported.add(note.subject)
+                tell(one_line(f"{note.subject}: {note.message}"))
+
+    report(notes)
 
     def find(sources: Sources, model: Model) -> Profile | None:
         recognised = recognise(
@@ -280,6 +298,7 @@ def _profiles(name: str | None, otherwise: str | None, tell: Tell) -> ProfileOf:
                 tell(f"{one_line(model.path)}: {text if name else _UNKNOWN}")
             return load(name) if name else None
         model.is_recognised = True
+        report(catalog.ignored.values())
         if model.path not in reported:
             reported.add(model.path)
             signs = ", ".join(recognised.signs)

@@ -1,5 +1,6 @@
 """Check the logs of jobs against the expected results."""
 
+import shlex
 from collections.abc import Sequence
 
 from envcfg.common.findings import Finding
@@ -13,16 +14,50 @@ from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import LogReport
 
 
-def expected_by(profile: str) -> tuple[Expectations, list[Finding]]:
+def expected_by(
+    profile: str, *, writable: bool = False
+) -> tuple[Expectations, list[Finding]]:
     """Return the requirements on a system's logs, and notes on the files of its profile.
+
+    Args:
+        writable: members of the user's groups may write these files.
 
     Raises:
         ProfileError: the profile does not exist, or has errors.
     """
     from envcfg.core.selection import open_catalog, overlays
 
-    catalog = open_catalog()
+    catalog = open_catalog(writable=writable)
     return expectations_of(catalog.load(profile)), overlays(catalog)
+
+
+def expected_by_default(
+    profile: str, *, is_projects: bool, writable: bool = False
+) -> tuple[Expectations, list[Finding]]:
+    """Return what ``expected_by`` returns, without the profiles of a project.
+
+    A cloned profile could require too little of a log. So the user must name it.
+
+    Args:
+        is_projects: the project's file of defaults names the profile.
+        writable: as for ``expected_by``.
+
+    Raises:
+        ProfileError: the profile does not exist, or has errors.
+    """
+    from envcfg.core.selection import load_default, open_catalog
+
+    catalog = open_catalog(policy="leave out", writable=writable)
+    if path := catalog.leave_out_project(profile, is_projects=is_projects):
+        fix = f"if it may decide: --profile {shlex.quote(profile)}"
+        message = "is left out, because it comes with the project"
+        catalog.ignored[path] = Finding(
+            "profile-of-project", "note", path, message, fix
+        )
+    if path == profile:
+        return Expectations(), [*catalog.ignored.values()]
+    loaded, notes = load_default(catalog, profile)
+    return expectations_of(loaded) if loaded else Expectations(), notes
 
 
 def check_logs(

@@ -32,9 +32,6 @@ class Option(NamedTuple):
         spares: another option that is not required with this one; files' defaults are
             then not used.
         variable: the environment variable that is used without the option.
-        needs_trust: its value runs or loads code, or names a file that is overwritten.
-            From a project's file it is used only if the user trusts the project. A
-            function decides for each value.
     """
 
     flag: str
@@ -51,7 +48,6 @@ class Option(NamedTuple):
     required: bool = False
     spares: str = ""
     variable: str = ""
-    needs_trust: bool | Callable[[Any], bool] = False
 
     @property
     def name(self) -> str:
@@ -73,6 +69,7 @@ def help_texts() -> Mapping[str, str]:
 Table = Mapping[str, Sequence[Option]]
 
 NO_DEFAULT = "--no-default"
+ALLOW_WRITABLE = "--allow-writable"
 
 
 def no_default(*tables: Table) -> Option:

@@ -75,7 +75,7 @@ _NAMED = (
     Option("--constraint", metavar="TEXT", read=_plain, short="-C"),
     Option("--job-name", metavar="NAME", read=_plain, short="-J"),
     Option("--array", metavar="LIST", read=_array, short="-a"),
-    Option("--log", metavar="PATTERN", read=_plain, needs_trust=True),
+    Option("--log", metavar="PATTERN", read=_plain),
 )
 _BEHAVIOUR = (
     switch("--exclusive"),
@@ -85,11 +85,9 @@ _BEHAVIOUR = (
         read=_signal,
         write=lambda signal: f"{signal.name}@{signal.seconds}",
     ),
-    Option("--exclude-from", metavar="FILE", needs_trust=True),
+    Option("--exclude-from", metavar="FILE"),
     Option("--requeue", metavar="N", kind="maybe", read=number_of("starts"), alone=0),
-    Option(
-        "--request-arg", metavar="ARG", kind="many", read=_argument, needs_trust=True
-    ),
+    Option("--request-arg", metavar="ARG", kind="many", read=_argument),
 )
 REQUEST: Table = {"what to ask for": (*_AMOUNTS, *_NAMED, *_BEHAVIOUR)}
 SCRIPT: Table = {"the script": (switch("--no-verify"),)}

@@ -103,7 +103,7 @@ def convert_file(
             sources = Sources()
             source = sources.add(path, written.chars.encode("latin-1"))
             models = read_models([source], sources)
-        catalog = open_catalog()
+        catalog = open_catalog(writable=bool(values["allow_writable"]))
         name = values["profile"] or _recognised(source, sources, models, catalog, tell)
         profile = catalog.load(name) if name else None
         wrong = _judge(models[0], source, sources, profile, tell, drop_known=drop_known)

@@ -6,16 +6,15 @@ The selection is the given profile, the environment's, or the matching one.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.backends.launchers import is_local
 from envcfg.backends.schedulers import SCHEDULERS
-from envcfg.common.cache import state_folder
 from envcfg.common.characters import whole_number
-from envcfg.common.errors import UsageError
+from envcfg.common.errors import ProfileError, UsageError
 from envcfg.common.findings import Finding
-from envcfg.profile.catalog import Catalog
+from envcfg.profile.catalog import Catalog, Policy
 from envcfg.profile.folders import profile_folders, project_folders
 from envcfg.site.machine import (
     cluster_here,
@@ -27,22 +26,26 @@ from envcfg.site.machine import (
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Detected
+    from envcfg.profile.profile_model import Profile
 
 
-def open_catalog(path: str | None = None, *, enforce: bool = True) -> Catalog:
+def open_catalog(
+    path: str | None = None, *, policy: Policy = "refuse", writable: bool = False
+) -> Catalog:
     """Return the profiles that apply here, from the layers in the environment.
 
     Args:
-        enforce: a file that others may have written is an error when it is used;
-            otherwise it is only noted.
+        path: the folder where the search for the project begins; None: the current one.
+        policy: the treatment of files that other users may have written.
+        writable: members of the user's groups may write the files.
 
     Raises:
         UsageError: the current folder is gone.
     """
     return Catalog(
         profile_folders(os.environ, path or current_folder()),
-        records=records_folder(os.environ),
-        enforce=enforce,
+        policy=policy,
+        writable=writable,
         strangers=project_folders(path or current_folder())[:-1],
         here=_here,
     )
@@ -54,9 +57,27 @@ def _here(catalog: Catalog) -> str:
     return here_profile(catalog)[0]
 
 
-def records_folder(environ: Mapping[str, str]) -> str:
-    """Return the folder with the user's trust decisions on files of others."""
-    return f"{state_folder(environ)}/trusted"
+def load_default(catalog: Catalog, name: str) -> tuple[Profile | None, list[Finding]]:
+    """Return the profile of a default, and notes on its files that are left out.
+
+    The profile is None if it cannot be used without these files.
+
+    Raises:
+        UsageError: there is no such profile; also ``ProfileError``.
+    """
+    try:
+        return catalog.load(name), overlays(catalog)
+    except (ProfileError, UsageError) as err:
+        from envcfg.profile.guard import as_note
+
+        notes = [
+            as_note(finding, "the file is left out")
+            for finding in getattr(err, "findings", ())
+            if finding.rule == "writable-by-others"
+        ]
+        if not notes and not catalog.ignored:
+            raise
+        return None, [*catalog.ignored.values(), *notes]
 
 
 def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
@@ -66,7 +87,7 @@ def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
     a job, its variables give the name.
 
     Raises:
-        ProfileError: files of others would have to be read, and are not trusted.
+        ProfileError: a file that other users may have written would have to be read.
     """
     from envcfg.profile.detect import Detected, ask, known_profiles
 
@@ -87,9 +108,9 @@ def system_here() -> str | None:
     """Return the profile of this system, if known; devices alone are only a guess."""
     if name := os.environ.get("ENVCFG_PROFILE"):
         return name
-    # Untrusted files are not an error here, because nothing of them is used except
+    # Files of other users are not an error here, because nothing of them is used except
     # the name.
-    answer = detect_system(open_catalog(enforce=False)).detection.single_match()
+    answer = detect_system(open_catalog(policy="show")).detection.single_match()
     return answer.name if answer and answer.evidence != "devices" else None
 
 
@@ -114,19 +135,14 @@ def overlays(catalog: Catalog) -> list[Finding]:
     ]
 
 
-def untrusted(catalog: Catalog) -> list[Finding]:
-    """Return a note on each file that was examined and is not trusted."""
+def files_of_others(catalog: Catalog) -> list[Finding]:
+    """Return a note on each file that was read and that ``wrap`` would not use."""
+    from envcfg.profile.guard import as_note
+
+    refused = catalog.refused.values()
     return [
         *catalog.ignored.values(),
-        *(
-            finding._replace(
-                severity="note",
-                subject=finding.place.path if finding.place else "",
-                message=f"{finding.message}; wrap would refuse it",
-                place=None,
-            )
-            for finding in catalog.refused.values()
-        ),
+        *(as_note(finding, "wrap would refuse it") for finding in refused),
     ]
 
 

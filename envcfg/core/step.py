@@ -109,12 +109,16 @@ def make_step(
         findings += check_changes(values["changes"])
     facts = _facts_of(values)
     # The profile is loaded after the simple checks, because reading YAML is slow.
-    catalog = open_catalog(folder)
+    writable = bool(values["allow_writable"])
+    catalog = open_catalog(folder, writable=writable)
     name, reason = select_profile(catalog, values["profile"], values["launcher"])
     profile = catalog.load(name)
-    # A setup file of the project runs in the job, so the project must be trusted.
+    project_files = catalog.project_files()
     if values["setup"] and is_path(values["setup"]):
-        catalog.check_named(values["setup"])
+        from envcfg.profile.guard import check_file
+
+        check_file(values["setup"], writable=writable)
+        project_files.append(values["setup"])
     # Only variables of the profile are repeated: others reach the ranks through
     # srun.
     exported = {name: (text,) for name, text in exports.items() if name in profile.env}
@@ -144,6 +148,7 @@ def make_step(
         allowed=tuple(dict.fromkeys(values["allowed"])),
         keeps_launch_line=is_line,
         diagnostics=read_diagnostics(values),
+        project_files=tuple(project_files),
     )
     return Step(
         # The digest and the list of files are taken last, when all files were read.
@@ -249,7 +254,8 @@ def resolve_step(step: Step) -> Plan:
     if image and any(note.rule == "image-without-plugin" for note in plan.notes):
         options, notes = _with_host_parts(step, image)
         plan = resolve(step.profile, step.profile_hash, options, notes)
-    return plan._replace(defaults=step.defaults)
+    files = step.options.project_files
+    return plan._replace(defaults=step.defaults, project_files=files)
 
 
 def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ...]]:

@@ -12,7 +12,7 @@ from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.characters import joined_lines
 from envcfg.common.errors import UsageError
 from envcfg.core.diagnostic_options import DIAGNOSTICS
-from envcfg.core.option import Option, Table, number_of, switch
+from envcfg.core.option import ALLOW_WRITABLE, Option, Table, number_of, switch
 from envcfg.core.option_values import (
     read_binds,
     read_module,
@@ -29,18 +29,17 @@ from envcfg.job.plan.diagnostics import (
     profiler_words,
 )
 from envcfg.job.plan.plan import ALLOWABLE
-from envcfg.profile.words import is_profile_path
 
-_runs = partial(Option, kind="many", metavar="ARG", needs_trust=True)
+_runs = partial(Option, kind="many", metavar="ARG")
 STEP: Table = {
     "what to run, and where": (
         Option(
             "--profile",
             metavar="NAME|FILE",
             variable="ENVCFG_PROFILE",
-            needs_trust=is_profile_path,
         ),
-        Option("--container", metavar="IMAGE", required=True, needs_trust=True),
+        switch(ALLOW_WRITABLE),
+        Option("--container", metavar="IMAGE", required=True),
         Option(
             "--runtime",
             "container runtime (default: the first of the profile's that is there): "

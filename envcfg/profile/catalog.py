@@ -8,20 +8,20 @@ without the layers above that one.
 import os
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from envcfg.common.cache import keep, kept_folder, recall
 from envcfg.common.datafile import is_data, read_data, stamp
-from envcfg.common.errors import ProfileError, TrustError
+from envcfg.common.errors import ProfileError
 from envcfg.common.findings import NOWHERE, Finding, Place
 from envcfg.common.provenance import sha256_of
-from envcfg.profile.folders import PROJECT_FOLDER, listed, shown
+from envcfg.profile.folders import listed, shown
 from envcfg.profile.profile_model import Layer, Profile
 from envcfg.profile.words import LAYERS, PROFILE_NAME, is_profile_path, split_layer
 
-if TYPE_CHECKING:
-    from envcfg.profile.guard import ExaminedFile
-    from envcfg.profile.trust_records import FileSet
+# The treatment of a file that other users may have written: use it, raise an error,
+# leave it out with a note, or use it with a note.
+Policy: TypeAlias = Literal["accept", "refuse", "leave out", "show"]
 
 
 class Catalog:
@@ -32,32 +32,29 @@ class Catalog:
         self,
         folders: Sequence[str],
         *,
-        records: str | None = None,
-        enforce: bool = True,
+        policy: Policy = "accept",
+        writable: bool = False,
         strangers: Sequence[str] = (),
         here: Callable[["Catalog"], str] | None = None,
     ) -> None:
         """Read profiles in *folders*, some of which may be missing.
 
         Args:
-            folders: by layer; the first folder is always trusted, whoever owns it.
-            records: the folder with the user's trust decisions on files of others;
-                None: every file is trusted.
-            enforce: an untrusted file is an error; otherwise it is read, and the
-                problem is in ``refused``.
+            folders: by layer; the first folder counts, whoever owns it.
+            policy: the treatment of files that other users may have written.
+            writable: members of the user's groups may write the files.
             strangers: project folders that were ignored because other users own them.
             here: returns the name of this cluster's own profile, and makes it if
                 necessary.
         """
         self.folders = folders
-        self.records = records
-        self.enforce = enforce
+        self.policy = policy
+        self.writable = writable
         self.strangers = strangers
         self.here = here
         self.ignored: dict[str, Finding] = {}  # by path of the ignored file
-        self.refused: dict[str, Finding] = {}  # by real path of a project or a file
+        self.refused: dict[str, Finding] = {}  # by path that others may write
         self._read: dict[str, bytes] = {}
-        self._projects: dict[str, tuple[FileSet, ProfileError | None]] = {}
         self._merged: dict[tuple[str, ...], Profile] = {}
 
     def names(self) -> list[str]:
@@ -159,6 +156,25 @@ class Catalog:
         *_, highest = (LAYERS[0], *self._layers_of(self.files(name)))
         return name if highest == LAYERS[0] else f"{highest}:{name}"
 
+    def leave_out_project(self, name: str, *, is_projects: bool) -> str | None:
+        """Leave out the project's layer; return its file of this name, if any.
+
+        Args:
+            is_projects: a file of the project names the profile, so that a path is the
+                project's file too.
+        """
+        path = name if is_projects and is_profile_path(name) else None
+        layer, rest = ("-", "") if is_profile_path(name) else split_layer(name)
+        if layer in {"", LAYERS[-1]}:
+            own = [
+                file
+                for file in self._files(rest)
+                if os.path.dirname(file) in self.folders[3:]
+            ]
+            path = own[0] if own else None
+        self.folders, self.strangers = self.folders[:3], ()
+        return path
+
     def layer_folders(self) -> dict[str, str]:
         """Return the folder of each layer that is there, the lowest first."""
         return dict(zip(LAYERS, self.folders, strict=False))
@@ -188,6 +204,12 @@ class Catalog:
             and os.path.join(self.folders[0], os.path.basename(path)) in self._read
         ]
 
+    def project_files(self) -> list[str]:
+        """Return the files read so far that no other layer holds."""
+        return [
+            path for path in self._read if os.path.dirname(path) not in self.folders[:3]
+        ]
+
     def files_read(self) -> list[str]:
         """Return the names of all files read so far."""
         return list(self._read)
@@ -197,79 +219,27 @@ class Catalog:
         return sha256_of(b"\0".join(self._read.values()))
 
     def read(self, path: str) -> bytes:
-        """Return the content of a file if it is trusted.
+        """Return the content of a file, if its users allow it.
 
         Raises:
             OSError: it cannot be read.
-            ProfileError: it belongs to a project, or others may have written it, and
-                the user does not trust it.
+            ProfileError: other users may have written it.
         """
         # Built-in files belong to the installation, which the user already trusts
         # by running it.
-        if self.records is None or os.path.dirname(path) == self.folders[0]:
+        if self.policy == "accept" or os.path.dirname(path) == self.folders[0]:
             return read_data(path)
-        from envcfg.profile.guard import examine
+        from envcfg.profile.guard import examine, refuse
 
-        file = examine(path, site=self.folders[1])
-        problem = self._refusal(path, file)
-        if problem and self.enforce:
-            raise problem
-        if problem:  # only one note for all files of a project
-            root = problem.change.root if isinstance(problem, TrustError) else file.real
-            self.refused.setdefault(root, problem.findings[0])
+        file = examine(path, site=self.folders[1], writable=self.writable)
+        if file.doubt:
+            problem = refuse(file.doubt, file.real, shown(path))
+            if self.policy != "show":
+                raise problem
+            # One note is enough for all files in a folder that others may write.
+            cause = file.doubt.entries[-1].path
+            self.refused.setdefault(cause, problem.findings[0])
         return file.data
-
-    def check_named(self, path: str) -> None:
-        """Check that the user trusts the project, if its files name the file *path*.
-
-        Raises:
-            ProfileError: they do, and the user does not trust the project.
-        """
-        from envcfg.profile.project import is_member, project_root, read_project
-        from envcfg.profile.refusal import refuse_project
-
-        records = self.records or ""
-        if root := project_root(path):
-            files = read_project(root)
-            if is_member(records, files, os.path.realpath(path)):
-                problem = refuse_project(files, records, Place(path, 1))
-                if problem and self.enforce:
-                    raise problem
-
-    def _refusal(self, path: str, file: "ExaminedFile") -> ProfileError | None:
-        """Return the reason not to trust the profile read from *path*; None if it is
-        trusted."""
-        from envcfg.profile import project
-        from envcfg.profile.refusal import refuse_file, refuse_project
-        from envcfg.profile.trust_records import text_of
-
-        records, folder = self.records or "", os.path.dirname(path)
-        # Files of the site and the user need no project check. A final doubt, such as a
-        # file that anybody can write, remains even if the user trusts the file.
-        if folder in self.folders[:3] or (file.doubt and file.doubt.is_final):
-            return refuse_file(file, shown(path), records)
-        name, root = "", project.project_root(path)
-        if folder in self.folders[3:]:  # a project's folder, even if it is a link
-            root = os.path.realpath(os.path.dirname(os.path.dirname(folder)))
-            name = f"{PROJECT_FOLDER}/{os.path.basename(path)}"
-        if root is None:
-            return refuse_file(file, shown(path), records)
-        # A project is judged once, unless the file changed between two reads.
-        if name and root in self._projects:
-            files, problem = self._projects[root]
-            if files.own.get(name) == text_of(file.data):
-                return problem
-        # The data that was read is passed on, because a second read could return
-        # other bytes.
-        files = project.read_project(root, {name: file.data} if name else {})
-        if not name and not project.is_member(records, files, file.real):
-            return refuse_file(file, shown(path), records)
-        contents = {file.real: file.data}
-        problem = refuse_project(
-            files, records, Place(shown(path), 1), contents=contents
-        )
-        self._projects[root] = files, problem
-        return problem
 
     def _files(self, name: str, top: int | None = None) -> list[str]:
         """Return the files of this name in the first *top* folders, or in all."""
@@ -281,16 +251,31 @@ class Catalog:
             path = os.path.join(folder, f"{name}.yaml")
             if not is_data(path):
                 continue
-            # The first two layers belong to the installation and the site. Owners
-            # are checked in the others only.
-            if self.records is not None and folder not in self.folders[:2]:
-                from envcfg.profile.guard import ignored
-
-                if note := ignored(path, folder):
-                    self.ignored[note.subject] = note
-                    continue
+            if note := self._left_out(path, folder):
+                self.ignored[note.subject] = note
+                continue
             files.append(path)
         return files
+
+    def _left_out(self, path: str, folder: str) -> Finding | None:
+        """Return the note on a file of a layer that is left out; None if it counts."""
+        if self.policy == "accept" or folder == self.folders[0]:
+            return None
+        from envcfg.profile.guard import as_note, examine, ignored, refuse
+
+        # The site's files may have any owner at the site.
+        if folder != self.folders[1] and (note := ignored(path, folder)):
+            return note
+        if self.policy != "leave out":
+            return None
+        try:
+            file = examine(path, site=self.folders[1], writable=self.writable)
+        except OSError:  # its reader reports it
+            return None
+        if file.doubt is None:
+            return None
+        (finding,) = refuse(file.doubt, file.real, path).findings
+        return as_note(finding, "the file is left out")
 
     def _chain(self, files: Sequence[str], top: int | None) -> list[Sequence[str]]:
         """Return the files of a profile, of its family, of the family's family and so

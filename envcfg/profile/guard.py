@@ -1,4 +1,4 @@
-"""Read a profile's bytes, check which users can write it, and refuse or ignore it."""
+"""Check which users can write a file that affects a job, and refuse or ignore it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.common.findings import Finding
+from envcfg.common.errors import ProfileError
+from envcfg.common.findings import Finding, Place
 from envcfg.profile.ownership import Doubt, Entry, judge, strangers
 from envcfg.profile.read.yaml_nodes import MAX_BYTES
 
@@ -22,7 +23,7 @@ class ExaminedFile(NamedTuple):
     Attributes:
         real: its path without links.
         data: its bytes.
-        doubt: the reason not to trust it, if any.
+        doubt: the reason not to use it, if any.
     """
 
     real: str
@@ -30,18 +31,18 @@ class ExaminedFile(NamedTuple):
     doubt: Doubt | None
 
 
-def examine(path: str, *, site: str) -> ExaminedFile:
+def examine(path: str, *, site: str = "", writable: bool = False) -> ExaminedFile:
     """Read a file, and determine the users that can write it.
 
     Args:
         site: the folder of the site's profiles, which have milder rules.
+        writable: members of the user's groups may write it.
 
     Raises:
         OSError: it cannot be read.
     """
     real, way = _follow(path)
-    # If the path is trusted, no other user can change it before the next line. If
-    # not, the user's decision is about the bytes that are read here. Until then
+    # If the path is safe, no other user can change it before the next line. If not,
     # another user may put a link or a pipe there.
     handle = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb") as file:
@@ -50,25 +51,87 @@ def examine(path: str, *, site: str) -> ExaminedFile:
             raise OSError(errno.EINVAL, "it is not a regular file", real)
         data = file.read(MAX_BYTES + 1)
     is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
-    return ExaminedFile(real, data, _judge(way, is_site=is_site))
+    return ExaminedFile(real, data, _judge(way, is_site=is_site, writable=writable))
 
 
-def doubt_of(path: str) -> Doubt | None:
-    """Return the reason not to trust a file; None if it is trusted.
+def check_file(path: str, *, writable: bool = False) -> None:
+    """Check the users that can write a file, which need not exist on this machine.
+
+    Args:
+        writable: members of the user's groups may write it.
 
     Raises:
-        OSError: a folder on the path cannot be read.
+        ProfileError: other users can write it, or its folders cannot be examined.
     """
-    return _judge(_follow(path)[1], is_site=False)
+    way: list[Entry] = []
+    try:
+        real, _ = _follow(path, way)
+    except FileNotFoundError:
+        # Every user who can write its folder can create it, even in a sticky one.
+        real = folder = os.path.realpath(path)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        way = [
+            entry._replace(mode=entry.mode & ~stat.S_ISVTX)
+            if entry.path == folder
+            else entry
+            for entry in way
+        ]
+    except OSError as err:
+        message = f"its owner cannot be determined: {err.strerror}"
+        raise ProfileError([_finding(message, "check the path", path)]) from err
+    if doubt := _judge(way, is_site=False, writable=writable):
+        raise refuse(doubt, real, path)
 
 
-def _judge(way: Sequence[Entry], *, is_site: bool) -> Doubt | None:
+def _judge(way: Sequence[Entry], *, is_site: bool, writable: bool) -> Doubt | None:
     uid = os.geteuid()
     doubt = judge(way, uid, site=is_site)
-    if doubt and doubt.writers == "group":
-        shared = tuple(e for e in doubt.entries if not _is_users_alone(e, uid))
-        return Doubt("group", shared) if shared else None
-    return doubt
+    if doubt is None or doubt.writers == "everybody":
+        return doubt
+    shared = doubt.entries
+    if doubt.writers == "group":
+        shared = tuple(e for e in shared if not _is_users_alone(e, uid))
+    is_groups = not strangers(way, uid, _groups())
+    if not shared or (writable and is_groups):
+        return None
+    return Doubt(doubt.writers, shared, is_groups)
+
+
+def refuse(doubt: Doubt, real: str, display: str) -> ProfileError:
+    """Return the error for a file that other users can write.
+
+    Args:
+        real: its path without links.
+        display: its name for messages.
+    """
+    nearest = doubt.entries[-1]
+    name = "it" if nearest.path == real else nearest.path
+    reasons = {
+        "everybody": f"everybody may write {name}",
+        "group": f"group {group_name(nearest.gid)} may write {name}",
+        "owner": f"{name} belongs to {user_name(nearest.uid)}, not to you",
+    }
+    reason = reasons[doubt.writers]
+    if doubt.writers == "group" and _has_acl(nearest.path):
+        reason = f"an access list (getfacl) lets others write {name}"
+    uid, owners = os.geteuid(), {entry.uid for entry in doubt.entries}
+    letter = "o" if doubt.writers == "everybody" else "g"
+    remedy = f"chmod {letter}-w {shlex.join(entry.path for entry in doubt.entries)}"
+    if doubt.writers == "owner":
+        remedy = "make your own copy"
+    elif uid != 0 and owners != {uid}:
+        owner = user_name(nearest.uid)
+        remedy = f"make your own copy, or ask {owner} to run: {remedy}"
+    if doubt.is_groups:
+        remedy += "; --allow-writable accepts what your groups may write"
+    message = f"{reason}; only you and root may write it and the folders above it"
+    return ProfileError([_finding(message, remedy, display)])
+
+
+def _finding(message: str, remedy: str, display: str) -> Finding:
+    place = Place(display, 1)
+    return Finding("writable-by-others", "error", "", message, remedy, place=place)
 
 
 def strangers_on(path: str, below: str) -> str | None:
@@ -83,7 +146,7 @@ def strangers_on(path: str, below: str) -> str | None:
     """
     depth = len(_follow(below)[1])
     way = _follow(path)[1][depth - 1 :]
-    entry = strangers(way, os.geteuid(), {os.getegid(), *os.getgroups()})
+    entry = strangers(way, os.geteuid(), _groups())
     return entry.path if entry else None
 
 
@@ -109,15 +172,28 @@ def ignored(path: str, folder: str) -> Finding | None:
     )
 
 
-def are_users(entries: Sequence[Entry]) -> bool:
-    """Return whether the user may change the permissions of all entries."""
-    uid = os.geteuid()
-    return uid == 0 or all(entry.uid == uid for entry in entries)
+def as_note(finding: Finding, effect: str) -> Finding:
+    """Return the finding of a refusal as a note on the file, with the effect."""
+    return finding._replace(
+        severity="note",
+        subject=finding.place.path if finding.place else "",
+        message=f"{finding.message}; {effect}",
+        place=None,
+    )
 
 
-def _follow(path: str) -> tuple[str, list[Entry]]:
-    """Return the target of *path*, and all entries that the kernel passes on the way."""
-    way = [_entry("/", os.stat("/"))]
+def _groups() -> set[int]:
+    return {os.getegid(), *os.getgroups()}
+
+
+def _follow(path: str, way: list[Entry] | None = None) -> tuple[str, list[Entry]]:
+    """Return the target of *path*, and all entries that the kernel passes on the way.
+
+    Args:
+        way: receives the entries, so that they are known even after an error.
+    """
+    way = [] if way is None else way
+    way.append(_entry("/", os.stat("/")))
     current, links = "", 0
     todo = os.path.join(os.getcwd(), path).split("/")[::-1]
     while todo:

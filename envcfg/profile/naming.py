@@ -44,7 +44,7 @@ def name_built_in(err: ProfileError, name: str) -> None:
     err.replace_findings(
         [
             finding._replace(fix=f"{finding.fix}{alternative}")
-            if finding.rule == "profile-not-trusted"
+            if finding.rule == "writable-by-others"
             else finding
             for finding in err.findings
         ]

@@ -1,9 +1,8 @@
-"""Trust in a profile file by its owner and permissions; pure.
+"""The users who can have written a file, from owners and permissions; pure.
 
-A profile decides the libraries, binds and options of srun in a job. Therefore it is
-trusted only if no other user except root can have written or replaced it. If a group
-may write it, the user must confirm its content. If everybody may write it, it is never
-trusted.
+A profile, a file of defaults and a file to source decide what a job runs. Therefore they
+count only if no other user except root can have written or replaced them. The user may
+accept the members of a group, but never everybody.
 """
 
 from __future__ import annotations
@@ -27,21 +26,17 @@ class Entry(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """The reason not to trust a file.
+    """The reason not to use a file.
 
     Attributes:
         writers: the users that may have written or replaced it.
         entries: the entries that allow it, from / on; at least one.
+        is_groups: these users are all members of the user's groups.
     """
 
     writers: Literal["everybody", "owner", "group"]
     entries: tuple[Entry, ...]
-
-    @property
-    def is_final(self) -> bool:
-        """Return whether the user's decision cannot help, because the file may change
-        at once."""
-        return self.writers == "everybody"
+    is_groups: bool = False
 
 
 def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry | None:
@@ -66,7 +61,7 @@ def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry 
 
 
 def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None:
-    """Return the reason not to trust the last entry of *way*; None if it is trusted.
+    """Return the reason not to use the last entry of *way*; None without a reason.
 
     Args:
         way: all entries that the kernel passes: / first, every folder and link, the

@@ -28,6 +28,7 @@ def plan_json(plan: Plan) -> str:
         "schema_version": 2,
         "profile": {"name": plan.profile, "sha256": plan.profile_hash},
         "defaults": plan.defaults,
+        "project_files": plan.project_files,
         "launcher": plan.launcher,
         "starter": plan.starter,
         "ranks_per_node": plan.ranks,
@@ -105,6 +106,8 @@ def _lines(plan: Plan) -> Iterator[str]:
         # to the head.
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"
+    if plan.project_files:
+        yield f"project    {shlex.join(plan.project_files)}"
     yield from (f"default    {default}" for default in plan.defaults)
     yield f"launcher   {plan.launcher}"
     if plan.container:

@@ -93,12 +93,11 @@ def fill_in(catalog: Catalog, name: str, site: Site) -> list[Finding]:
 def _save(catalog: Catalog, name: str, site: Site) -> str:
     """Save the profile of a cluster, keep the previous one, and return the path."""
     from envcfg.common.atomic_write import put_private
-    from envcfg.profile.trust_records import record, single_file
 
     path = f"{catalog.layer_folders()['user']}/{name}.yaml"
     # A new catalog is used, because the digest of this one covers all files it has
     # read.
-    fresh = Catalog(catalog.folders, records=catalog.records)
+    fresh = Catalog(catalog.folders, policy=catalog.policy, writable=catalog.writable)
     text = draft(fresh, name, None, site)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -106,8 +105,6 @@ def _save(catalog: Catalog, name: str, site: Site) -> str:
             with open(path, "rb") as file:
                 put_private(f"{path[:-5]}.before", file.read())
         put_private(path, text.encode())
-        if catalog.records:  # a group may write the folder
-            record(catalog.records, single_file(os.path.realpath(path), text.encode()))
     except OSError as err:
         msg = f"the profile of this cluster cannot be saved: {path}: {err.strerror}"
         hint = "choose another folder with XDG_CONFIG_HOME, or a profile with --profile"

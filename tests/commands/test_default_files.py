@@ -51,16 +51,11 @@ class Files:
         self.user.parent.mkdir(parents=True)
         self.folder = folder
 
-    def trust(self) -> None:
-        done = envcfg("profiles", "trust", str(self.project))
-        assert done.code == 0, done.err
-
 
 @pytest.fixture
 def files(wrap: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
     assert wrap
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "x.sif").write_bytes(b"no image")
     return Files(tmp_path)
@@ -269,74 +264,7 @@ def test_help_is_there_though_a_file_is_wrong(files: Files) -> None:
     assert envcfg("wrap", "--help").code == 0
 
 
-# Trust.
-
-NEEDING = [name for name, each in ROWS.items() if each.needs_trust]
-
-
-def test_what_runs_code_or_names_a_file_that_is_overwritten_needs_trust() -> None:
-    assert [
-        *(
-            "log",
-            "exclude-from",
-            "request-arg",
-            "profile",
-            "container",
-            "runtime-arg",
-            "bind",
-        ),
-        *(
-            "srun-arg",
-            "mpiexec-arg",
-            "flux-arg",
-            "module",
-            "set",
-            "profiler-arg",
-            "setup",
-            "stage",
-            "keep-caches",
-        ),
-    ] == NEEDING
-
-
-@pytest.mark.parametrize("name", NEEDING)
-def test_a_projects_file_runs_nothing_before_it_is_trusted(
-    files: Files, name: str
-) -> None:
-    value = "x.yaml" if name == "profile" else said_of(ROWS[name])
-    (files.folder / "x.yaml").write_text("name: x\nextends: lumi-g\n")
-    files.project.write_text(f"smoke-test = true\n{name} = {toml(value)}\n")
-    own = ("job", "--account=a", "--no-inspect")
-    own += () if name == "container" else ("--container=x.sif",)
-    own += () if name == "profile" else ("--profile=lumi-g",)
-    refused = envcfg(*own, "--", "true")
-    assert refused.code == 2
-    assert f"envcfg.toml:2:1: {name}: not trusted: it comes with" in refused.err
-    assert f"envcfg profiles trust {files.folder}; without it: " in refused.err
-    rest = ("--container=x.sif", "--profile=lumi-g", "--", "true")
-    left_out = envcfg(*own, "--no-default", name, *rest)
-    assert left_out.code == 0, left_out.err
-    assert "default: --smoke-test" in left_out.text
-    files.trust()
-    assert "not trusted" not in envcfg(*own, "--", "true").err
-    files.project.write_text(f"{files.project.read_text()}# more\n")
-    assert envcfg(*own, "--", "true").code == 2
-    files.trust()
-    back = envcfg("profiles", "trust", "--revoke", str(files.project))
-    assert "no longer trusted" in back.text
-    assert envcfg(*own, "--", "true").code == 2
-
-
-def test_what_the_command_line_gives_needs_no_trust_of_a_file(files: Files) -> None:
-    files.project.write_text('container = "evil.sif"\n')
-    assert (
-        envcfg("wrap", "--profile=workstation", "--container=none", "--", "true").code
-        == 0
-    )
-    said = envcfg("wrap", "--profile=workstation", "--", "true")
-    assert (said.code, "container: not trusted" in said.err) == (2, True)
-    sourced = bash(b"set -u\n" + said.out + b"\necho after")
-    assert (sourced.returncode, sourced.stdout) == (2, b"")
+# Owners.
 
 
 def test_the_users_own_file_counts_at_once(files: Files) -> None:
@@ -350,8 +278,7 @@ def test_what_everybody_may_write_never_counts(files: Files, who: str) -> None:
     path.write_text("smoke-test = true\n")
     path.chmod(0o666)
     said = envcfg("wrap", *BARE)
-    assert (said.code, "never trusted: everybody may write it" in said.err) == (2, True)
-    assert envcfg("profiles", "trust", str(path)).code == 2
+    assert (said.code, ":1:1: everybody may write it" in said.err) == (2, True)
 
 
 def test_the_file_of_a_stranger_is_ignored_with_a_note(
@@ -415,7 +342,6 @@ def test_a_path_next_to_the_file_is_found_from_below(
     )
     for name in ("data", "y", "below"):
         (files.folder / name).mkdir()
-    files.trust()
     monkeypatch.chdir(files.folder / "below" if inside else files.folder)
     plan = json.loads(envcfg("wrap", "--profile=lumi-g", "--json", "--", "true").text)
     assert plan["container"]["image"] == str(files.folder / "x.sif")
@@ -573,13 +499,8 @@ def test_a_script_that_shows_its_system_is_judged_for_that(files: Files) -> None
     assert "16" not in envcfg("lint", "job.sh", "--no-default", "all").text
 
 
-def test_an_image_of_a_projects_file_is_not_read_before_it_is_trusted(
-    files: Files,
-) -> None:
+def test_inspect_reads_the_image_of_a_projects_file(files: Files) -> None:
     files.project.write_text('container = "x.sif"\n')
-    assert "not trusted: it comes with the project" in envcfg("inspect").err
-    assert "trust" not in envcfg("inspect", "y.sif").err
-    files.trust()
     assert "--container x.sif" in envcfg("inspect").err
 
 

@@ -23,7 +23,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "project")
     for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -97,39 +97,35 @@ def test_the_system_and_its_limits_are_named(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "mode", "message"),
     [
-        ('profile = "lumi-g"\nmodule = "x"\n', "project/envcfg.toml:2, not trusted"),
-        ("profile = \n", "project/envcfg.toml:1:"),
+        ('profile = "lumi-g"\n', 0o666, "project/envcfg.toml: everybody may write it"),
+        ("profile = \n", 0o644, "project/envcfg.toml:1:"),
     ],
 )
 def test_a_file_of_settings_that_does_not_count_is_a_problem(
-    bare: Path, text: str, said: str
+    bare: Path, text: str, mode: int, message: str
 ) -> None:
     (bare / "project/envcfg.toml").write_text(text)
+    (bare / "project/envcfg.toml").chmod(mode)
     (problem,) = problems(examined(code=1))
-    assert said in problem
+    assert message in problem
 
 
-def test_folders_that_others_may_write_are_problems(bare: Path) -> None:
-    for name in (".cache/envcfg", ".local/state/envcfg/trusted"):
-        (bare / "home" / name).mkdir(parents=True)
-        (bare / "home" / name).chmod(0o777)
-    first, second = problems(examined(code=1))
-    assert "others may write" in first
-    assert "not yours alone" in second
+def test_a_cache_that_others_may_write_is_a_problem(bare: Path) -> None:
+    (bare / "home/.cache/envcfg").mkdir(parents=True)
+    (bare / "home/.cache/envcfg").chmod(0o777)
+    (problem,) = problems(examined(code=1))
+    assert "not yours alone" in problem
 
 
-def test_a_profile_that_others_may_write_is_named_as_not_trusted(bare: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root can give files away")
+def test_a_profile_that_others_may_write_is_a_problem(bare: Path) -> None:
     path = bare / "home/.config/envcfg/profiles/shared.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("name: shared\nextends: workstation\n")
-    path.chmod(0o664)
-    os.chown(path, 4321, 4321)
+    path.chmod(0o666)
     (problem,) = problems(examined(code=1))
-    assert "shared.yaml" in problem
+    assert "shared.yaml: everybody may write it" in problem
 
 
 def test_home_folders_are_shortened_and_nothing_is_written(bare: Path) -> None:

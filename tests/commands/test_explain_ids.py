@@ -101,7 +101,7 @@ def test_what_is_explained_is_printed_by_something() -> None:
 
 IDS = [
     "chain-two-nccl", "image-not-here", "fact-conflict", "stack-ll128-gh200",
-    "rendezvous-unreachable", "gpu-idle", "request-refused", "profile-not-trusted",
+    "rendezvous-unreachable", "gpu-idle", "request-refused", "writable-by-others",
     "environment-missing", "log-degraded", "network-broken", "variable", "cost",
     "socket-fallback", "torch-watchdog", "slurm-out-of-memory", "cxi-no-vni",
 ]  # fmt: skip

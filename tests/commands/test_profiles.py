@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Wrapped, envcfg, trust
+from support import Wrapped, envcfg
 
 GOLDEN = Path(__file__).parent / "golden"
 REASON = "source: https://docs.example.org/page, date: 2026-05-19"
@@ -66,7 +66,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "fam.yaml").write_text(FAMILY)
     (folder / "sys.yaml").write_text(SYSTEM)
-    trust(tmp_path)
     return folder
 
 
@@ -84,7 +83,6 @@ def run(*arguments: str) -> Wrapped:
         "diff",
         "new",
         "detect",
-        "trust",
     ],
 )
 def test_help_has_examples(action: str) -> None:
@@ -261,8 +259,6 @@ def test_a_starter_is_valid_and_never_replaces_a_file(here: Path) -> None:
     assert "#   NCCL_CROSS_NIC: 1\n" in text
     assert run("validate", "--strict", f"{here}/mine.yaml").code == 0
     assert run("show", "mine").code == 0
-    assert run("new", "free", "--extends", "fam", "-o", "free.yaml").code == 2
-    trust(here)  # there is a profile more
     assert run("new", "free", "--extends", "fam", "-o", "free.yaml").code == 0
     done = run("new", "free", "--extends", "fam", "-o", "free.yaml")
     assert done.code == 4
@@ -333,8 +329,6 @@ def test_what_is_in_the_machine_counts_where_no_name_is_known(here: Path) -> Non
     (here / "sys.yaml").write_text(
         "name: sys\nextends: fam\ndetect: {interfaces: [l?], devices: [/dev/null]}\n"
     )
-    assert run("detect").err.count("not trusted") == 1
-    trust(here)
     done = run("detect")
     assert (done.code, done.err) == (0, "")
     assert "fits        sys: there is lo and /dev/null\n" in done.text

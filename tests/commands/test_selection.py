@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support import Wrapped, envcfg, trust
+from support import Wrapped, envcfg
 
 Wrap = Callable[..., Wrapped]
 HOST = os.uname().nodename
@@ -94,7 +94,6 @@ def test_a_profile_that_could_not_be_asked_is_named_with_the_error(
     layer = tmp_path / ".envcfg/profiles"
     layer.mkdir(parents=True)
     (layer / "foo.yaml").write_text("name: foo\ndetect: {clusters: foo}\n")
-    trust(layer)
     enter(monkeypatch, "Slurm")
     done = wrap("--container", "none")
     assert done.code == 2

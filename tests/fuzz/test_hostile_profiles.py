@@ -21,7 +21,7 @@ from envcfg.common.findings import Finding
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.read.profile_loader import load_profile
 from hostile_profiles import SAID, Json, Keys, by_interface, changed, everything, places
-from support import JOB, ROOT, trust
+from support import JOB, ROOT
 
 pytestmark = pytest.mark.nightly
 
@@ -278,7 +278,6 @@ def test_a_name_that_would_run_is_no_name(
         }
         path = layer / f"{name}.yaml"
         path.write_text(json.dumps(document))
-        trust(here)
         for words in (
             ["wrap", "--container", "none", "--", "true"],
             ["wrap", "--profile", name, "--container", "none", "--", "true"],

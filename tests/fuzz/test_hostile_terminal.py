@@ -17,7 +17,7 @@ from envcfg.core.defaults import ROWS
 from envcfg.core.option import Option
 from envcfg.profile.read.profile_loader import load_profile
 from hostile_profiles import Json, changed, everything, places
-from support import Wrapped, envcfg, trust
+from support import Wrapped, envcfg
 
 pytestmark = pytest.mark.nightly
 
@@ -47,7 +47,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "clone"
     (folder / ".envcfg/profiles").mkdir(parents=True)
     (folder / "job.sh").write_text("#!/bin/bash\n#SBATCH --nodes=2\nsrun python t.py\n")
@@ -87,7 +86,6 @@ def test_a_default_does_nothing_to_a_terminal(here: Path, name: str) -> None:
         for line in values(ROWS[name], text):
             (here / "envcfg.toml").write_text(f"{line}\n")
             check(envcfg("wrap", *STEP, "--", "true"), is_script=True)
-            trust(here)
             check(envcfg("job", *STEP, "--", "true"), is_script=True)
             if name in {"profile", "container", "fact", "setup"}:
                 for words in READERS:
@@ -105,7 +103,6 @@ def test_the_name_of_a_default_does_nothing_to_a_terminal(here: Path) -> None:
             (here / "envcfg.toml").write_text(f"{line}\n")
             for words in READERS:
                 check(envcfg(*words))
-            check(envcfg("profiles", "trust", "."))
 
 
 def is_taken(document: Json) -> bool:
@@ -134,7 +131,6 @@ SHOWN = (
     ("profiles", "validate", ".envcfg/profiles", "x.yaml"),
     ("profiles", "detect"),
     ("profiles", "new", "y", "--extends", "x", "-o", "-"),
-    ("profiles", "trust", "."),
     ("explain", "NCCL_SOCKET_IFNAME"),
     ("explain", "FOO", "--profile", "x"),
     ("explain", "standard", "--profile", "x"),
@@ -186,7 +182,6 @@ def test_a_profile_does_nothing_to_a_terminal(
     for path in (here / "x.yaml", here / ".envcfg/profiles/x.yaml"):
         path.write_text(data)
     check(envcfg("wrap", "--profile", "x", "--container", "none"), is_script=True)
-    trust(here)
     (here / "x.sif").write_bytes(b"no image")
     for words in SHOWN:
         check(envcfg(*words[:1], "--color", color, *words[1:]))
@@ -217,7 +212,6 @@ def test_the_name_of_a_file_does_nothing_to_a_terminal(here: Path, text: str) ->
     (here / name).write_text("#!/bin/bash\nsrun true\n")
     for words in (
         ("wrap", "--container", "none", "--print", "plan", "--", "true"),
-        ("profiles", "trust", "."),
         ("wrap", "--container", "none", "--print", "plan", "--", "true"),
         ("profiles", "list"),
         ("profiles", "detect"),
@@ -225,8 +219,6 @@ def test_the_name_of_a_file_does_nothing_to_a_terminal(here: Path, text: str) ->
         ("profiles", "show", f"./{name}.yaml"),
         ("profiles", "validate", "."),
         ("profiles", "validate", ".envcfg/profiles"),
-        ("profiles", "trust", "--revoke", "."),
-        ("profiles", "trust", f"{name}.yaml"),
         ("lint", name),
         ("lint", "--format", "github", name),
         ("lint", "--fix", "--diff", name),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from envcfg.profile.project import parse_toml
+from envcfg.common.toml_document import parse_toml
 from support import ROOT, envcfg
 
 # EC101 in line 3, EC419 in line 4.
@@ -161,7 +161,7 @@ def test_what_is_wrong_is_said(clone: Path, text: str) -> None:
     assert (done.code, WRONG[text] in done.err) == (2, True), done.err
 
 
-def test_no_rule_needs_trust_as_none_runs_anything(clone: Path) -> None:
+def test_options_of_a_step_do_not_change_the_rules(clone: Path) -> None:
     write(clone, 'setup = "s.sh"\n[lint]\nignore = "EC419"\n')
     assert rules("job.sh")["job.sh"] & BOTH == {"EC101"}
 

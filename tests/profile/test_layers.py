@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.profile.ownership import Entry, strangers
-from support import envcfg, require_root, trust
+from support import envcfg, require_root
 
 NOBODY = 65534
 REASON = "why: w, source: s, date: 2026-01-01"
@@ -26,7 +26,6 @@ def layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.delenv("ENVCFG_PROFILE", raising=False)
     for name, folder in (("ENVCFG_SITE", "site"), ("XDG_CONFIG_HOME", "config")):
         monkeypatch.setenv(name, str(tmp_path / folder))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     found = {
         "site": tmp_path / "site/profiles",
         "user": tmp_path / "config/envcfg/profiles",
@@ -51,7 +50,6 @@ def value_of(*profile: str) -> str:
 def test_a_layer_names_the_profile_without_those_above(layers: dict[str, Path]) -> None:
     for layer, folder in layers.items():
         (folder / "workstation.yaml").write_text(text("workstation", layer))
-    trust(layers["project"])
     expected = {
         **{f"{layer}:workstation": layer for layer in layers},
         "workstation": "project",
@@ -59,7 +57,6 @@ def test_a_layer_names_the_profile_without_those_above(layers: dict[str, Path]) 
     }
     assert {name: value_of("--profile", name) for name in expected} == expected
     (layers["project"] / "workstation.yaml").unlink()
-    trust(layers["project"])
     assert value_of("--profile", "workstation") == "user"
 
 
@@ -67,7 +64,6 @@ def test_a_layer_names_the_profile_without_those_above(layers: dict[str, Path]) 
 def test_families_are_of_the_layer_too(layers: dict[str, Path], layer: str) -> None:
     """One's own family counts in the layer that it is of, and not below it."""
     (layers[layer] / "slingshot-rocm.yaml").write_text(text("slingshot-rocm", "mine"))
-    trust(layers["project"])
     assert value_of("--profile", "lumi-g") == "mine"
     assert value_of("--profile", f"{layer}:lumi-g") == "mine"
     assert value_of("--profile", "builtin:lumi-g") == ""
@@ -76,7 +72,6 @@ def test_families_are_of_the_layer_too(layers: dict[str, Path], layer: str) -> N
 def test_a_profile_may_extend_one_of_a_layer(layers: dict[str, Path]) -> None:
     for layer, folder in layers.items():
         (folder / "workstation.yaml").write_text(text("workstation", layer))
-    trust(layers["project"])
     mine = layers["user"] / "mine.yaml"
     for parent, value in (("site:workstation", "site"), ("workstation", "project")):
         mine.write_text(f"name: mine\nextends: {parent}\n")
@@ -124,7 +119,6 @@ def test_the_script_says_of_which_layer_its_profile_is(
     """By that line the same is made again, or nothing is, where there is no such layer."""
     for layer in has:
         (layers[layer] / "workstation.yaml").write_text(text("workstation", layer))
-    trust(layers["project"])
     line = made_by("--profile", given)
     assert f"--profile {named} " in line
     assert made_by("--profile", named) == line
@@ -231,7 +225,6 @@ def test_a_stranger_s_folder_does_not_hide_the_project_s(
 ) -> None:
     require_root()
     (layers["project"] / "workstation.yaml").write_text(text("workstation", "team"))
-    trust(layers["project"])
     below = layers["project"].parents[1] / "job/.envcfg/profiles"
     below.mkdir(parents=True)
     (below / "workstation.yaml").write_text(text("workstation", "evil"))
@@ -251,7 +244,7 @@ def test_what_the_group_may_write_is_an_error_that_names_the_built_in_one(
     path.chmod(0o664)
     done = envcfg("wrap", "--profile", "workstation", *RUN)
     assert done.code == 2
-    assert f"envcfg profiles trust {path.parents[2]}" in done.err
+    assert f"chmod g-w {path}" in done.err
     assert "use the built-in one: --profile builtin:workstation" in done.err
     assert value_of("--profile", "builtin:workstation") == ""
 

@@ -59,7 +59,7 @@ def _tcsh_words() -> list[str]:
 
 def _profiles(words: Sequence[str]) -> Iterator[str]:
     """Yield names, and names with a layer if the word begins with one."""
-    catalog = open_catalog(enforce=False)
+    catalog = open_catalog(policy="show")
     names, begun = catalog.names(), words[-1].rpartition("=")[2]
     yield from names
     for layer, folder in catalog.layer_folders().items():
@@ -70,7 +70,7 @@ def _profiles(words: Sequence[str]) -> Iterator[str]:
 
 def _partitions(words: Sequence[str]) -> Iterator[str]:
     """Yield the partitions of the profile in the line, or of the detected one."""
-    catalog = open_catalog(enforce=False)
+    catalog = open_catalog(policy="show")
     name = _option_value(words, "--profile") or os.environ.get("ENVCFG_PROFILE")
     if name is None:
         from envcfg.profile.detect import detect

@@ -11,11 +11,11 @@ from envcfg.commands import add_command
 from envcfg.commands.arguments.parser import Parser
 from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
-from envcfg.commands.profiles import new, probe, trust
+from envcfg.commands.profiles import new, probe
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EXIT_CANNOT, ProfileError, UsageError
 from envcfg.core.option_values import read_pair
-from envcfg.core.selection import detect_system, open_catalog, untrusted
+from envcfg.core.selection import detect_system, files_of_others, open_catalog
 from envcfg.profile.catalog import Catalog
 from envcfg.report.styled import put
 from envcfg.site.machine import job_kind, scheduler_here
@@ -38,12 +38,12 @@ def run(options: argparse.Namespace) -> int:
     if options.command:
         msg = f"envcfg profiles {options.action} runs no command"
         raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
-    # The output of new is used later, so its files must be trusted; the others only
-    # read.
-    catalog = open_catalog(enforce=options.action == "new")
+    # The output of new is used later, so files of others are left out; the other
+    # actions only show them.
+    catalog = open_catalog(policy="leave out" if options.action == "new" else "show")
     code = ACTIONS[options.action][1](options, catalog)
     sys.stdout.flush()
-    say(untrusted(catalog))
+    say(files_of_others(catalog))
     return code
 
 
@@ -210,6 +210,5 @@ ACTIONS: Mapping[str, tuple[Callable[[Any], None], Callable[..., int]]] = {
     "diff": (_add_diff, _diff),
     "new": (new.add_options, new.run),
     "detect": (_add_json, _detect),
-    "trust": (trust.add_options, trust.run),
     "probe": (probe.add_options, probe.run),
 }

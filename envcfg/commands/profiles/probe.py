@@ -192,7 +192,8 @@ def _probe(
     )
     # The unchanged files are compared, even old values and those that the scheduler
     # overrides.
-    catalog, name = open_catalog(), step.profile_name
+    writable = bool(step.option_values["allow_writable"])
+    catalog, name = open_catalog(writable=writable), step.profile_name
     known = resolve(step.profile, step.profile_hash, step.options).facts
     facts = {fact_name: fact.value for fact_name, fact in known.items()}
     view = look_at(catalog.load(name), catalog.layers(name), facts)

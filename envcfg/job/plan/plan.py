@@ -111,6 +111,7 @@ class Options(NamedTuple):
         allowed: checks of the place that the user switched off.
         keeps_launch_line: a launch line already fixes the starter, the tasks and their
             command.
+        project_files: files of the project that decide what the job runs.
     """
 
     container: str | None = None
@@ -140,6 +141,7 @@ class Options(NamedTuple):
     allowed: tuple[Allowed, ...] = ()
     keeps_launch_line: bool = False
     diagnostics: Diagnostics = Diagnostics()
+    project_files: tuple[str, ...] = ()
 
     @property
     def known_nodes(self) -> int | None:
@@ -231,6 +233,7 @@ class Plan(NamedTuple):
             number of tasks.
         place: the clusters and checks of the place, tested when the script runs.
         defaults: options from files, each with its file and line.
+        project_files: files of the project that decide what the job runs.
         notes: findings for the user.
     """
 
@@ -265,4 +268,5 @@ class Plan(NamedTuple):
     has_fixed_tasks: bool = False
     place: Place = Place()
     defaults: tuple[str, ...] = ()
+    project_files: tuple[str, ...] = ()
     notes: tuple[Finding, ...] = ()

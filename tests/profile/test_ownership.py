@@ -6,16 +6,19 @@ import grp
 import os
 import pwd
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from envcfg.profile import guard, trust_records
-from envcfg.profile.guard import ExaminedFile, examine
-from envcfg.profile.ownership import Doubt, Entry, judge
+from envcfg.common.errors import ProfileError
+from envcfg.profile import guard
+from envcfg.profile.guard import check_file, examine
+from envcfg.profile.ownership import Entry, judge
 from envcfg.profile.read.yaml_nodes import MAX_BYTES
-from envcfg.profile.refusal import refuse_file
+from support import require, require_root
 
 ME, ROOT, OTHER = 1000, 0, 1001
 FOLDER, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
@@ -62,7 +65,6 @@ def test_a_file_counts_where_nobody_else_can_have_written_it(name: str) -> None:
     for uid, expected, is_site in ((ME, own, False), (ME, site, True)):
         doubt = judge(way_of(entries), uid, site=is_site)
         assert (doubt and doubt.writers) == expected
-        assert doubt is None or doubt.is_final == (expected == "everybody")
 
 
 def test_all_that_is_in_the_way_is_named() -> None:
@@ -146,63 +148,89 @@ def test_a_group_of_the_user_alone_is_no_group(
     assert not guard._is_users_alone(entry, 0), "root's group is nobody's alone"
 
 
-# Records
+# Real files
 
 
-@pytest.fixture
-def found() -> ExaminedFile:
-    doubt = Doubt("group", (Entry("/p.yaml", os.geteuid() + 1, 7, FILE | 0o664),))
-    return ExaminedFile("/p.yaml", b"name: p\n", doubt)
+def test_an_access_list_is_a_writer_of_its_own(tmp_path: Path) -> None:
+    require("setfacl")
+    path = tmp_path / "p.yaml"
+    path.write_text("name: p\n")
+    check_file(str(path))
+    subprocess.run(["setfacl", "-m", "u:65534:r", path], check=True)
+    check_file(str(path))
+    subprocess.run(["setfacl", "-m", "u:65534:rw", path], check=True)
+    with pytest.raises(ProfileError, match="an access list") as caught:
+        check_file(str(path))
+    assert f"chmod g-w {path}" in (caught.value.hint or "")
+    path.chmod(0o644)  # limits the rights of the list
+    check_file(str(path))
 
 
-def test_a_record_is_on_content_and_place(found: ExaminedFile, tmp_path: Path) -> None:
-    folder = str(tmp_path / "state/trusted")
-    problem = refuse_file(found, "p.yaml", folder)
-    assert problem
-    assert "has changed" not in problem.message
-    trust_records.record(folder, trust_records.single_file(found.real, found.data))
-    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
-    assert refuse_file(found, "p.yaml", folder) is None
-    changed = refuse_file(found._replace(data=b"name: p\n\n"), "p.yaml", folder)
-    assert changed
-    assert "it has changed since you trusted it" in changed.message
-    moved = refuse_file(found._replace(real="/q.yaml"), "p.yaml", folder)
-    assert moved
-    assert "has changed" not in moved.message
-    final = Doubt("everybody", found.doubt.entries if found.doubt else ())
-    never = refuse_file(found._replace(doubt=final), "p.yaml", folder)
-    assert never
-    assert never.message.startswith("never trusted: everybody may write ")
-    assert never.hint
-    assert never.hint.startswith("look at it (envcfg profiles show p.yaml), then ")
+def test_an_access_list_on_a_folder_counts_too(tmp_path: Path) -> None:
+    require("setfacl")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "p.yaml").write_text("name: p\n")
+    subprocess.run(["setfacl", "-d", "-m", "u:65534:rwx", folder], check=True)
+    check_file(str(folder / "p.yaml"))  # a default for new files changes none
+    subprocess.run(["setfacl", "-m", "u:65534:rwx", folder], check=True)
+    with pytest.raises(ProfileError, match=f"access list .* write {folder}"):
+        check_file(str(folder / "p.yaml"))
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
-def test_records_that_others_could_have_made_do_not_count(
-    found: ExaminedFile, tmp_path: Path, mode: int
+def test_a_private_group_is_no_group_unless_an_access_list_adds_one(
+    tmp_path: Path,
 ) -> None:
-    folder = tmp_path / "trusted"
-    trust_records.record(str(folder), trust_records.single_file(found.real, found.data))
+    require_root()
+    require("setpriv", "setfacl")
+    user = pwd.getpwnam("daemon")
+    assert grp.getgrgid(user.pw_gid).gr_name == "daemon"
+    path = tmp_path / "p.yaml"
+    path.write_text("name: p\n")
+    for each in (tmp_path, path):
+        os.chown(each, user.pw_uid, user.pw_gid)
+    path.chmod(0o664)
+    ids = (f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups")
+    # The checkout and Python may be in folders that only root reads.
+    caps = ("--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    code = "import sys; from envcfg.profile.guard import check_file; check_file(sys.argv[1])"
+
+    def problem() -> str:
+        argv = ["setpriv", *ids, *caps, sys.executable, "-c", code, str(path)]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return done.stderr
+
+    for parent in tmp_path.parents:
+        assert parent.stat().st_uid in {0, user.pw_uid}
+    assert problem() == ""
+    subprocess.run(["setfacl", "-m", "u:65534:rw", path], check=True)
+    assert "an access list (getfacl) lets others write it" in problem()
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_safe"), [(0o755, True), (0o775, False), (0o1777, False)]
+)
+def test_a_missing_file_is_refused_if_others_can_create_it(
+    tmp_path: Path, mode: int, is_safe: bool
+) -> None:
+    folder = tmp_path / "a"
+    folder.mkdir()
     folder.chmod(mode)
-    problem = refuse_file(found, "p.yaml", str(folder))
-    assert problem
-    assert (
-        f"what you trust does not count: others may write {folder}" in problem.message
-    )
+    (tmp_path / "link.sh").symlink_to("a/missing.sh")
+    for path in (folder / "missing.sh", folder / "b/missing.sh", tmp_path / "link.sh"):
+        if is_safe:
+            check_file(str(path))
+        else:
+            with pytest.raises(ProfileError, match=f"may write {folder}"):
+                check_file(str(path))
 
 
-def test_a_record_that_is_not_the_user_s_own_does_not_count(
-    found: ExaminedFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trust_records.record(
-        str(tmp_path), trust_records.single_file(found.real, found.data)
-    )
-    me = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    assert not trust_records.load_record(
-        str(tmp_path), trust_records.single_file(found.real, found.data)
-    )
-    assert trust_records.folder_problem(str(tmp_path)) == f"{tmp_path} is not yours"
+def test_a_path_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "file").write_text("")
+    for name in ("circle", "file/x.sh"):
+        with pytest.raises(ProfileError, match="its owner cannot be determined"):
+            check_file(str(tmp_path / name))
 
 
 def test_neither_a_pipe_nor_a_file_without_end_holds_it_up(tmp_path: Path) -> None:
