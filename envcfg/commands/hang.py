@@ -19,10 +19,10 @@ from envcfg.commands.job_target import (
     no_answer,
 )
 from envcfg.commands.option_arguments import add_option
-from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import exit_code
 from envcfg.common.interrupts import raise_signals
+from envcfg.common.secrets import safe_line
 from envcfg.core.option import Option
 
 if TYPE_CHECKING:
@@ -172,4 +172,4 @@ def _with_states(
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"envcfg: {one_line(text)}\n")
+    sys.stderr.write(f"envcfg: {safe_line(text)}\n")

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.starters import STARTERS
-from envcfg.common.characters import one_line, split_lines
+from envcfg.common.characters import split_lines
 from envcfg.common.errors import JobError
+from envcfg.common.secrets import safe_line
 from envcfg.core.step import Step
 from envcfg.job.plan.diagnostics import Diagnostics
 from envcfg.job.plan.plan import Options
@@ -120,7 +121,7 @@ class Steps:
                 return
             log.take(line)
             if " NCCL DIAG " in line:
-                sys.stderr.write(f"{one_line(line.rstrip())}\n")
+                sys.stderr.write(f"{safe_line(line.rstrip())}\n")
 
         expect = expectations_of(self._step.profile)
         # After a bad line, the step gets a short time: other ranks may show the
@@ -218,7 +219,7 @@ def _pass_on(end: StepEnd) -> None:
     # Notes of envcfg were printed when the step was made.
     messages = [line for line in end.errors if not line.startswith("envcfg: note: ")]
     for line in messages[-_SAID:]:
-        sys.stderr.write(f"{one_line(line)}\n")
+        sys.stderr.write(f"{safe_line(line)}\n")
 
 
 def wanted_of(step: Step) -> Requirements:

@@ -15,6 +15,7 @@ from envcfg.common.errors import EXIT_USAGE
 from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.common.findings import Finding
 from envcfg.common.interrupts import BlockedSignals
+from envcfg.common.secrets import hide, safe_line
 from envcfg.core.option import Option, switch
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
     Both may contain text from files of others, so each becomes one line, safe for a
     terminal.
     """
-    sys.stderr.write(f"{one_line(f'envcfg: {severity}: {text}')}\n")
+    sys.stderr.write(f"{safe_line(f'envcfg: {severity}: {text}')}\n")
     if hint:
-        sys.stderr.write(f"{one_line(f'  hint: {hint}')}\n")
+        sys.stderr.write(f"{safe_line(f'  hint: {hint}')}\n")
 
 
 def next_step(options: argparse.Namespace, code: int) -> str | None:
@@ -226,8 +227,12 @@ def _script_path(options: argparse.Namespace) -> str:
 
 
 def _is_private(options: argparse.Namespace) -> bool:
-    """Return whether the script has values of --set, which may be secrets."""
-    return any(word is not None for _, word in options.changes)
+    """Return whether the script has values of --set, or other secrets in its command."""
+    import shlex
+
+    command = shlex.join(options.command or ())
+    has_values = any(word is not None for _, word in options.changes)
+    return has_values or hide(command) != command
 
 
 def wants_script(options: argparse.Namespace) -> bool:

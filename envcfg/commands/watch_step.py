@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 
 from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands.printing import tell
-from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
+from envcfg.common.secrets import safe_line
 from envcfg.core.step_pace import StepPace
 from envcfg.core.step_watch import LastWords, Network, Silence
 from envcfg.log.expectations import Expectations
@@ -182,7 +182,7 @@ def _wait(seconds: float) -> str | None:
 
 def _say(text: str) -> None:
     with suppress(OSError):  # for example, a full disk
-        sys.stderr.write(f"envcfg: {one_line(text)}\n")
+        sys.stderr.write(f"envcfg: {safe_line(text)}\n")
         sys.stderr.flush()
 
 

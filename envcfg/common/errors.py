@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
+from envcfg.common.secrets import safe_line
 
 EXIT_USAGE = 2
 EXIT_CANNOT = 4
@@ -34,7 +34,7 @@ class EnvcfgError(Exception):
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         # Messages may quote files of others, so each becomes one safe line.
-        return list(map(one_line, lines))
+        return list(map(safe_line, lines))
 
 
 class UsageError(EnvcfgError):

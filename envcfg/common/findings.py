@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from envcfg.common.characters import one_line
-
 EXIT_FINDINGS = 1
 EXIT_INCONCLUSIVE = 3
 Severity = Literal["error", "warning", "note"]
@@ -86,7 +84,10 @@ class Finding(NamedTuple):
         lines = [f"envcfg: {self.severity}: {where}{text}"]
         if self.fix:
             lines.append(f"  hint: {self.fix}")
-        return list(map(one_line, lines))
+        # It reads a data file, whose reader imports this module.
+        from envcfg.common.secrets import safe_line
+
+        return list(map(safe_line, lines))
 
 
 class Result(NamedTuple):

@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from envcfg.common.characters import without_surrogates
+from envcfg.common.secrets import hide, option_name, shown
+
+_PRODUCT = "script"  # it must run, so its values stay
+# Fields of the record of a variable that have its value.
+_VALUES = frozenset({"value", "planned", "branches"})
 
 
 def json_text(document: object, indent: int | None = 2) -> str:
@@ -35,18 +40,34 @@ def fields_of(record: Any) -> dict[str, object]:  # noqa: ANN401  # a named tupl
     return {name.rstrip("_"): field for name, field in record._asdict().items()}
 
 
-def _plain(value: object) -> object:
-    """Return *value* converted to JSON types, recursively."""
+def _plain(value: object, name: str = "") -> object:
+    """Return *value* converted to JSON types, recursively, without secrets.
+
+    Args:
+        name: the variable or option that has the value; empty if unknown.
+    """
     if isinstance(value, str):
-        return without_surrogates(value)
+        text = without_surrogates(value)
+        return shown(name, text) if name else hide(text)
     if hasattr(value, "_asdict"):
         value = fields_of(value)
     if isinstance(value, Mapping):
         return {
-            without_surrogates(name): _plain(element) for name, element in value.items()
+            without_surrogates(key): element
+            if key == _PRODUCT
+            else _plain(element, _owner(key, value, name))
+            for key, element in value.items()
         }
-    return (
-        [_plain(element) for element in value]
-        if isinstance(value, (tuple, list))
-        else value
-    )
+    if not isinstance(value, (tuple, list)):
+        return value
+    # After --token, the next word is its value.
+    names = [name, *(option_name(word) or name for word in value)]
+    return [_plain(word, own) for own, word in zip(names, value, strict=False)]
+
+
+def _owner(key: str, record: Mapping[str, object], name: str) -> str:
+    """Return the variable whose value is in the field *key* of a record."""
+    if key in _VALUES:
+        own = record.get("name")
+        return own if isinstance(own, str) else name
+    return key if key.isupper() else ""  # variables by their names

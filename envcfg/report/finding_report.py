@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from envcfg import __version__
 from envcfg.common.characters import one_line, printable
 from envcfg.common.findings import Finding, Result
+from envcfg.common.secrets import safe_line, safe_text
 from envcfg.log.numbers import count_of
 from envcfg.report.document import json_text
 
@@ -29,7 +30,7 @@ def write_findings(result: Result, form: str) -> str:
     """Return *result* in one of the ``FORMATS`` of the command line."""
     writers = {
         "text": lambda result: "".join(
-            f"{one_line(line)}\n" for _, line in finding_lines(result)
+            f"{safe_line(line)}\n" for _, line in finding_lines(result)
         ),
         "json": findings_json,
         "github": _github,
@@ -123,7 +124,7 @@ def _sarif(result: Result) -> str:
                 "ruleId": finding.rule,
                 "ruleIndex": rules[finding.rule],
                 "level": finding.severity,
-                "message": {"text": printable(_sentence(finding))},
+                "message": {"text": safe_text(_sentence(finding))},
                 "locations": [_location(result, name, finding)],
             }
             for name, findings in result.findings.items()
@@ -247,4 +248,4 @@ def _escaped(value: str, more: str = "") -> str:
     """Return a value with escapes for the special characters of workflow commands."""
     for sign in ("%", "\r", "\n", *more):
         value = value.replace(sign, f"%{ord(sign):02X}")
-    return one_line(value)
+    return safe_line(value)

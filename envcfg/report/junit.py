@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.common.characters import printable
 from envcfg.common.provenance import marked
+from envcfg.common.secrets import safe_text
 
 
 class JUnitCase(NamedTuple):
@@ -42,14 +42,14 @@ def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
     )
     tests = ET.SubElement(root, "testsuite", root.attrib)
     for case in cases:
-        names = {"classname": printable(case.group), "name": printable(case.name)}
+        names = {"classname": safe_text(case.group), "name": safe_text(case.name)}
         test = ET.SubElement(tests, "testcase", names)
         if case.outcome:
-            why = {"type": case.kind, "message": printable(case.message)}
+            why = {"type": case.kind, "message": safe_text(case.message)}
             ET.SubElement(test, case.outcome, why).text = (
-                printable(case.details) or None
+                safe_text(case.details) or None
             )
         if case.output:
-            ET.SubElement(test, "system-out").text = printable(case.output)
+            ET.SubElement(test, "system-out").text = safe_text(case.output)
     ET.indent(root)
     return marked("junit", ET.tostring(root).decode("ascii") + "\n")

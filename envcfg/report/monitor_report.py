@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
+from envcfg.common.secrets import safe_line
 from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.probe.sample import Counter
@@ -182,7 +183,7 @@ def make_page(
 
 def _safe_cell(lines: Iterable[Line]) -> Cell:
     """Return *lines* made safe for a terminal, because names and messages are foreign."""
-    return tuple((style, one_line(text)) for style, text in lines)
+    return tuple((style, safe_line(text)) for style, text in lines)
 
 
 def page_text(page: Page) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from envcfg.backends.starters import OWN, STARTERS
 from envcfg.common.characters import one_line
+from envcfg.common.secrets import safe_line, shown
 from envcfg.job.plan.kept_caches import kept_kinds
 from envcfg.job.plan.plan import Plan, PlannedMount, PlannedVariable
 from envcfg.profile.conditions import Condition
@@ -92,7 +93,7 @@ def plan_json(plan: Plan) -> str:
 
 def plan_text(plan: Plan) -> str:
     """Return the plan as plain lines."""
-    return "".join(f"{one_line(line)}\n" for line in _lines(plan))
+    return "".join(f"{safe_line(line)}\n" for line in _lines(plan))
 
 
 def _lines(plan: Plan) -> Iterator[str]:
@@ -173,7 +174,7 @@ def print_table(plan: Plan) -> None:
             table.add_row(
                 # Values come from profiles of others, so control characters are
                 # made visible.
-                Text(one_line(_assignment(setting, case))),
+                Text(safe_line(_assignment(setting, case))),
                 setting.scope,
                 Text("\n".join(map(one_line, _reason_lines(case.reason)))),
             )
@@ -182,7 +183,11 @@ def print_table(plan: Plan) -> None:
 
 def _assignment(setting: PlannedVariable, case: Case) -> str:
     name, value = setting.name, case.value
-    text = f"unset {name}" if value is None else f"{name}={format_word(value)}"
+    text = (
+        f"unset {name}"
+        if value is None
+        else f"{name}={shown(name, format_word(value))}"
+    )
     return text + _tests(case.when)
 
 

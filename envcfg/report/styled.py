@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from envcfg.common.characters import one_line, text_width
+from envcfg.common.characters import text_width
 from envcfg.common.failure import CommandLine
+from envcfg.common.secrets import safe_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,10 +85,10 @@ def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 def put(lines: Iterable[Line]) -> None:
     """Write *lines* to stdout."""
     if not is_styled():
-        sys.stdout.write("".join(f"{one_line(text)}\n" for _, text in lines))
+        sys.stdout.write("".join(f"{safe_line(text)}\n" for _, text in lines))
         return
     from rich.text import Text
 
     console = make_console()
     for style, text in lines:
-        console.print(Text(one_line(text), style=style), soft_wrap=True)
+        console.print(Text(safe_line(text), style=style), soft_wrap=True)

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from envcfg.common.secrets import secret_patterns
 from envcfg.job.script.modules import module
+from envcfg.job.script.quoting import quote_always
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from scripts.pages.backends import (
@@ -43,6 +45,7 @@ DOCS = ROOT / "docs"
 MODULES = ROOT / "tests/golden/modules.txt"
 PICTURE = DOCS / "images/readme.svg"
 _BASH = ROOT / "envcfg/job/script/modules"
+SECRETS = _BASH / "secrets.sh"
 # Folders in which no file is but those that are made.
 _WHOLE = (DOCS / "lint", DOCS / "systems", ROOT / "man")
 # Titles of tables.
@@ -60,6 +63,7 @@ def derived() -> dict[Path, str]:
             _text(ROOT / "profiles/schema.json")
         ),
         DOCS / "envcfg.toml.json": defaults_schema(),
+        SECRETS: _secret_lines(_text(SECRETS)),
         MODULES: _module_lines(_text(MODULES)),
     }
     for page, titles, rows in (
@@ -127,6 +131,14 @@ def _module_rows() -> Iterator[list[str]]:
             str(former.get(name, "-")),
         ]
     yield ["all", "", str(sum(lines.values())), str(sum(former.values()))]
+
+
+def _secret_lines(module_text: str) -> str:
+    """Return the bash module of secrets with the patterns of envcfg/knowledge."""
+    names, values = map(quote_always, secret_patterns())
+    made = f"ENVCFG_SECRET_NAMES={names}\nENVCFG_SECRET_VALUES={values}\n"
+    pattern = r"ENVCFG_SECRET_NAMES=.*\nENVCFG_SECRET_VALUES=.*\n"
+    return re.sub(pattern, lambda _: made, module_text)
 
 
 def _module_lines(known: str) -> str:

@@ -47,7 +47,7 @@ def test_what_the_job_gives_is_checked_in_the_job(
     code, out, err = bash_file(tmp_path, made, before=f"BIG={'x' * size}\n")
     if over:
         assert (code, out) == (4, "")
-        assert err.startswith("envcfg: error: 'V=xxx")
+        assert err.startswith("envcfg: error: V=xxx")
     else:
         assert (code, out, err) == (0, str(size), "")
 

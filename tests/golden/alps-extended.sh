@@ -61,6 +61,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, place, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -60,6 +60,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, exports, signals, where, inherited, arguments, srun, folders, caches, container, srun/plugin, runtimes/pyxis, srun/ranks, end
+# modules: guard, begin, core, exports, signals, where, secrets, inherited, arguments, srun, folders, caches, container, srun/plugin, runtimes/pyxis, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

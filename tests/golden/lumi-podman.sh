@@ -118,6 +118,6 @@ envcfg_rank_settings() {
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/podman, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

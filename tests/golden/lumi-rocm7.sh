@@ -112,6 +112,6 @@ envcfg_rank_settings() {
   unset -v ENVCFG_REF_SLURM_JOB_ID
 }
 
-# modules: guard, begin, core, force, references, signals, where, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
+# modules: guard, begin, core, force, references, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

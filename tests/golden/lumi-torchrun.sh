@@ -108,6 +108,6 @@ envcfg_rank_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end
 
 envcfg_run python3 dump.py out 'a b'

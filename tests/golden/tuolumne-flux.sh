@@ -117,6 +117,6 @@ envcfg_rank_settings() {
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, force, bundles, signals, where, inherited, arguments, flux, folders, caches, container, flux/task, runtimes/apptainer, per_node, flux/ranks, end
+# modules: guard, begin, core, force, bundles, signals, where, secrets, inherited, arguments, flux, folders, caches, container, flux/task, runtimes/apptainer, per_node, flux/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -39,6 +39,6 @@ envcfg_rank_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, local, container, runtimes/podman, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, local, container, runtimes/podman, local/ranks, local/step, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -28,6 +28,6 @@ envcfg_rank_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, local, runtimes/none, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, local, runtimes/none, local/ranks, local/step, end
 
 envcfg_run python3 dump.py out 'a b'

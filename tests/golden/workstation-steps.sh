@@ -27,6 +27,6 @@ envcfg_rank_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, inherited, arguments, local, steps, runtimes/none, local/ranks, local/step, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, local, steps, runtimes/none, local/ranks, local/step, end
 
 envcfg_begin "$@"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
 from envcfg.common.errors import OutputError
+from envcfg.common.secrets import shown
 from envcfg.profile.conditions import FACTS, parse_tests
 from envcfg.profile.words import WordError, parse_word
 
@@ -18,12 +19,6 @@ State = Literal["as planned", "changed", "missing", "unplanned"]
 _SHELL = frozenset({"_", "PWD", "OLDPWD", "SHLVL"})
 _LONGEST = 1 << 17  # bytes of one variable: the limit of Linux
 _PARTS = ("environment", "plan", "job", "start", "rank", "end")
-# Variables that are not written: a secret name, or an address with a password. The
-# template "told" has the same pattern, and both must change together.
-_HIDDEN = (
-    "^[^=]*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE)[^=]*="
-    "|^[^=]*=.*://[^/@]*:[^/@]+@"
-)
 
 
 class Report(NamedTuple):
@@ -60,14 +55,6 @@ class Row(NamedTuple):
     planned: str | None
     value: str | None
     origin: str = ""
-
-
-def is_secret(name: str, value: str) -> bool:
-    """Return whether a variable looks secret, and so is not written down."""
-    import re
-
-    text = f"{name}={value}"
-    return re.search(_HIDDEN, text, re.IGNORECASE | re.DOTALL) is not None
 
 
 def parse_report(data: bytes, name: str) -> Report:
@@ -133,7 +120,13 @@ def rows_of(
         for name, value in sorted(report.rank.items())
         if name in candidates and name not in planned_values and name not in _SHELL
     ]
-    return rows
+    return [
+        row._replace(
+            planned=row.planned and shown(row.name, row.planned),
+            value=row.value and shown(row.name, row.value),
+        )
+        for row in rows
+    ]
 
 
 def _holds(when: str, texts: Mapping[str, str]) -> bool:

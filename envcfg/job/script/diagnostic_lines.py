@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from envcfg.common.secrets import is_secret
 from envcfg.job.plan.diagnostics import Diagnostics, is_path
 from envcfg.job.plan.plan import Plan, PlannedVariable
-from envcfg.job.plan.rank_environment import is_secret
 from envcfg.job.script.quoting import quote, quote_always, quote_word
 from envcfg.profile.conditions import Condition
 from envcfg.profile.entries import Bundle

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from envcfg.common.characters import printable
 from envcfg.common.datafile import read_text
 from envcfg.common.errors import LibraryError
 from envcfg.common.provenance import marked
+from envcfg.common.secrets import safe_text
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import WORST_FIRST, LogReport, Transport
 from envcfg.report.log.log_text import progress_of
@@ -114,7 +114,7 @@ def template_of(path: str) -> tuple[str, Any]:
         if hasattr(value, "__html__"):  # markup already
             return value
         text = f"{value:g}" if isinstance(value, float) else str(value)
-        return "" if value is None else escape(printable(text))
+        return "" if value is None else escape(safe_text(text))
 
     text = read_text(path)
     environment = Environment(

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # core 8: one step, from its checks to its exit code
+# shellcheck shell=bash # core 9: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
@@ -51,11 +51,12 @@ envcfg_keep_exported() { # {DEFAULT | quietly} NAME...: what the job has set alr
 }
 
 envcfg_lengths() { # WORD...: Linux must be able to start a program with them
-  local LC_ALL=C envcfg_word envcfg_sum=0 envcfg_hint='put long texts into a file that the program reads'
+  local LC_ALL=C envcfg_word envcfg_shown envcfg_sum=0 envcfg_hint='put long texts into a file that the program reads'
   for envcfg_word; do
     envcfg_sum=$((envcfg_sum + ${#envcfg_word}))
     if ((${#envcfg_word} <= 131071)); then continue; fi
-    envcfg_fault "'${envcfg_word:0:60}...' has ${#envcfg_word} bytes, and an argument can have 131071" "$envcfg_hint"
+    envcfg_show "${envcfg_word%%=*}" "$envcfg_word"
+    envcfg_fault "$envcfg_shown has ${#envcfg_word} bytes, and an argument can have 131071" "$envcfg_hint"
   done
   if ((ENVCFG_FAULTS > 0 || envcfg_sum < 100000)) || ! type -P true >/dev/null; then return; fi
   printf -v envcfg_word '%16384s' '' # room for what launchers add

@@ -1,14 +1,19 @@
-# shellcheck shell=bash # inherited 2: one note per step: values that differ between the job's environment and the script
-envcfg_show() { # TEXT: set envcfg_shown to it, cut, and quoted where a terminal could take it for more than text
+# shellcheck shell=bash # inherited 3: one note per step: values that differ between the job's environment and the script
+# needs: secrets
+envcfg_show() { # NAME VALUE: set envcfg_shown to the value: cut, and quoted if a terminal could take it for more than text
   local LC_ALL=C
-  envcfg_shown=$1
-  if ((${#1} > 80)); then envcfg_shown=${1:0:80}...; fi
-  if [[ -z $1 || $1 == *[!A-Za-z0-9_./:,=@%+^-]* ]]; then envcfg_shown=${envcfg_shown@Q}; fi
+  envcfg_shown=$2
+  if envcfg_is_secret "$1" "$2"; then
+    envcfg_shown='***'
+    return
+  fi
+  if ((${#2} > 80)); then envcfg_shown=${2:0:80}...; fi
+  if [[ -z $2 || $2 == *[!A-Za-z0-9_./:,=@%+^-]* ]]; then envcfg_shown=${envcfg_shown@Q}; fi
 }
 
 envcfg_from() { # WHOSE NAME VALUE OTHER: keep for the note whose value counts; VALUE is " unset" or begins with "="
   local envcfg_shown=unset
-  if [[ $3 == =* ]]; then envcfg_show "${3:1}"; fi
+  if [[ $3 == =* ]]; then envcfg_show "$2" "${3:1}"; fi
   ENVCFG_FROM[$1]+=", $2${3:0:1}$envcfg_shown ($4)"
 }
 
@@ -17,11 +22,11 @@ envcfg_differs() { # WHOSE {NAME VALUE | -u NAME}: the same, where the job has a
   if [[ $2 == -u ]]; then envcfg_value=' unset'; fi
   if [[ -z ${!envcfg_name+set} || =${!envcfg_name} == "$envcfg_value" ]]; then return; fi
   if [[ $1 != 'your environment' ]]; then
-    envcfg_show "${!envcfg_name}"
+    envcfg_show "$envcfg_name" "${!envcfg_name}"
     envcfg_from "$1" "$envcfg_name" "$envcfg_value" "your environment: $envcfg_shown"
     return
   fi
-  if [[ $2 != -u ]]; then envcfg_show "$3"; fi
+  if [[ $2 != -u ]]; then envcfg_show "$envcfg_name" "$3"; fi
   envcfg_from "$1" "$envcfg_name" "=${!envcfg_name}" "profile: $envcfg_shown"
 }
 

@@ -1,10 +1,11 @@
-# shellcheck shell=bash # report 2: write the environment of some ranks to files: docs/environment.md
-# needs: place share; reads: ENVCFG_PROFILE ENVCFG_REPORTED; adds: SET=envcfg_report
+# shellcheck shell=bash # report 3: write the environment of some ranks to files: docs/environment.md
+# needs: place share secrets; reads: ENVCFG_PROFILE ENVCFG_REPORTED; adds: SET=envcfg_report
 envcfg_told() { # SECTION: print the environment that comes in, without what looks secret
   printf 'envcfg:%s\0' "$1"
   # "exec": whatever functions there are of these names.
   (exec tr '\0\n' '\n\001') \
-    | (LC_ALL=C exec grep -Eiv '^[^=]*(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE|PRIVATE)[^=]*=|^[^=]*=.*://[^/@]*:[^/@]+@') \
+    | (LC_ALL=C exec grep -Eiv "$ENVCFG_SECRET_LINES") \
+    | (LC_ALL=C exec grep -Ev "$ENVCFG_SECRET_VALUES") \
     | (exec tr '\n\001' '\0\n')
 }
 
@@ -14,7 +15,7 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
   ENVCFG_ARGS+=("ENVCFG_REPORT=$envcfg_file")
   for envcfg_rank in $ENVCFG_REPORTED; do
     if ! {
-      envcfg_keep "$PWD" "$envcfg_name" && {
+      envcfg_keep "$PWD" "$envcfg_name" && (umask 077 && : >"$envcfg_file$envcfg_rank") && {
         printf '%s\0' envcfg:environment "profile=$ENVCFG_PROFILE" "rank=$envcfg_rank" "nodes=$ENVCFG_NODES" envcfg:plan
         envcfg_plan
         # Of a process that starts now.
@@ -28,6 +29,9 @@ envcfg_report() { # begin the file of each rank that reports its environment: pl
   done
 }
 
+# In a line NAME=VALUE the end of the name is "=".
+ENVCFG_SECRET_LINES="^[^=]*(${ENVCFG_SECRET_NAMES//'$'/=})"
+ENVCFG_RANK+="ENVCFG_SECRET_LINES=${ENVCFG_SECRET_LINES@Q} ENVCFG_SECRET_VALUES=${ENVCFG_SECRET_VALUES@Q}"$'\n'
 ENVCFG_RANK+=$(\builtin declare -f envcfg_told)$'\n'
 envcfg_in_rank <<'ENVCFG_TEXT'
 # What this task was started with, and what its program gets: held against the plan by

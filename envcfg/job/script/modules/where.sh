@@ -1,4 +1,4 @@
-# shellcheck shell=bash # where 3: refuse a wrong place: a task, another cluster, or addresses that ranks cannot reach
+# shellcheck shell=bash # where 4: refuse a wrong place: a task, another cluster, or addresses that ranks cannot reach
 # reads: ENVCFG_ALLOWED ENVCFG_CLUSTERS
 # By the addresses and interfaces in these, ranks on different nodes find each other.
 ENVCFG_MEETING='MASTER_ADDR NCCL_SOCKET_IFNAME NCCL_OOB_NET_IFNAME NCCL_COMM_ID GLOO_SOCKET_IFNAME TP_SOCKET_IFNAME
@@ -30,7 +30,7 @@ envcfg_where() { # is this the job and none of its tasks, and the right cluster?
     break
   done
   if [[ -n ${SLURM_CLUSTER_NAME-} && -n $ENVCFG_CLUSTERS && $SLURM_CLUSTER_NAME != @(${ENVCFG_CLUSTERS// /|}) ]]; then
-    envcfg_show "$SLURM_CLUSTER_NAME"
+    envcfg_show SLURM_CLUSTER_NAME "$SLURM_CLUSTER_NAME"
     envcfg_misplaced cluster "this is the cluster $envcfg_shown, but the script was made for $ENVCFG_CLUSTERS" \
       'make the script on this cluster, or with its profile: --profile NAME'
   fi
@@ -66,7 +66,7 @@ envcfg_meeting() { # on several nodes: what the ranks get must lead from one nod
   done
   for envcfg_name in $ENVCFG_MEETING; do
     envcfg_word=${envcfg_values[$envcfg_name]-^unset}
-    envcfg_show "$envcfg_word"
+    envcfg_show "$envcfg_name" "$envcfg_word"
     envcfg_word=${envcfg_word#=}
     case ,${envcfg_word,,}, in
       ,,) envcfg_shown="$envcfg_name is empty" ;;

@@ -1,0 +1,114 @@
+"""Secrets: recognise them by name and value, and hide them in texts.
+
+``envcfg/knowledge/secrets.yaml`` has the patterns. The bash module ``secrets`` contains
+the same patterns, for the notes of a job.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from envcfg.common.characters import one_line, printable
+from envcfg.common.datafile import knowledge_path, load_kept
+
+HIDDEN = "***"
+# A reference such as $(<~/.key) is no secret.
+_WORD = r"(?!\"?\$[\w{(])(?:\$?'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)"
+# The text before a value: NAME=, "name": and --name. A name begins at a boundary, so that
+# the time of a search grows linearly.
+_HEADS = (
+    r"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]*)(?:[\"']?\s?=\s?|[\"']\s?:\s?)",
+    # A colon also occurs in prose, so the name must have several parts.
+    r"(?<![\w-])(?P<name>[A-Za-z]+[_-]\w+):\s",
+    r"(?<![\w-])--(?P<name>[A-Za-z][\w-]*)[\"']?,?\s+",
+)
+
+
+@cache
+def secret_patterns() -> tuple[str, str]:
+    """Return the extended regular expressions of names, in capitals, and of values."""
+    content = _content()
+    return "|".join(content["names"]), "|".join(map("".join, content["values"]))
+
+
+def is_secret(name: str, value: str = "") -> bool:
+    """Return whether a variable or option has a secret name or value."""
+    names, values = _searches()
+    return bool(names.search(_capitals(name)) or values.search(value))
+
+
+def shown(name: str, value: str) -> str:
+    """Return *value* of a variable; asterisks if it must not be shown."""
+    return HIDDEN if value and is_secret(name) else hide(value)
+
+
+def hide(text: str) -> str:
+    """Return *text* with asterisks for each secret.
+
+    >>> hide("HF_TOKEN=abc at http://me:pw1@proxy")
+    'HF_TOKEN=*** at http://me:***@proxy'
+    """
+    _, values = _searches()
+    if values.search(text):
+        for pattern in _replacements():
+            text = pattern.sub(rf"\g<before>{HIDDEN}\g<after>", text)
+    heads, word = _assignments()
+    for pattern in heads:
+        made, end = "", 0
+        for head in pattern.finditer(text):
+            if head.end() > end and is_secret(head["name"]):
+                made += text[end : head.end()]
+                value = word.match(text, head.end())
+                end = value.end() if value else head.end()
+                made += HIDDEN if value else ""
+        text = made + text[end:]
+    return text
+
+
+def safe_line(text: str) -> str:
+    """Return *text* as one line for a terminal, without secrets."""
+    return hide(one_line(text))
+
+
+def safe_text(text: str) -> str:
+    """Return *text* for a page or XML, without secrets."""
+    return hide(printable(text))
+
+
+def option_name(word: object) -> str:
+    """Return the name of the option *word* if its value is the next word, else ``""``."""
+    is_option = isinstance(word, str) and re.fullmatch(r"--[A-Za-z][\w-]*", word)
+    return str(word)[2:] if is_option else ""
+
+
+@cache
+def _content() -> Any:  # noqa: ANN401  # an own data file
+    return load_kept("secrets", [knowledge_path("secrets.yaml")])[0]
+
+
+@cache
+def _searches() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    names, values = secret_patterns()
+    return re.compile(names), re.compile(values, re.DOTALL)
+
+
+@cache
+def _replacements() -> list[re.Pattern[str]]:
+    return [
+        re.compile(
+            f"(?P<before>{before})(?!{re.escape(HIDDEN)}){text}(?P<after>{after})",
+            re.DOTALL,
+        )
+        for before, text, after in _content()["values"]
+    ]
+
+
+@cache
+def _assignments() -> tuple[list[re.Pattern[str]], re.Pattern[str]]:
+    return list(map(re.compile, _HEADS)), re.compile(_WORD)
+
+
+def _capitals(name: str) -> str:
+    return re.sub("[-.]", "_", name).upper()

@@ -1,0 +1,9 @@
+# shellcheck shell=bash # secrets 1: recognise secrets, whose values no note and no file shows
+# scripts/derive writes both patterns from envcfg/knowledge/secrets.yaml.
+ENVCFG_SECRET_NAMES='SECRET|PASSW|PASSPHRASE|PASSCODE|CREDENTIAL|COOKIE|WEBHOOK|AUTHORIZATION|_PWD(_|$)|(DB|SQL|USER|ROOT|ADMIN|LDAP|MAIL)PWD$|(^|_)(TOKEN|PASS|DSN|JWT|BEARER|APIKEY|SAS)(_|$)|(^|_)(KEY|PAT|PRIVATE|SIGNATURE)(_?[0-9]+|_PROD|_DEV|_TEST|_ID|_VALUE)?$|(API|ACCESS|PRIVATE|AUTH|SSH|ENCRYPTION|SIGNING|LICENSE|ACCOUNT)_?KEYS?(_|$)|(ACCESS|AUTH|API|BOT|HUB|ID|REFRESH|SESSION)_?TOKENS?(_|$)|(SSH|DB|SQL|PG|USER|SMTP|FTP)PASS(_|$)|(^|_)AUTH$|(^|_)AUTH_(HEADER|DATA|CODE|STRING)|CONNECTION_?STRING|CONN_?STR(_|$)'
+ENVCFG_SECRET_VALUES='://[^/:@ ]*:[0-9]*[^]0-9/@ [][^@ ]{0,200}@|://[^/:@ ]*:[0-9]+@|://[A-Za-z0-9_]{20,}@|[?&;](access_token|auth_token|token|api_?key|key|sig|signature|X-Amz-[A-Za-z-]*|secret|client_secret|password|auth)=[^&"'"'"' ]+|(Password|password|PASSWORD|Pwd|pwd|AccountKey|SharedAccessKey|SharedAccessSignature) ?[=:] ?[^;"'"'"' ]+|(Bearer|Basic|bearer|basic) [A-Za-z0-9._~+/=-]{12,}|A(KIA|SIA)[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}|gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|gl(pat|dt|ptt|rt|cbt)-[A-Za-z0-9_.-]{16,}|(^|[^A-Za-z0-9])hf_[A-Za-z0-9]{16,}|(^|[^A-Za-z0-9])[srp]k[-_][A-Za-z0-9_-]{20,}|(^|[^A-Za-z0-9])(xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}|nvapi-[A-Za-z0-9_-]{16,}|(^|[^A-Za-z0-9])(npm_|dckr_pat_|dop_v1_|pypi-|whsec_|r8_|SG[.])[A-Za-z0-9_.-]{20,}|(^|[^A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}[.][A-Za-z0-9_-]{8,}[A-Za-z0-9_.-]*|-----BEGIN [A-Z ]*PRIVATE KEY-----.*|AGE-SECRET-KEY-1[0-9A-Z]{20,}|hooks[.]slack[.]com/(services|workflows|triggers)/[A-Za-z0-9/_-]+|discord(app)?[.]com/api/webhooks/[A-Za-z0-9/_-]+'
+
+envcfg_is_secret() { # NAME VALUE: whether a variable has a secret name or value
+  local LC_ALL=C
+  [[ ${1^^} =~ $ENVCFG_SECRET_NAMES || $2 =~ $ENVCFG_SECRET_VALUES ]]
+}
