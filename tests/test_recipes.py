@@ -275,7 +275,10 @@ def test_no_variable_is_set_that_a_profile_sets(path: Path, built_in: Catalog) -
     owned = {variable for profile in profiles for variable in profile.env}
     owned |= {each.visibility.variable for each in profiles if each.visibility}
     owned |= {
-        name for each in profiles if each.visibility for name in each.visibility.clear
+        name
+        for each in profiles
+        if each.visibility
+        for name in (each.visibility.numbers, *each.visibility.clear)
     }
     assert "NCCL_SOCKET_IFNAME" in owned
     assert assigned(base(path))

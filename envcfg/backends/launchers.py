@@ -29,6 +29,8 @@ class Launcher(NamedTuple):
             selects one.
         may_use_pmi: its ranks use a PMI if one is selected; then no variables are
             needed.
+        library: the package whose compiled parts, MPI and Gloo, decide how its ranks
+            meet.
     """
 
     is_agent: bool = False
@@ -39,6 +41,7 @@ class Launcher(NamedTuple):
     own_options: bool = False
     needs_pmi: bool = False
     may_use_pmi: bool = False
+    library: str | None = None
 
     @property
     def has_node(self) -> bool:
@@ -59,8 +62,9 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "accelerate": Launcher(is_agent=True, starters=_AGENT_STARTERS),
     # The variables that its own launcher sets (DeepSpeed 0.19.8, launcher/launch.py).
     "deepspeed": Launcher(),
-    # The variables that horovodrun sets (Horovod 0.28.1, runner/gloo_run.py).
-    "horovod": Launcher(takes_any=True, may_use_pmi=True),
+    # The variables that horovodrun sets (Horovod 0.28.1, runner/gloo_run.py). Horovod's
+    # controller is MPI or Gloo (common/utils/env_parser.cc).
+    "horovod": Launcher(takes_any=True, may_use_pmi=True, library="horovod"),
     # jax.distributed.initialize() (JAX 0.10.2, distributed.py, slurm_cluster.py)
     "jax": Launcher(starters=("srun",)),
     # the cluster environments of Lightning (2.6.6, environments/slurm.py)

@@ -6,7 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from envcfg.common.findings import Finding
 from envcfg.core.step import make_step, plan_step
+from envcfg.job.plan.network_plugin import LEFT_OPEN
 from envcfg.job.plan.plan import Plan
 from envcfg.job.plan.script_files import Place
 from envcfg.job.script.host_part import (
@@ -32,12 +34,14 @@ class ConvertedStep(NamedTuple):
         machinery: the text of the file that *body* reads; empty without a file.
         modules: the machinery in *body* itself; empty with a file.
         added: options of the starter that the line does not have.
+        notes: what the conversion leaves out.
     """
 
     body: str
     machinery: str
     modules: str
     added: tuple[str, ...]
+    notes: tuple[Finding, ...]
 
 
 def convert_step(
@@ -67,7 +71,8 @@ def convert_step(
         return None
     machinery = files.machinery if place else ""
     text = _whole(marked, shape, plan)
-    return ConvertedStep(text, machinery, modules, added_options(plan))
+    notes = tuple(note for note in plan.notes if note.rule == LEFT_OPEN)
+    return ConvertedStep(text, machinery, modules, added_options(plan), notes)
 
 
 def _whole(body: str, shape: Shape, plan: Plan) -> str:

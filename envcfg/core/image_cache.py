@@ -138,6 +138,7 @@ def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
     A fact that depends on the activated environment is left out. So is the version of a
     PyTorch for CPUs, because conditions on it concern GPUs.
     """
+    from envcfg.image.fact_patterns import load_signs
     from envcfg.image.image_facts import unclear_facts
     from envcfg.profile.conditions import usable_versions
 
@@ -153,8 +154,10 @@ def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
         {name: image_fact.value for name, image_fact in image_facts.items()}
     )
     facts = {name: (usable[name], image_facts[name].evidence) for name in usable}
-    if architecture := image_facts.get("architecture"):
-        facts["architecture"] = (architecture.value, architecture.evidence)
+    # Facts that are no versions: they have no conditions.
+    for name in ("architecture", *(sign.fact for sign in load_signs().extensions)):
+        if image_fact := image_facts.get(name):
+            facts[name] = (image_fact.value, image_fact.evidence)
     return facts
 
 

@@ -17,7 +17,7 @@ from envcfg.job.request.billing import Cost
 from envcfg.job.request.charge import charge
 from envcfg.job.request.job_script import Script, render_job
 from envcfg.job.request.request import Request, make_request
-from envcfg.job.request.shape import UserRequest, shape_of
+from envcfg.job.request.shape import UserRequest, nodes_and_gpus, shape_of
 from envcfg.profile.profile_model import Profile
 from envcfg.site.current_limits import as_of_today
 
@@ -64,11 +64,13 @@ def make_job(
         UsageError: options contradict each other; ``RequestError``: the system would
             refuse.
     """
-    step = step._replace(options=step.options._replace(nodes=values["nodes"]))
-    # The plan comes first, because the request depends on its launcher and scratch.
-    plan, step = _resolved(step, is_watched=not (is_direct or values["no_verify"]))
     profile = as_of_today(step.profile)
     asked, cores = asked_for(values, command), values["cpus_per_task"]
+    # A number of ranks in the command is compared with that of the job.
+    nodes, gpus = nodes_and_gpus(profile, asked)
+    step = step._replace(options=step.options._replace(nodes=nodes, gpus=gpus))
+    # The plan comes first, because the request depends on its launcher and scratch.
+    plan, step = _resolved(step, is_watched=not (is_direct or values["no_verify"]))
     if cores is not None:
         asked = _with_cores(asked, cores, profile, plan)
     asked, notes = _without_bad_nodes(asked, values["exclude_from"])

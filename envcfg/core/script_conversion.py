@@ -184,6 +184,8 @@ def _steps(
             continue
         options = (*added.get(line.written.start, ()), *step.added)
         added[line.written.start] = tuple(dict.fromkeys(options))
+        for note in step.notes:
+            tell(f"{path}:{line.line}: {note.subject}: {note.message}", note.fix)
         converted = ConvertedLine(shape, step.body, step.modules, line.line)
         if all(converted[:3] != other[:3] for other in steps):
             steps.append(converted)

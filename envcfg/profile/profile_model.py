@@ -82,11 +82,13 @@ class Visibility(NamedTuple):
     Attributes:
         variable: the variable that masks; a value from the scheduler is kept.
         clear: variables of other layers, unset in every rank.
+        numbers: the variable of an inner layer: it gets the numbers of the visible GPUs.
     """
 
     reason: Reason
     variable: str
     clear: tuple[str, ...]
+    numbers: str | None = None
 
 
 class Rendezvous(NamedTuple):

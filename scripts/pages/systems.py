@@ -147,7 +147,9 @@ def _node(profile: Profile) -> Iterator[str]:
         yield f"- the NIC of each GPU, in order: {nics}: {_said(table.reason)}"
     if view := profile.visibility:
         clear = f", without {', '.join(map(code, view.clear))}" if view.clear else ""
-        yield f"- GPUs masked by {code(view.variable)}{clear}: {_said(view.reason)}"
+        numbers = f", numbered in {code(view.numbers)}" if view.numbers else ""
+        mask = f"{code(view.variable)}{numbers}{clear}"
+        yield f"- GPUs masked by {mask}: {_said(view.reason)}"
     if meet := profile.rendezvous:
         name = f"the address of {meet.interface}" if meet.interface else "its name"
         suffix = f" with {code(meet.suffix)}" if meet.suffix else ""

@@ -479,3 +479,34 @@ def test_what_sbatch_refuses_of_the_old_script_is_said_in_its_words(here: Path) 
     del here
     done = convert("#!/bin/bash\n#SBATCH --time=24h\nsrun singularity exec a.sif p\n")
     assert "old.sh:2: sbatch: error: Invalid --time specification" in done.err
+
+
+NETWORK = {
+    "perlmutter": "#SBATCH -N 2\nsrun -n 8 podman-hpc run --rm --gpu img:1 python t.py\n",
+    "polaris": "#PBS -l select=2\nmpiexec -n 8 --ppn 4 python t.py\n",
+    "derecho": "#PBS -l select=2\nmpiexec -n 8 --ppn 4 apptainer exec x.sif python t.py\n",
+}
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("profile", NETWORK)
+def test_a_job_without_the_plug_in_still_runs_as_it_ran(profile: str) -> None:
+    script = f"#!/bin/bash\n{NETWORK[profile]}"
+    made = convert(script, "--profile", profile)
+    assert made.code == 0, made.err
+    assert not re.search(r"envcfg_set NCCL_NET '", made.text)
+    assert "NCCL_NET: is left unset, because it is unknown" in made.err
+    for words in (("--fact", "plugin=1.14.2"), ("--set", "NCCL_NET=AWS Libfabric")):
+        forced = convert(script, "--profile", profile, *words)
+        assert forced.code == 0, forced.err
+        is_later = "--launch-line" in forced.text  # decided in the job
+        assert is_later or "envcfg_set NCCL_NET 'AWS Libfabric'" in forced.text
+        assert "is left unset" not in forced.err
+
+
+@pytest.mark.usefixtures("here")
+def test_the_job_s_own_network_stays() -> None:
+    own = "export NCCL_NET='AWS Libfabric'\nsrun podman-hpc run img:1 python t.py\n"
+    made = convert(f"#!/bin/bash\n#SBATCH -N 2\n{own}", "--profile", "perlmutter")
+    assert made.code == 0, made.err
+    assert own.partition("\n")[0] in made.text

@@ -193,7 +193,8 @@ def names_set_by_profiles() -> set[str]:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
         found |= set(data.get("env") or {})
         visibility = data.get("visibility") or {}
-        found |= {*visibility.get("clear", ()), visibility.get("variable")} - {None}
+        found |= {visibility.get("variable"), visibility.get("numbers")} - {None}
+        found |= set(visibility.get("clear", ()))
     return found
 
 

@@ -147,3 +147,55 @@ def test_an_mpi_that_is_not_known_is_a_usage_error() -> None:
     check_facts({"mpi": "cray"})
     with pytest.raises(UsageError, match=r"--fact mpi=crya: .* cray, mpich, open-mpi"):
         check_facts({"mpi": "crya"})
+
+
+# how the image's Horovod is built, options of srun, the starter, and whether Horovod
+# gets the variables of gloo; or the error
+@pytest.mark.parametrize(
+    ("parts", "words", "starter", "wanted"),
+    [
+        ("MPI, NCCL, ROCm", ("--mpi=pmi2",), "srun", False),
+        ("MPI, NCCL, ROCm", (), "srun", "the image's horovod meets by MPI only"),
+        ("MPI, NCCL", (), "pbs", False),
+        ("MPI, NCCL", (), "local", "the image's horovod has MPI, and no Gloo, and local"),
+        ("MPI, NCCL", (), "flux", "the image's horovod has MPI, and no Gloo, and flux"),
+        ("Gloo, NCCL, CUDA", (), "srun", True),
+        ("Gloo, NCCL, CUDA", ("--mpi=pmi2",), "srun", True),
+        ("Gloo", (), "local", True),
+        ("MPI, Gloo, NCCL", ("--mpi=pmi2",), "srun", False),
+        ("MPI, Gloo, NCCL", (), "srun", True),
+        ("NCCL", (), "srun", True),
+        (None, (), "srun", True),
+        (None, ("--mpi=pmi2",), "srun", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", [False, True])
+def test_horovod_s_ranks_meet_by_what_its_library_has(
+    parts: str | None,
+    words: tuple[str, ...],
+    starter: str,
+    wanted: bool | str,
+    command: bool,
+) -> None:
+    text = f"name: p\nlaunch: {{launchers: [{starter}, torchrun]}}\n"
+    problems: list[object] = []
+    made = load_profile(text.encode(), path="p", stem="p", problems=problems)  # type: ignore[arg-type]
+    assert made, problems
+    facts = {"horovod-torch": (parts, "/x/mpi_lib.so")} if parts else {}
+    options = Options(
+        container="/x/a.sif",
+        image_facts=ImageFacts(facts),
+        starter_args={"srun": words},
+        launcher=None if command else "horovod",
+        command=("horovodrun", "-np", "4", "python", "t.py") if command else (),
+        ranks=4,
+        facts={"nodes": "1"},
+    )
+    if isinstance(wanted, str):
+        with pytest.raises(UsageError) as caught:
+            resolve(made, "0", options)
+        assert wanted in caught.value.message
+        assert caught.value.hint
+    else:
+        result = resolve(made, "0", options)
+        assert (result.launcher, result.contract) == ("horovod", wanted)

@@ -6,11 +6,13 @@ import shlex
 
 import pytest
 
+from asking import asking
 from envcfg.common.datafile import load_knowledge_file
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.command_launcher import recognise
 from envcfg.job.plan.plan import ImageFacts, Options
 from envcfg.job.plan.program_start import KINDS, ROLES
+from support import envcfg
 
 ACCELERATE = (
     "--num_machines={nodes} --num_processes={all_ranks} --machine_rank={node_rank} "
@@ -139,6 +141,11 @@ WRONG: dict[str, tuple[dict[str, object], str, str]] = {
     "mpirun -np 4 -npernode 4 ./a": ({"nodes": 2}, "mpirun -np 4: the job has 8 ranks on 2 nodes", "--ranks 2"),
     "trl sft --num_processes 7": ({"nodes": 2}, "trl --num_processes 7: the job has 16 ranks", "leave out --num_processes"),
     "composer --world_size=8 t.py": ({"nodes": 2}, "composer --world_size 8: the job has 16", "--ranks 4"),
+    "ray job submit --no-wait -- python t.py": ({}, "ray --no-wait: the cluster ends with this command", "leave out --no-wait"),
+    "ray job submit --working-dir . --no-wait python t.py": ({"launcher": "ray"}, "ray --no-wait: the cluster", "leave out"),
+    "python -m ray.scripts.scripts job submit --no-wait -- t": ({"ranks": 1}, "ray.scripts.scripts --no-wait: the", "leave out"),
+    "env A=b /x/ray job submit --no-wait -- t": ({}, "ray --no-wait: the cluster", "leave out"),
+    "serve run --non-blocking app:app": ({}, "serve --non-blocking: the cluster", "leave out"),
     "axolotl train c.yaml -- --num_machines": ({}, "axolotl --num_machines: a value is missing", "leave"),
 }  # fmt: skip
 
@@ -160,7 +167,32 @@ RIGHT = (
     "mpirun -np 8 -npernode 4 ./a",
     "mpirun -npernode 4 -np 8 ./a",
     "trl sft --num_processes $N",
+    "ray job submit -- python t.py --no-wait",
+    "ray job submit -- serve run --non-blocking a",
 )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mpirun -np 8 a.out",
+        "horovodrun -np 8 python t.py",
+        "accelerate launch --num_processes 8 t.py",
+        "composer -n 4 t.py",
+        "tune run --nproc_per_node 4 r",
+    ],
+)
+@pytest.mark.parametrize("request_words", [("--gpus-per-node", "4"), ("--gpus", "8")])
+def test_the_ranks_of_a_command_are_compared_with_the_gpus_that_the_job_requests(
+    line: str, request_words: tuple[str, ...]
+) -> None:
+    words = (*asking("lumi-g"), "--container", "none", "--srun-arg=--mpi=pmi2")
+    command = shlex.split(line)
+    made = envcfg("job", *words, "--nodes", "2", *request_words, "--", *command)
+    assert made.code == 0, made.err
+    whole = envcfg("job", *words, "--nodes", "2", "--", *command)
+    assert whole.code == 2
+    assert "the job has" in whole.err
 
 
 @pytest.mark.parametrize("line", RIGHT)

@@ -26,6 +26,8 @@ TRANSLATED = [
     ({"ROCR_VISIBLE_DEVICES": "0,1,2"}, {"HIP_VISIBLE_DEVICES": "0,1,2"}, 3),
     ({"ROCR_VISIBLE_DEVICES": ""}, {"HIP_VISIBLE_DEVICES": ""}, 0),
     ({"ROCR_VISIBLE_DEVICES": "2,3", "HIP_VISIBLE_DEVICES": "2,3"}, {"HIP_VISIBLE_DEVICES": "2,3"}, 2),
+    ({"ROCR_VISIBLE_DEVICES": "4,5", "HIP_VISIBLE_DEVICES": "0,1"}, {"HIP_VISIBLE_DEVICES": "4,5"}, 2),
+    ({"ROCR_VISIBLE_DEVICES": "4,GPU-x", "HIP_VISIBLE_DEVICES": "1"}, {"HIP_VISIBLE_DEVICES": "GPU-x"}, 1),
     ({"CUDA_VISIBLE_DEVICES": "GPU-1a,GPU-2b"}, {"CUDA_VISIBLE_DEVICES": "GPU-1a,GPU-2b"}, 2),
     ({"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, {"CUDA_VISIBLE_DEVICES": "NoDevFiles"}, None),
     ({"ZE_AFFINITY_MASK": "0,1,2,3"}, {"ZE_AFFINITY_MASK": "0,1,2,3"}, 4),
@@ -52,16 +54,38 @@ def test_one_mask_is_left_that_ray_reads(
     assert {name: os.environ[name] for name in MASKS if name in os.environ} == left
 
 
+@pytest.mark.parametrize(
+    ("reads", "left"),
+    [("ROCR_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), ("HIP_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")],
+)  # fmt: skip
+def test_the_mask_is_in_the_variable_that_the_ray_of_the_image_reads(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, reads: str, left: str
+) -> None:
+    folder = tmp_path / "ray/_private/accelerators"
+    folder.mkdir(parents=True)
+    (folder / "amd_gpu.py").write_text(
+        "class AMDGPUAcceleratorManager:\n    @staticmethod\n"
+        f"    def get_visible_accelerator_ids_env_var(): return {reads!r}\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "4,5,6")
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "0,2")
+    assert ray_cluster.translate_masks() == 2
+    found = {name: os.environ[name] for name in MASKS if name in os.environ}
+    assert found == {left: "4,6"}
+
+
+@pytest.mark.parametrize("inner", ["4", "0,2", "-1", "GPU-x", "0,"])
 def test_masks_that_contradict_each_other_are_an_error(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], inner: str
 ) -> None:
     monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "4,5")
-    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "0,1")
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", inner)
     with pytest.raises(SystemExit) as caught:
         ray_cluster.translate_masks()
     assert caught.value.code == 4
     assert (
-        "ROCR_VISIBLE_DEVICES=4,5 and HIP_VISIBLE_DEVICES=0,1"
+        f"ROCR_VISIBLE_DEVICES=4,5 and HIP_VISIBLE_DEVICES={inner}"
         in capsys.readouterr().err
     )
 

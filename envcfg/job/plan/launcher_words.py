@@ -140,7 +140,8 @@ def check_value(name: str, option: str, value: str, role: str, job: JobSize) -> 
         raise UsageError(msg, hint=f"leave out {option}")
     total = job.nodes * job.ranks if job.ranks else None
     if role == "all_ranks" and number and total and number != total:
-        msg = f"{own}: the job has {total} ranks on {job.nodes} nodes"
+        nodes = "one node" if job.nodes == 1 else f"{job.nodes} nodes"
+        msg = f"{own}: the job has {total} ranks on {nodes}"
         hint = f"leave out {option}"
         if number % job.nodes == 0:
             hint += f"; or give --ranks {number // job.nodes} to envcfg"

@@ -14,6 +14,8 @@ from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Module
 from envcfg.profile.words import Ref, format_word
 
+# The rule of the note on a plug-in that a job may lack.
+LEFT_OPEN = "network-left-open"
 _NET = "NCCL_NET"
 _SEVERAL = (Test("nodes", ">", "1"),)
 _PATH = "LD_LIBRARY_PATH"
@@ -81,6 +83,23 @@ def fail_without_plugin(
     cases = choose_cases(Setting(_NET, (case,)), facts)
     before = own.cases if own else ()
     return {**planned, _NET: PlannedVariable(_NET, (*before, *cases))}
+
+
+def leave_network_open(
+    options: Options, state: str, planned: Mapping[str, PlannedVariable]
+) -> tuple[dict[str, PlannedVariable], list[Finding]]:
+    """Return *planned* without the profile's NCCL_NET, and a note, if a launch line of
+    the user may run without the plug-in: the job ran before, by TCP if it had to."""
+    own = planned.get(_NET)
+    is_known = state in {"present", "bound"} or "plugin" in options.facts
+    is_free = is_known or _NET in options.settings or not _is_set(own)
+    if is_free or not options.keeps_launch_line:
+        return dict(planned), []
+    rest = {name: entry for name, entry in planned.items() if name != _NET}
+    message = "is left unset, because it is unknown whether NCCL finds the plug-in for "
+    message += "the fast network: with it, a job without the plug-in would end"
+    fix = "if the plug-in is there: --fact plugin=VERSION"
+    return rest, [Finding(LEFT_OPEN, "note", _NET, message, fix)]
 
 
 def search_host_parts(options: Options) -> dict[str, PlannedVariable]:

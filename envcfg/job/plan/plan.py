@@ -96,6 +96,7 @@ class Options(NamedTuple):
             several kinds.
         ranks: processes per node; None leaves it to the job.
         nodes: the number of nodes that the job requests; None if it is not known.
+        gpus: the number of GPUs that it requests on each node; None if it is not known.
         starter_args: options for the program that starts the tasks, by its name.
         local_rank_at: the number of words of the command before ``--local_rank=N``.
         local_rank_option: the spelling of that option.
@@ -127,6 +128,7 @@ class Options(NamedTuple):
     launcher: str | None = None
     ranks: int | None = None
     nodes: int | None = None
+    gpus: int | None = None
     starter_args: Mapping[str, tuple[str, ...]] = {}
     agent_options: tuple[str, ...] = ()
     has_mode: bool = False

@@ -64,7 +64,7 @@ def masking_notes(
 ) -> Iterable[Finding]:
     """Warn of settings that mask GPUs on top of the profile."""
     layer = profile.visibility
-    for name in layer.clear if layer else ():
+    for name in filter(None, (layer.numbers, *layer.clear)) if layer else ():
         if name in planned and layer:
             message = (
                 f"masks GPUs on top of {layer.variable}, and indices then count "

@@ -7,6 +7,7 @@ values are left out. A value that contradicts the job is an error.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from envcfg.backends.launchers import NODE, ONCE
@@ -79,6 +80,11 @@ def start(
     # belongs to the program only if it gets that number.
     if launcher is None or options.launcher not in {None, launcher}:
         return options, []
+    for word in takewhile("--".__ne__, words):
+        option = word.partition("=")[0].replace("_", "-")
+        if reason := row.get("refused", {}).get(option):
+            msg = f"{name} {option}: {reason}"
+            raise UsageError(msg, hint=f"leave out {option}")
     if not program.counts_ranks and (options.launcher or options.ranks):
         return options, []
     if not words_of_row:

@@ -30,6 +30,7 @@ from envcfg.job.plan.kept_caches import kept_settings
 from envcfg.job.plan.nested_launcher import look_inside
 from envcfg.job.plan.network_plugin import (
     fail_without_plugin,
+    leave_network_open,
     plugin_notes,
     plugin_state,
     search_host_parts,
@@ -65,7 +66,7 @@ def resolve(
         UsageError: if profile and options cannot go together.
     """
     gpus = profile.node.gpus if profile.node else None
-    options, command_notes = _take_launcher(options, gpus)
+    options, command_notes = _take_launcher(options, options.gpus or gpus)
     launcher, starter = tasks.choose_launcher(profile, options)
     runtimes = chosen_runtimes(profile, options)
     # A wrong pair of runtime and starter makes every later message misleading.
@@ -85,7 +86,9 @@ def resolve(
     _check(profile, {launcher, starter}, planned, bundles)
     plugin = plugin_state(profile, options, container, modules, planned)
     planned |= search_host_parts(options)
-    if plugin in {"missing", "bound"} and "NCCL_NET" not in options.settings:
+    planned, opened = leave_network_open(options, plugin, planned)
+    fails = {"bound"} if options.keeps_launch_line else {"missing", "bound"}
+    if plugin in fails and "NCCL_NET" not in options.settings:
         planned = fail_without_plugin(profile, facts, planned)
         facts.missed.pop("plugin", None)  # the image is known to have none
     settings, handed_on = _ordered(planned)
@@ -103,7 +106,7 @@ def resolve(
         bundles=tuple(bundles),
         starter_options=arguments,
         agent=tasks.agent_options(profile, options, launcher, facts),
-        contract=tasks.has_contract(launcher, starter, arguments),
+        contract=tasks.has_contract(launcher, starter, arguments, options),
         handed_on=handed_on,
         facts=facts.known,
         command=options.command,
@@ -130,6 +133,7 @@ def resolve(
             *command_notes,
             *conflicts,
             *unknown_notes(facts.missed),
+            *opened,
             *plugin_notes(plugin, profile, options, facts, planned),
             *stack_notes(profile, facts.known, first_values(planned)),
             *broken_up,

@@ -119,11 +119,14 @@ def starter_options(
         if argument.word.partition("=")[0] not in decided
     ]
     arguments = (*own_arguments, *given_arguments)
-    needs_pmi = LAUNCHERS[launcher].needs_pmi and by.pmi is not None
+    record, parts = LAUNCHERS[launcher], library_parts(launcher, options)
+    needs_pmi = by.pmi is not None and (record.needs_pmi or parts == {"MPI"})
     # Without a PMI, each rank of MPI believes that it is alone. The job then runs N
     # times instead of once.
     if needs_pmi and not _names_pmi(arguments, starter):
         msg = f"profile {profile.name} does not say which PMI the ranks of MPI use"
+        if not record.needs_pmi:
+            msg += f", and the image's {record.library} meets by MPI only"
         hint = (
             "srun --mpi=list names what the site has, and the image's MPI must know it: "
             "--srun-arg=--mpi=pmix, or launch.srun in the profile"
@@ -148,15 +151,45 @@ def agent_options(
     return (*choose_arguments(own, facts), *arguments)
 
 
+def library_parts(launcher: str, options: Options) -> set[str]:
+    """Return the ways by which ranks of the launcher's library can meet: MPI, Gloo.
+
+    Empty if they are unknown, or if the launcher has no such library.
+    """
+    prefix = f"{LAUNCHERS[launcher].library}-"
+    return {
+        part
+        for name, (value, _) in options.image_facts.facts.items()
+        for part in value.split(", ")
+        if name.startswith(prefix) and part in {"MPI", "Gloo"}
+    }
+
+
 def has_contract(
-    launcher: str, starter: str, start_arguments: tuple[Argument, ...]
+    launcher: str,
+    starter: str,
+    start_arguments: tuple[Argument, ...],
+    options: Options,
 ) -> bool:
     """Return whether ranks need variables for their library; a PMI makes them
-    unnecessary."""
-    record = LAUNCHERS[launcher]
+    unnecessary.
+
+    Raises:
+        UsageError: the image's library needs MPI, and the starter cannot start its ranks.
+    """
+    record, parts = LAUNCHERS[launcher], library_parts(launcher, options)
     # With PMI, the library gets rank and size from the starter. More variables
     # could contradict it.
     by_pmi = record.may_use_pmi and _names_pmi(start_arguments, starter)
+    if parts == {"Gloo"}:  # it does not read what a PMI offers
+        by_pmi = False
+    elif parts == {"MPI"}:
+        by_pmi = True
+        if starter not in LAUNCHERS["mpi"].starters:
+            msg = f"the image's {record.library} has MPI, and no Gloo, and {starter} "
+            msg += "starts no ranks of MPI"
+            hint = f"use an image whose {record.library} is built with Gloo"
+            raise UsageError(msg, hint=hint)
     is_told = launcher not in STARTERS and not record.is_agent
     return is_told and not by_pmi
 

@@ -18,7 +18,7 @@ _TEXTS = (
     *("when", "separator", "ranks", "decided", "decided_flags", "others"),
     *("port", "health", "source", "date", "since"),
 )
-_VALUES = ("options", "variables")
+_VALUES = ("options", "variables", "refused")
 _KEYS = ("kind", "begins", "needs", "place", *_TEXTS, *_VALUES)
 
 

@@ -132,7 +132,7 @@ def shape_of(
         RequestError: the GPUs of a node are unknown, or the total does not divide
             evenly.
     """
-    nodes, gpus = _nodes_and_gpus(profile, request)
+    nodes, gpus = nodes_and_gpus(profile, request)
     node = profile.node
     cores = request.cpus_per_gpu or (node.cores_per_gpu if node else None)
     # Without a value, memory and cores stay unknown: the scheduler's default then
@@ -154,7 +154,7 @@ def shape_of(
     return shape, refusals
 
 
-def _nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
+def nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
     """Return the nodes, and the GPUs on each."""
     has = profile.node.gpus if profile.node else None
     total, per_node = request.gpus, request.gpus_per_node

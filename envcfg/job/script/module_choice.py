@@ -23,6 +23,7 @@ _ON_CALL = (
     "srun/network",
     "binds",
     "image",
+    "gpu_numbers",
 )
 # The lists of functions that a step calls, in their order in the core.
 _LISTS = ("BEFORE", "SHAPE", "SET", "WORDS", "READY", "AFTER", "END")

@@ -68,14 +68,18 @@ def _texts(plan: Plan) -> Iterator[str]:
         node_settings = [planned for planned in inside if planned.scope == "node"]
         mode = f"  envcfg_has_mode={'yes' if plan.has_mode else ''}\n"
         folders = [*outside, *node_settings]
-        body = mode + _masking(plan) + _settings(plan, node_settings, folders)
+        body = mode + _settings(plan, node_settings, folders)
+        body = _masked(plan, folders, body, is_task=True)
         yield _function("envcfg_task_settings", "of each task, in the container", body)
         inside = [planned for planned in inside if planned.scope == "rank"]
         body = _settings(plan, inside, inside)
+        body = _masked(plan, inside, body, is_task=False)
         about = "of each rank that the agent starts"
         yield f"ENVCFG_AGENT_OPTIONS={quote_always(agent_lines(plan.agent))}\n"
     else:
-        body = _masking(plan) + _settings(plan, inside, [*outside, *inside])
+        folders = [*outside, *inside]
+        body = _settings(plan, inside, folders)
+        body = _masked(plan, folders, body, is_task=True)
         about = "of each rank, in the container"
     if plan.handed_on:
         body += f"  unset -v {' '.join(_handed_on(plan).values())}\n"
@@ -107,14 +111,32 @@ def _settings(
     return body
 
 
-def _masking(plan: Plan) -> str:
-    """Return lines that unset all GPU masks but one; they run once in each task."""
-    own, layer = {setting.name for setting in plan.settings}, plan.visibility
-    names = [name for name in (layer.clear if layer else ()) if name not in own]
-    if not (layer and names):
-        return ""
+def _masked(
+    plan: Plan, settings: Sequence[PlannedVariable], body: str, *, is_task: bool
+) -> str:
+    """Return *body*, which makes *settings*, with the lines that leave one GPU mask.
+
+    Args:
+        is_task: whether the lines run once in each task, not in a rank of an agent.
+    """
+    layer, own = plan.visibility, {setting.name for setting in settings}
+    if layer is None or not (is_task or layer.variable in own):
+        return body
+    inner = [name for name in (layer.numbers, *layer.clear) if name]
+    # A mask that an option sets replaces those of the job.
+    unset = [
+        name
+        for name in inner
+        if name not in own and (layer.variable in own or not layer.numbers)
+    ]
     comment = f"  # One layer of GPU masking: {layer.variable}.\n"
-    return f"{comment}  unset -v {' '.join(names)}\n"
+    if unset:
+        body = f"{comment}  unset -v {' '.join(unset)}\n{body}"
+    if layer.numbers:
+        words = [f'{layer.variable} "${{{layer.variable}--}}"']
+        words += [f'{name} "${{{name}-}}"' for name in inner]
+        body += f"{comment}  envcfg_number_gpus " + " \\\n    ".join(words) + "\n"
+    return body
 
 
 def _inside(plan: Plan) -> Iterator[PlannedVariable]:

@@ -30,6 +30,8 @@ from typing import Any, NoReturn
 LIMIT = int(os.environ.pop("ENVCFG_RAY_SECONDS", "") or 300)
 # More options of ray start for the head, such as --include-dashboard=true.
 HEAD = shlex.split(os.environ.pop("ENVCFG_RAY_HEAD", ""))
+# The outer and the inner mask of AMD's GPUs.
+AMD = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 LIBC = ctypes.CDLL(None)
 OTHERS = """
 import json, sys, time, ray
@@ -43,6 +45,11 @@ while True:
 own = ("NodeManagerHostname", "Resources", "NodeManagerAddress", "NodeManagerPort")
 shown = [[node[key] for key in own] for node in nodes]
 print("nodes=" + json.dumps(shown))
+"""
+
+ASKED = """
+from ray._private.accelerators.amd_gpu import AMDGPUAcceleratorManager as manager
+print(manager.get_visible_accelerator_ids_env_var())
 """
 
 
@@ -96,22 +103,36 @@ def node_address(first: str) -> str:
         return str(probe.getsockname()[0])
 
 
+def ray_mask() -> str:
+    """Return the variable in which this image's Ray reads the mask of AMD's GPUs.
+
+    Ray before 2.45 reads ROCR_VISIBLE_DEVICES, later versions refuse it.
+    """
+    words = [sys.executable, "-c", ASKED]
+    answer = subprocess.run(words, capture_output=True, check=False)
+    return AMD[answer.stdout.split()[-1:] != [AMD[0].encode()]]
+
+
 def translate_masks() -> int | None:
     """Leave one mask of GPUs, in the variable that Ray reads; return its length.
 
-    Ray refuses ROCR_VISIBLE_DEVICES. Without it, HIP counts the same devices in the
-    same order, so the numbers stay.
+    HIP counts the GPUs that ROCR shows. Without ROCR it counts the same GPUs as ROCR,
+    in the same order.
     """
-    mask = os.environ.pop("ROCR_VISIBLE_DEVICES", None)
-    if mask is not None and "HIP_VISIBLE_DEVICES" not in os.environ:
-        os.environ["HIP_VISIBLE_DEVICES"] = mask
-    elif mask is not None and os.environ["HIP_VISIBLE_DEVICES"] != mask:
-        fail(
-            f"ROCR_VISIBLE_DEVICES={mask} and HIP_VISIBLE_DEVICES="
-            + os.environ["HIP_VISIBLE_DEVICES"],
-            "set one of them: Ray reads only HIP_VISIBLE_DEVICES",
-        )
-    for name in ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"):
+    outer, inner = (os.environ.pop(name, None) for name in AMD)
+    mask = inner if outer is None else outer
+    if outer and inner and outer != inner:
+        gpus = dict(enumerate(outer.split(",")))
+        words = [int(word) if word.isdecimal() else -1 for word in inner.split(",")]
+        if not gpus.keys() >= set(words):
+            fail(
+                f"ROCR_VISIBLE_DEVICES={outer} and HIP_VISIBLE_DEVICES={inner}",
+                "set one of them: HIP counts the GPUs that ROCR shows, from 0",
+            )
+        mask = ",".join(gpus[word] for word in words)
+    if mask is not None:
+        os.environ[ray_mask()] = mask
+    for name in (*AMD, "CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"):
         mask = os.environ.get(name)
         if mask is not None and mask != "NoDevFiles":
             return len([word for word in mask.split(",") if word])
@@ -214,8 +235,8 @@ class Node:
             if signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self.receive)
         LIBC.prctl(36, 1)  # PR_SET_CHILD_SUBREAPER: adopt what Ray leaves behind
-        self.make_folder()
         try:
+            self.make_folder()
             self.start()
             return self.work() if self.rank == 0 else self.serve()
         finally:

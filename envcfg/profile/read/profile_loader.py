@@ -274,6 +274,7 @@ SECTIONS: Mapping[str, Reader] = {
     "visibility": block(
         profile_model.Visibility,
         variable=_variable,
+        numbers=_variable,
         clear=all_of(_variable, may_be_empty=True),
     ),
     "rendezvous": _read_rendezvous,

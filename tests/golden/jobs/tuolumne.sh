@@ -47,9 +47,9 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_LOG='' ENVCFG_LOG_
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:169]
+  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:172]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
-  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:174]
+  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:177]
   envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
   # Slingshot is not a rail network; a ring may use different NICs to send and receive
   # [profiles/slingshot.yaml:104]
@@ -59,30 +59,30 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:184]
+  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:187]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
-  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:179]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
+  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:182]
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:190]
+  # [profiles/tuolumne.yaml:193]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:195]
+  # [profiles/tuolumne.yaml:198]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds this variable assumes that MPI started it, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:208]
+  # (Lightning) [profiles/tuolumne.yaml:211]
   envcfg_set -u PMI_RANK
-  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:215]
-  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:221]
-  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:227]
-  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:233]
-  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:239]
-  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:245]
-  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:251]
-  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:257]
-  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:263]
+  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:218]
+  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:224]
+  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:230]
+  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:236]
+  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:242]
+  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:248]
+  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:254]
+  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:260]
+  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:266]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -93,7 +93,7 @@ envcfg_settings() {
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
   # as the family's; here an attribute of the step disables the scheduler's own protocol
-  # [profiles/tuolumne.yaml:144]
+  # [profiles/tuolumne.yaml:147]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -113,8 +113,6 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
@@ -125,16 +123,21 @@ envcfg_rank_settings() {
   # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
-  # [profiles/slingshot-rocm.yaml:50]
+  # [profiles/slingshot-rocm.yaml:51]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
-  # where users conflict [profiles/slingshot-rocm.yaml:56]
+  # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
+    HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
+    CUDA_VISIBLE_DEVICES "${CUDA_VISIBLE_DEVICES-}" \
+    GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
 # --- guard 2 (sha256 HASH): refuse shells other than bash 4.4 or newer
