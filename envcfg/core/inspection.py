@@ -120,6 +120,7 @@ def judge_image(
         faults = known_faults(Job(values))
     else:
         from envcfg.core.selection import open_catalog
+        from envcfg.job.plan.plan_facts import wrong_architecture
         from envcfg.job.plan.plan_notes import stack_notes
 
         site_profile = open_catalog(writable=writable).load(profile)
@@ -127,6 +128,7 @@ def judge_image(
         # host.
         machine = host.tree() if host else FolderTree("/")
         facts = _facts(site_profile, inspection, tree)
+        findings += wrong_architecture(site_profile, facts, inspection.image)
         layers = list(_layers(site_profile, facts))
         absent = [
             layer.source for layer in layers if machine.look(layer.source) is None
@@ -135,7 +137,7 @@ def judge_image(
         # assumed.
         if absent and host is None:
             findings.append(finding_in("image", "chain-bind-absent", ", ".join(absent)))
-        is_laid = not findings
+        is_laid = not absent or host is not None
         name = facts.known["container"]
         # The name of a base image matches the profile, although the file has
         # another name.

@@ -23,13 +23,18 @@ class NameFact(NamedTuple):
 
 
 class Node(NamedTuple):
-    """The shape of a node. Memory in the unit that the scheduler takes (``60G``)."""
+    """The shape of a node. Memory in the unit that the scheduler takes (``60G``).
+
+    Attributes:
+        architecture: that of its CPU, as ``uname -m`` prints it; None if not stated.
+    """
 
     reason: Reason
     gpus: int
     cores_per_gpu: int | None = None
     memory_per_gpu: str | None = None
     nics: tuple[str, ...] = ()
+    architecture: str | None = None
 
 
 class Domain(NamedTuple):

@@ -127,10 +127,12 @@ def _titled(title: str, lines: Iterable[str]) -> list[str]:
 
 def _node(profile: Profile) -> Iterator[str]:
     if node := profile.node:
+        cpu = f", {node.architecture}" if node.architecture else ""
         cores = f", {node.cores_per_gpu} cores each" if node.cores_per_gpu else ""
         memory = f", {node.memory_per_gpu} each" if node.memory_per_gpu else ""
         nics = f"; {', '.join(node.nics)}" if node.nics else ""
-        yield f"- {node.gpus} GPUs{cores}{memory}{nics}: {_said(node.reason)}"
+        what = f"{node.gpus} GPUs{cores}{memory}{cpu}{nics}"
+        yield f"- {what}: {_said(node.reason)}"
     if domain := profile.nvlink:
         asked = f", asked for by {code('--segment')}" if domain.segment else ""
         yield f"- NVLink joins {domain.nodes} nodes{asked}: {_said(domain.reason)}"

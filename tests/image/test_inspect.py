@@ -50,6 +50,25 @@ def test_the_text_shows_facts_evidence_and_what_is_wrong(image: Image) -> None:
     assert lines[said + 2].startswith("  hint: ")
 
 
+def test_an_image_for_another_architecture_is_refused(image: Image) -> None:
+    """An image built on a laptop, and a system whose nodes have Arm CPUs."""
+    name = str(image.root)
+    expected = f"{name}: is for x86_64, and the nodes of jupiter are aarch64"
+    seen = run("--profile", "jupiter", name)
+    assert seen.code == 1
+    assert f"error: {expected}" in seen.text
+    step = ("--profile", "jupiter", "--container", name)
+    made = envcfg("wrap", *step, "--", "python", "t.py")
+    assert made.code == 2
+    assert f"envcfg: error: {expected}" in made.err
+    assert "use an image for aarch64" in made.err
+    # no profile, another system, and the user's own word
+    assert "is for x86_64" not in run(name).text
+    assert "is for x86_64" not in run("--profile", "mahti", name).text
+    stated = envcfg("wrap", *step, "--fact", "architecture=aarch64", "--", "true")
+    assert stated.code == 0, stated.err
+
+
 def test_facts_are_options_that_wrap_takes(image: Image) -> None:
     done = run("--facts", str(image.root))
     words = done.text.split()

@@ -60,6 +60,18 @@ def gather_facts(
     ]
 
 
+def wrong_architecture(
+    profile: Profile, facts: Facts, image: str | None
+) -> Iterator[Finding]:
+    """Yield an error if the image's programs cannot run on the nodes of *profile*."""
+    wanted = profile.node.architecture if profile.node else None
+    fact = facts.known.get("architecture")
+    if wanted and fact and fact.value != wanted:
+        message = f"is for {fact.value}, and the nodes of {profile.name} are {wanted}"
+        fix = f"use an image for {wanted}"
+        yield Finding("image-architecture", "error", image or "", message, fix)
+
+
 def check_facts(facts: Mapping[str, str]) -> None:
     """Check the form of stated facts.
 

@@ -36,7 +36,7 @@ from envcfg.job.plan.network_plugin import (
     search_host_parts,
 )
 from envcfg.job.plan.plan import Options, Place, Plan, PlannedVariable
-from envcfg.job.plan.plan_facts import gather_facts
+from envcfg.job.plan.plan_facts import gather_facts, wrong_architecture
 from envcfg.job.plan.plan_notes import (
     first_values,
     image_notes,
@@ -74,6 +74,9 @@ def resolve(
     # All runtimes in the list have the same kind, so the first one decides.
     entered = runtimes[0].kind if runtimes else "none"
     facts, conflicts = gather_facts(profile, options, launcher, entered)
+    for finding in wrong_architecture(profile, facts, options.container):
+        msg = f"{finding.subject}: {finding.message}"
+        raise UsageError(msg, hint=finding.fix)
     planned = _planned(profile, options, facts)
     check_log_folder(options.diagnostics, INSIDE | planned.keys())
     modules, known_modules = choose_modules(profile, options, facts)
