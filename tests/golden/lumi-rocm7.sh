@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 23c9ae187f1c226b)
+# envcfg 0.1.0, profile lumi-g (sha256 04b3d12f6377a791)
 # made by: envcfg wrap --print job --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -28,7 +28,7 @@ ENVCFG_CLUSTERS='lumi'      # where this job may run
 ENVCFG_CPU_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
 ENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe # cores of all of them
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:109]
+# [profiles/lumi-g.yaml:110]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -36,21 +36,21 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module load Local-LAIF # adds the modules of the LUMI AI Factory [profiles/lumi-g.yaml:196]
-  # binds the file systems and what MPI and Slurm need in these images [profiles/lumi-g.yaml:202]
+  envcfg_module load Local-LAIF # adds the modules of the LUMI AI Factory [profiles/lumi-g.yaml:197]
+  # binds the file systems and what MPI and Slurm need in these images [profiles/lumi-g.yaml:203]
   envcfg_module load lumi-aif-singularity-bindings
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   envcfg_argument --cleanenv
-  envcfg_bind_if /var/spool/slurmd # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
-  envcfg_bind_if /pfs              # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
-  envcfg_bind_if /scratch          # the project's scratch [profiles/lumi-g.yaml:168]
-  envcfg_bind_if /projappl         # the project's own software [profiles/lumi-g.yaml:173]
-  envcfg_bind_if /project          # the project's persistent storage [profiles/lumi-g.yaml:178]
-  envcfg_bind_if /flash            # the project's flash storage [profiles/lumi-g.yaml:183]
-  envcfg_bind_if /appl             # the system's software and its container images [profiles/lumi-g.yaml:188]
+  envcfg_bind_if /var/spool/slurmd # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:147]
+  envcfg_bind_if /pfs              # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:164]
+  envcfg_bind_if /scratch          # the project's scratch [profiles/lumi-g.yaml:169]
+  envcfg_bind_if /projappl         # the project's own software [profiles/lumi-g.yaml:174]
+  envcfg_bind_if /project          # the project's persistent storage [profiles/lumi-g.yaml:179]
+  envcfg_bind_if /flash            # the project's flash storage [profiles/lumi-g.yaml:184]
+  envcfg_bind_if /appl             # the system's software and its container images [profiles/lumi-g.yaml:189]
   envcfg_bind /data /data:/data:ro
 }
 
@@ -63,11 +63,11 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # multi-node jobs hang with it in the ROCm 7 images; without it they are equally fast
-  # [profiles/lumi-g.yaml:305]
+  # [profiles/lumi-g.yaml:307]
   envcfg_set -u NCCL_NET_GDR_LEVEL
-  # these images hang without it when a second process group is created [profiles/lumi-g.yaml:319]
+  # these images hang without it when a second process group is created [profiles/lumi-g.yaml:321]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
   envcfg_force NCCL_NET 'AWS Libfabric' 'your options'
   envcfg_force QUOTE ''"'"'"$HOME`id`\' 'your options'
   envcfg_force -u NCCL_DEBUG 'your options'
@@ -84,8 +84,6 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
@@ -96,12 +94,12 @@ envcfg_rank_settings() {
   # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
-  # [profiles/slingshot-rocm.yaml:50]
+  # [profiles/slingshot-rocm.yaml:51]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
-  # where users conflict [profiles/slingshot-rocm.yaml:56]
+  # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:362]
+  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:364]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_lacks SEED --set ENVCFG_REF_SLURM_JOB_ID "${ENVCFG_REF_SLURM_JOB_ID+set}" || envcfg_force SEED "${RANK}""${ENVCFG_REF_SLURM_JOB_ID}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
@@ -109,9 +107,14 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
+    HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
+    CUDA_VISIBLE_DEVICES "${CUDA_VISIBLE_DEVICES-}" \
+    GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
   unset -v ENVCFG_REF_SLURM_JOB_ID
 }
 
-# modules: guard, begin, core, force, references, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
+# modules: guard, begin, core, force, references, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 23c9ae187f1c226b)
+# envcfg 0.1.0, profile lumi-g (sha256 04b3d12f6377a791)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -23,7 +23,7 @@ ENVCFG_RUNTIME_MODULES='module use /appl/local/containers/ai-modules; module loa
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:109]
+# [profiles/lumi-g.yaml:110]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -31,22 +31,22 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_
 
 # Modules for the step.
 envcfg_modules() {
-  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:209]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:215]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
-  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:151]
-  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:157]
-  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
-  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:168]
-  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:173]
-  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:178]
-  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:183]
-  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:188]
+  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:147]
+  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:152]
+  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:158]
+  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:164]
+  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:169]
+  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:174]
+  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:179]
+  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:184]
+  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:189]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -59,11 +59,11 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA if the GPU and the NIC are on the same NUMA node; it is said to be the default since
   # ROCm 6.2, but RCCL's source does not show this, so it is set explicitly
-  # [profiles/lumi-g.yaml:310]
+  # [profiles/lumi-g.yaml:312]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
   # torchrun and accelerate set 1 if it is not set; each GCD has seven cores
-  # [profiles/lumi-g.yaml:356]
+  # [profiles/lumi-g.yaml:358]
   envcfg_set OMP_NUM_THREADS 7
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR AITER_JIT_DIR
@@ -75,8 +75,6 @@ envcfg_settings() {
 # Variables of each task, in the container.
 envcfg_task_settings() {
   envcfg_has_mode=
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
@@ -87,18 +85,23 @@ envcfg_task_settings() {
   # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
-  # [profiles/slingshot-rocm.yaml:50]
+  # [profiles/slingshot-rocm.yaml:51]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
-  # where users conflict [profiles/slingshot-rocm.yaml:56]
+  # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:362]
+  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:364]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
+    HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
+    CUDA_VISIBLE_DEVICES "${CUDA_VISIBLE_DEVICES-}" \
+    GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
 ENVCFG_AGENT_OPTIONS=''
@@ -108,6 +111,6 @@ envcfg_rank_settings() {
   :
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end
+# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile tuolumne (sha256 d59f8326de5c5e55)
+# envcfg 0.1.0, profile tuolumne (sha256 50448e1767f12aed)
 # made by: envcfg wrap --print job --profile tuolumne --fact rocm=6.4.1 --fact plugin=1.14.2 --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -31,13 +31,13 @@ envcfg_mounts() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the same, with the name of the plugins for older ROCm [profiles/tuolumne.yaml:163]
+  # the same, with the name of the plugins for older ROCm [profiles/tuolumne.yaml:166]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:169]
+  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:172]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
-  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:174]
+  envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:177]
   envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
   # Slingshot is not a rail network; a ring may use different NICs to send and receive
   # [profiles/slingshot.yaml:104]
@@ -47,37 +47,37 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:184]
+  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:187]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:64]
-  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:179]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
+  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:182]
   # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:190]
+  # [profiles/tuolumne.yaml:193]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
   # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:195]
+  # [profiles/tuolumne.yaml:198]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds this variable assumes that MPI started it, and may start itself again
-  # (Lightning) [profiles/tuolumne.yaml:208]
+  # (Lightning) [profiles/tuolumne.yaml:211]
   envcfg_set -u PMI_RANK
-  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:215]
-  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:221]
-  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:227]
-  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:233]
-  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:239]
-  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:245]
-  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:251]
-  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:257]
-  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:263]
+  envcfg_set -u PMI_SIZE         # as PMI_RANK [profiles/tuolumne.yaml:218]
+  envcfg_set -u PMI_FD           # as PMI_RANK [profiles/tuolumne.yaml:224]
+  envcfg_set -u PMI_SPAWNED      # as PMI_RANK [profiles/tuolumne.yaml:230]
+  envcfg_set -u PMI_CONTROL_PORT # as PMI_RANK [profiles/tuolumne.yaml:236]
+  envcfg_set -u PALS_RANKID      # as PMI_RANK [profiles/tuolumne.yaml:242]
+  envcfg_set -u PALS_NODEID      # as PMI_RANK [profiles/tuolumne.yaml:248]
+  envcfg_set -u PALS_APID        # as PMI_RANK [profiles/tuolumne.yaml:254]
+  envcfg_set -u PALS_APINFO      # as PMI_RANK [profiles/tuolumne.yaml:260]
+  envcfg_set -u PALS_SPOOL_DIR   # as PMI_RANK [profiles/tuolumne.yaml:266]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR MIOPEN_USER_DB_PATH MIOPEN_CUSTOM_CACHE_DIR
   # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   # as the family's; here an attribute of the step disables the scheduler's own protocol
-  # [profiles/tuolumne.yaml:144]
+  # [profiles/tuolumne.yaml:147]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -93,8 +93,6 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
-  unset -v HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   # the default is in the home folder; many ranks can corrupt it on a shared file system
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
@@ -105,18 +103,23 @@ envcfg_rank_settings() {
   # [profiles/slingshot.yaml:149]
   envcfg_set TORCHINDUCTOR_CACHE_DIR "${ENVCFG_CACHE}"/inductor
   # MIOpen uses SQLite databases, and their locks fail on Lustre if many ranks use them
-  # [profiles/slingshot-rocm.yaml:50]
+  # [profiles/slingshot-rocm.yaml:51]
   envcfg_set MIOPEN_USER_DB_PATH "${ENVCFG_CACHE}"/miopen
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
-  # where users conflict [profiles/slingshot-rocm.yaml:56]
+  # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
     MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
+  # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
+  envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
+    HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
+    CUDA_VISIBLE_DEVICES "${CUDA_VISIBLE_DEVICES-}" \
+    GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
-# modules: guard, begin, core, force, bundles, signals, where, secrets, inherited, arguments, flux, folders, caches, container, flux/task, runtimes/apptainer, per_node, flux/ranks, end
+# modules: guard, begin, core, force, bundles, gpu_numbers, signals, where, secrets, inherited, arguments, flux, folders, caches, container, flux/task, runtimes/apptainer, per_node, flux/ranks, end
 
 envcfg_run python3 dump.py out 'a b'
