@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import pytest
 
 from asking import asking
 from envcfg.common.atomic_write import make_beside
+from envcfg.common.errors import UsageError
 from envcfg.common.provenance import has_mark, is_untouched, marked
+from envcfg.common.safe_output import Output, check_outputs
 from support import LOCAL, Wrapped, bash, envcfg, require
 
 Wrap = Callable[..., Wrapped]
@@ -23,15 +24,12 @@ WRITERS = {
     "wrap": (["wrap", *LOCAL, "-o"], ["--", "true"], "job.sh"),
     "sbatch": (["sbatch", *asking("lumi-g"), "--container", "none", "-o"], ["--", "true"], "job.sh"),
     "html": (["check-log", "--html"], ["job.log"], "report.html"),
-    "junit": (["check-log", "--junit"], ["job.log"], "report.xml"),
     "new": (["profiles", "new", "mine", "--extends", "slingshot", "-o"], [], "mine.yaml"),
 }  # fmt: skip
-OF_A_LOG = ("html", "junit")
 FIRST = {
     "wrap": "#!/usr/bin/env bash",
     "sbatch": "#!/bin/bash",
     "html": "<!DOCTYPE html>",
-    "junit": "<?xml ",
     "new": "# yaml-language-server",
 }
 LOG = "a line\n"
@@ -56,7 +54,7 @@ def write(writer: str, name: str | None = None, *more: str) -> Wrapped:
 
 def is_done(writer: str, done: Wrapped) -> bool:
     """A log that says nothing of the network is inconclusive; that is an answer too."""
-    return done.code == (3 if writer in OF_A_LOG else 0)
+    return done.code == (3 if writer == "html" else 0)
 
 
 def shell(writer: str, redirected: str) -> subprocess.CompletedProcess[bytes]:
@@ -81,7 +79,7 @@ def test_stdout_has_many_names(here: Path, writer: str, name: str) -> None:
     assert done.text.startswith(FIRST[writer])
     assert done.text.count(FIRST[writer]) == 1  # and nothing else
     assert not done.text.endswith("\n\n")
-    assert "the log has no line" not in done.text or writer in OF_A_LOG
+    assert "the log has no line" not in done.text or writer == "html"
     assert names_in(here) == before
 
 
@@ -118,10 +116,9 @@ def test_pipes_and_devices_are_written_to(here: Path, writer: str) -> None:
     assert "cannot write /dev/full: No space left on device" in full.err
 
 
-@pytest.mark.parametrize("writer", OF_A_LOG)
-def test_a_report_on_stdout_stands_alone(writer: str) -> None:
-    assert "inconclusive" not in write(writer, "-").text.splitlines()[0]
-    done = write(writer, "-", "--json")
+def test_a_page_on_stdout_stands_alone() -> None:
+    assert "inconclusive" not in write("html", "-").text.splitlines()[0]
+    done = write("html", "-", "--json")
     assert (done.code, done.out) == (2, b"")
     assert "both write to stdout" in done.err
 
@@ -129,9 +126,9 @@ def test_a_report_on_stdout_stands_alone(writer: str) -> None:
 @pytest.mark.parametrize("second", ["x", "./x", "-"])
 def test_two_outputs_need_two_places(here: Path, second: str) -> None:
     first = "/dev/stdout" if second == "-" else "x"
-    done = envcfg("check-log", "job.log", "--junit", first, "--html", second)
-    assert done.code == 2
-    assert "--junit and --html both write to" in done.err
+    outputs = [Output(name, f"--{name}", "-o y") for name in (first, second)]
+    with pytest.raises(UsageError, match="both write to"):
+        check_outputs(outputs)
     assert not (here / "x").exists()
 
 
@@ -181,7 +178,7 @@ def test_a_folder_that_is_closed_is_an_error_before_the_log_is_read(here: Path) 
         powerless = []
     reader, writer = os.pipe()  # a log without an end
     done = subprocess.run(
-        [*powerless, sys.executable, "-m", "envcfg", "check-log", "-", "--html", "closed/x", "--junit", "x.xml"],
+        [*powerless, sys.executable, "-m", "envcfg", "check-log", "-", "--html", "closed/x"],
         stdin=reader,
         capture_output=True,
         check=False,
@@ -191,7 +188,6 @@ def test_a_folder_that_is_closed_is_an_error_before_the_log_is_read(here: Path) 
     os.close(writer)
     assert done.returncode == 4, done.stderr
     assert b"cannot write closed/x: no file can be made in" in done.stderr
-    assert not (here / "x.xml").exists()  # neither is written
 
 
 def names_in(folder: Path) -> list[str]:
@@ -258,24 +254,22 @@ def test_what_mktemp_has_made_is_replaced(here: Path, writer: str) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("writer", OF_A_LOG)
-def test_a_forgotten_name_costs_no_log(here: Path, writer: str) -> None:
+def test_a_forgotten_name_costs_no_log(here: Path) -> None:
     for number in (1, 2):
         (here / f"slurm-{number}.out").write_text(LOG)
-    done = shell(writer, "{} slurm-*.out")
+    done = shell("html", "{} slurm-*.out")
     assert (done.returncode, done.stdout) == (4, b"")
     assert b"slurm-1.out was not written by envcfg" in done.stderr
-    assert f"as in --{writer} report.".encode() in done.stderr
+    assert b"as in --html report.html" in done.stderr
     assert (here / "slurm-1.out").read_text() == LOG
-    done = shell(writer, "{} slurm-1.out")
+    done = shell("html", "{} slurm-1.out")
     assert done.returncode == 2
-    assert f"hint: --{writer} takes a file to write".encode() in done.stderr
+    assert b"hint: --html takes a file to write" in done.stderr
 
 
 @pytest.mark.parametrize("way", ["name", "link", "hard link", "stdin", "/proc"])
-@pytest.mark.parametrize("writer", OF_A_LOG)
 def test_a_log_is_not_replaced_by_its_report_whatever_is_forced(
-    here: Path, writer: str, way: str
+    here: Path, way: str
 ) -> None:
     name, log = "job.log", "job.log"
     if way == "link":
@@ -288,25 +282,20 @@ def test_a_log_is_not_replaced_by_its_report_whatever_is_forced(
         log = "- <job.log"
     elif way == "/proc":
         name = f"/proc/self/cwd/{name}"
-    done = shell(writer, f"{{}} {name} --force {log}")
+    done = shell("html", f"{{}} {name} --force {log}")
     assert (done.returncode, done.stdout) == (4, b"")
     assert b"is what is read, and would be lost" in done.stderr
     assert (here / "job.log").read_text() == LOG
 
 
-@pytest.mark.parametrize("writer", OF_A_LOG)
-def test_a_report_does_not_become_one_of_the_logs(here: Path, writer: str) -> None:
+def test_a_report_does_not_become_one_of_the_logs(here: Path) -> None:
     (here / "logs").mkdir()
     (here / "logs/a.log").write_text(LOG)
-    done = envcfg("check-log", "logs", f"--{writer}", "logs/report")
+    done = envcfg("check-log", "logs", "--html", "logs/report")
     assert done.code == 4
     assert "would be one of the files that are read in logs" in done.err
-    assert (
-        envcfg(
-            "check-log", "--follow", "--timeout", "0", "later", f"--{writer}", "later"
-        ).code
-        == 4
-    )
+    words = ["--follow", "--timeout", "0", "later", "--html", "later"]
+    assert envcfg("check-log", *words).code == 4
     assert os.listdir(here / "logs") == ["a.log"]
 
 
@@ -379,7 +368,7 @@ def test_what_cannot_be_written_whole_leaves_the_old_file(
         ("sbatch", ["--set", "A=secret"], 0o022, 0o700),
         ("sbatch", [], 0o027, 0o750),
         ("html", [], 0o022, 0o644),
-        ("junit", [], 0o077, 0o600),
+        ("html", [], 0o077, 0o600),
         ("new", [], 0o022, 0o644),
     ],
 )
@@ -392,7 +381,7 @@ def test_a_new_file_has_the_mode_that_fits(
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o400, 0o600, 0o644, 0o775])
-@pytest.mark.parametrize("writer", ["wrap", "sbatch", "html", "junit"])
+@pytest.mark.parametrize("writer", ["wrap", "sbatch", "html"])
 def test_a_file_that_is_replaced_keeps_its_mode(
     here: Path, writer: str, mode: int
 ) -> None:
@@ -445,7 +434,7 @@ def test_owner_and_group_are_kept_where_they_can_be(
 # The mark
 
 
-@pytest.mark.parametrize("kind", ["script", "job", "page", "junit"])
+@pytest.mark.parametrize("kind", ["script", "job", "page"])
 def test_the_mark_shows_every_change(kind: str) -> None:
     data = marked(kind, "one\ntwo\udcff\n").encode("utf-8", "surrogateescape")
     assert has_mark(data)
@@ -456,11 +445,8 @@ def test_the_mark_shows_every_change(kind: str) -> None:
     assert not has_mark(data.partition(b"\n")[2])
 
 
-def test_a_marked_report_is_still_xml_and_html(here: Path) -> None:
-    assert is_done("junit", write("junit"))
+def test_a_marked_page_is_still_html(here: Path) -> None:
     assert is_done("html", write("html"))
-    root = ET.parse(here / "report.xml").getroot()  # noqa: S314  # what we just wrote
-    assert root.tag == "testsuites"
     page = (here / "report.html").read_text().splitlines()
     assert page[0] == "<!DOCTYPE html>"
     assert page[1].startswith("<!-- envcfg:page ")

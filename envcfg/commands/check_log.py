@@ -13,7 +13,7 @@ from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
     add_report_options,
-    check_reports,
+    check_page,
     forgotten_name,
     put_reports,
     report_code,
@@ -173,9 +173,9 @@ def run(options: argparse.Namespace) -> int:
 
         return run_watch(options, names, _expectations(options, defaults))
     use_defaults(options)
-    # The report files are checked before reading, because a large log takes
+    # The file of the page is checked before reading, because a large log takes
     # minutes.
-    outputs = check_reports(options, names)
+    page = check_page(options, names)
     expect = _expectations(options, defaults)
     files, proof = names, None
     if options.follow:
@@ -200,7 +200,7 @@ def run(options: argparse.Namespace) -> int:
             say(notes)
         sys.stdout.write(f"{one_line(report.next.words)}\n")
     else:
-        bugs += put_reports(options, report, outputs, files)
+        bugs += put_reports(options, report, page, files)
     # The command runs after the report, so that its output does not split the
     # report.
     if options.on_bad and proof and report.verdict in _BAD:

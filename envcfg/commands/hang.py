@@ -100,7 +100,7 @@ def _judge_files(options: argparse.Namespace) -> int:
 
     files = expand(options.job)
     report = check_logs(files, Expectations())
-    bugs = [*report.bugs, *put_reports(options, report, (), files)]
+    bugs = [*report.bugs, *put_reports(options, report, None, files)]
     return report_code(options, report, bugs)
 
 

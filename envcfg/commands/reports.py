@@ -1,4 +1,4 @@
-"""The output of ``check-log``: the answer on stdout, and report files."""
+"""The output of ``check-log``: the answer on stdout, and the page of ``--html``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ from envcfg.report.log.log_findings import verdict_finding
 if TYPE_CHECKING:
     from envcfg.common.safe_output import Output
 
-_ENDINGS = {"junit": "xml", "html": "html"}  # suffixes of files, by option
-
 
 def add_report_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options for the form and the destination of reports."""
+    """Add the options for the form of the report, and for its page."""
     group.add_argument(
         "--json", action="store_true", help="the answer as JSON on stdout"
     )
     add_option(group, format_option("the verdict and its findings, by file"))
-    group.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
     group.add_argument(
         "--html",
         metavar="FILE",
@@ -41,66 +38,59 @@ def add_report_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--force",
         action="store_true",
-        help="with --junit, --html: replace a file that envcfg did not write",
+        help="with --html: replace a file that envcfg did not write",
     )
 
 
 def forgotten_name(options: argparse.Namespace) -> str | None:
     """Return a hint if an option has taken the name of the log as its own value."""
-    for option in _ENDINGS:
-        name = getattr(options, option)
-        if name and os.path.isfile(name):
-            return f"--{option} takes a file to write: {_example(option, name)}"
+    name = options.html
+    if name and os.path.isfile(name):
+        return f"--html takes a file to write: {_example(name)}"
     return None
 
 
-def check_reports(options: argparse.Namespace, names: Sequence[str]) -> list[Output]:
-    """Return the destinations of reports, checked to be writable; *names* are the logs.
+def check_page(options: argparse.Namespace, names: Sequence[str]) -> Output | None:
+    """Return the destination of the page, checked to be writable; *names* are the logs.
 
     Raises:
-        EnvcfgError: a destination is not writable, or is protected.
+        EnvcfgError: the destination is not writable, or is protected.
     """
     check_format(options, is_check=True)
-    endings = [ending for ending in _ENDINGS if getattr(options, ending) is not None]
-    if not endings:
-        return []
+    if options.html is None:
+        return None
     from envcfg.common.safe_output import Output, check_outputs, descriptor_of
 
-    outputs = [
-        Output(
-            name=getattr(options, ending),
-            option=f"--{ending}",
-            example=_example(ending, names[0]),
-            # A log must never be overwritten by its own report, not even through a
-            # link.
-            inputs=[*names, *present(names)],
-            folders=[name for name in names if os.path.isdir(name)],
-            force=options.force,
-        )
-        for ending in endings
-    ]
-    check_outputs(outputs)
+    output = Output(
+        name=options.html,
+        option="--html",
+        example=_example(names[0]),
+        # A log must never be overwritten by its own report, not even through a link.
+        inputs=[*names, *present(names)],
+        folders=[name for name in names if os.path.isdir(name)],
+        force=options.force,
+    )
+    check_outputs([output])
     option = "--json" if options.json else "--format" if options.format else None
     # Two texts on one stream could not be separated.
-    for output in outputs:
-        if option and descriptor_of(output.name) == STDOUT:
-            msg = f"{option} and {output.option} both write to stdout"
-            raise UsageError(msg, hint=f"as in {output.example}")
-    return outputs
+    if option and descriptor_of(output.name) == STDOUT:
+        msg = f"{option} and --html both write to stdout"
+        raise UsageError(msg, hint=f"as in {output.example}")
+    return output
 
 
 def put_reports(
     options: argparse.Namespace,
     report: LogReport,
-    outputs: Sequence[Output],
+    page: Output | None,
     files: Sequence[str],
 ) -> list[Bug]:
-    """Write *report* to *outputs*, and to stdout unless one of them is stdout.
+    """Write *report* as *page*, and as text to stdout unless the page goes there.
 
     Args:
         options: the command's options, which choose the form.
         report: the answer.
-        outputs: files to write, and stdout.
+        page: the destination of the page, if it is wanted.
         files: the logs that were read.
 
     Returns:
@@ -110,8 +100,8 @@ def put_reports(
         OutputError: a destination is not writable, or is protected.
     """
     bugs = Bugs()
-    # Files come first: a closed pipe on stdout must not prevent them.
-    if not (outputs and _put_files(outputs, report, " ".join(options.files), bugs)):
+    # The page comes first: a closed pipe on stdout must not prevent it.
+    if not (page and _put_page(page, report, " ".join(options.files), bugs)):
         # A bug in one form of the report must not hide the verdict.
         if options.json or options.format not in {None, "text"}:
             name = "json" if options.json else options.format
@@ -147,31 +137,18 @@ def _text_of(
     return write_findings(Result(log_findings(report, files)), options.format)
 
 
-def _put_files(
-    outputs: Sequence[Output], report: LogReport, title: str, bugs: Bugs
-) -> bool:
-    """Write *report* to all of *outputs*; return whether one of them was stdout."""
+def _put_page(output: Output, report: LogReport, title: str, bugs: Bugs) -> bool:
+    """Write *report* as a page to *output*; return whether that was stdout."""
     from envcfg.common.safe_output import descriptor_of, write_outputs
     from envcfg.report.log.log_html import log_html
-    from envcfg.report.log.log_junit import log_junit
 
-    written = []
-    for output in outputs:
-        text = bugs.attempt(
-            f"the file of {output.option}",
-            lambda: (
-                log_junit(report)
-                if output.option == "--junit"  # noqa: B023
-                else log_html(report, title)
-            ),
-            "",
-        )
-        # A form that failed is left out; its bug is reported.
-        if text:
-            # Logs may contain characters that UTF-8 cannot represent.
-            written.append((output, text.encode("utf-8", "backslashreplace")))
-    write_outputs(written)
-    return any(descriptor_of(output.name) == STDOUT for output, _ in written)
+    page = bugs.attempt("the file of --html", lambda: log_html(report, title), "")
+    # A page that failed is left out; its bug is reported.
+    if not page:
+        return False
+    # Logs may contain characters that UTF-8 cannot represent.
+    write_outputs([(output, page.encode("utf-8", "backslashreplace"))])
+    return descriptor_of(output.name) == STDOUT
 
 
 def report_code(
@@ -201,5 +178,5 @@ def _tell_bugs(report: LogReport, bugs: Sequence[Bug]) -> int:
     return EXIT_BUG
 
 
-def _example(option: str, log: str) -> str:
-    return f"--{option} report.{_ENDINGS[option]} {log}"
+def _example(log: str) -> str:
+    return f"--html report.html {log}"

@@ -20,7 +20,6 @@ _KINDS = {
     "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
     "converted": ("", "# envcfg:converted {}"),  # the first line is the script's own
     "probe": ("{", ' "envcfg:probe": "{}",'),
-    "junit": ('<?xml version="1.0" encoding="UTF-8"?>', "<!-- envcfg:junit {} -->"),
 }
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.common.provenance import marked
 from envcfg.common.secrets import safe_text
 
 
@@ -28,7 +27,7 @@ class JUnitCase(NamedTuple):
 
 
 def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
-    """Return *cases* as JUnit XML in plain ASCII, with envcfg's mark."""
+    """Return *cases* as JUnit XML in plain ASCII."""
     from xml.etree import ElementTree as ET
 
     outcomes = [case.outcome for case in cases]
@@ -52,4 +51,5 @@ def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:
         if case.output:
             ET.SubElement(test, "system-out").text = safe_text(case.output)
     ET.indent(root)
-    return marked("junit", ET.tostring(root).decode("ascii") + "\n")
+    body = ET.tostring(root).decode("ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'

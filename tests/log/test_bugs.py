@@ -132,7 +132,6 @@ FOLLOW = "--follow --timeout=0 --on-bad=true"
         ("log_findings.log_findings", "--format=sarif"),
         ("log_junit.log_junit", "--format=junit"),
         ("log_html.log_html", "--html=a.html"),
-        ("log_junit.log_junit", "--junit=a.xml"),
     ],
 )
 def test_other_forms_and_sections_are_written(

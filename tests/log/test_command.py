@@ -229,14 +229,12 @@ def test_colours_on_a_terminal_only(log: Callable[..., str]) -> None:
     assert "\x1b[3" not in plain.stdout
 
 
-def test_files_beside_the_answer(log: Callable[..., str]) -> None:
-    done = run("--json", "--junit", "out.xml", "--html", "out.html", log(FALLEN))
+def test_a_page_beside_the_answer(log: Callable[..., str]) -> None:
+    done = run("--json", "--html", "out.html", log(FALLEN))
     document = json.loads(done.text)
     assert document["verdict"] == "degraded"
     assert document["job"]["networks"] == {"AWS Libfabric": 8, "Socket": 8}
     assert document["findings"][0]["evidence"]["file"] == "slurm-1.out"
-    suite = ET.parse("out.xml").getroot()  # noqa: S314  # our own output
-    assert suite.iter("failure")
     assert document["summary"] in Path("out.html").read_text()
 
 
@@ -273,8 +271,8 @@ def test_the_verdict_is_a_finding_in_every_form(
     results = json.loads(run("--format", "sarif", name).text)["runs"][0]["results"]
     assert [each["ruleId"] for each in results][1:] == [each["rule"] for each in found]
     assert run("--format", "text", name).text == run(name).text
-    run("--junit", "out.xml", name)
-    assert run("--format", "junit", name).text == Path("out.xml").read_text()
+    suite = ET.fromstring(run("--format", "junit", name).text)  # noqa: S314  # our own
+    assert len([*suite.iter("testcase")]) > len(found)
 
 
 def test_findings_stand_at_the_file_that_shows_them(log: Callable[..., str]) -> None:

@@ -110,7 +110,6 @@ EVIL = "\x1b[31mslurm\x07\x08\u202e\x9b2K\n-7.out"
         ("check-log", EVIL),
         ("check-log", "--profile", EVIL, "log"),
         ("check-log", "--html", f"no/{EVIL}", "log"),
-        ("check-log", "--junit", f"no/{EVIL}", "log"),
         ("check-log", "--expect-ranks", EVIL, "log"),
         ("check-log", "--follow", "--timeout", "0", EVIL),
         (
