@@ -14,8 +14,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, TypeVar
 
-from envcfg.common.findings import Finding
-
 Record = TypeVar("Record")
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of envcfg
 _KNOWLEDGE = os.path.join(_HERE, "knowledge")
@@ -134,21 +132,9 @@ def knowledge_path(name: str) -> str:
 
 
 @cache
-def _texts(room: str) -> Any:  # noqa: ANN401  # as above
-    return load_yaml(os.path.join(_HERE, room, "findings.yaml"))
-
-
-def finding_in(
-    room: str, rule: str, subject: str, which: str = "", /, **words: object
-) -> Finding:
-    """Return the finding of *rule* in the room's ``findings.yaml``, filled with *words*.
-
-    If a rule has several texts, *which* selects one: ``RULE/WHICH``.
-    """
-    texts = _texts(room)[f"{rule}/{which}" if which else rule]
-    # Texts are filled here, so that a missing word fails at once.
-    filled = {name: text.format(**words) for name, text in texts.items()}
-    return Finding(rule, subject=subject, **filled)
+def load_room_file(room: str, name: str) -> Any:  # noqa: ANN401  # as above
+    """Read ``envcfg/ROOM/NAME``, once."""
+    return load_yaml(os.path.join(_HERE, room, name))
 
 
 def load_kept(name: str, paths: Sequence[str]) -> list[Any]:

@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from envcfg.common.datafile import load_room_file
+from envcfg.common.secrets import safe_line
+
 EXIT_FINDINGS = 1
 EXIT_INCONCLUSIVE = 3
 Severity = Literal["error", "warning", "note"]
@@ -84,10 +87,20 @@ class Finding(NamedTuple):
         lines = [f"envcfg: {self.severity}: {where}{text}"]
         if self.fix:
             lines.append(f"  hint: {self.fix}")
-        # It reads a data file, whose reader imports this module.
-        from envcfg.common.secrets import safe_line
-
         return list(map(safe_line, lines))
+
+
+def finding_in(
+    room: str, rule: str, subject: str, which: str = "", /, **words: object
+) -> Finding:
+    """Return the finding of *rule* in the room's ``findings.yaml``, filled with *words*.
+
+    If a rule has several texts, *which* selects one: ``RULE/WHICH``.
+    """
+    texts = load_room_file(room, "findings.yaml")[f"{rule}/{which}" if which else rule]
+    # Texts are filled here, so that a missing word fails at once.
+    filled = {name: text.format(**words) for name, text in texts.items()}
+    return Finding(rule, subject=subject, **filled)
 
 
 class Result(NamedTuple):

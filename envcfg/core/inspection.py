@@ -7,9 +7,8 @@ from shutil import which
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.common.budget import Budget, SpentError
-from envcfg.common.datafile import finding_in
 from envcfg.common.errors import ImageError, OutputError
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.core.image_cache import MEGABYTES, PATIENCE, step_facts
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs

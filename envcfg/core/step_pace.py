@@ -17,8 +17,7 @@ from contextlib import suppress
 from statistics import median
 
 from envcfg.common.characters import whole_number
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.log.life_signs import Sign, signs_in
 
 _TAIL = 1 << 16  # bytes at the end of an output to read

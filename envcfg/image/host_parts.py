@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.image.communication import stems
 from envcfg.image.fact_patterns import is_of_c_library, is_of_driver
 from envcfg.image.host_libraries import Host

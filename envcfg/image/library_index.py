@@ -10,8 +10,7 @@ from itertools import chain
 from typing import BinaryIO, NamedTuple
 
 from envcfg.common.characters import split_lines
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.image.elf import ElfError, find_words, read_library
 from envcfg.image.fact_patterns import LibrarySign, load_signs
 from envcfg.image.image_environment import folders_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.job.request.amounts import array_tasks, mebibytes, time_text
 from envcfg.job.request.billing import Cost, JobUse, Part, cost, decimal_text
 from envcfg.job.request.request import Request

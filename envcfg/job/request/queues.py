@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envcfg.common.datafile import finding_in
 from envcfg.common.errors import suggest
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.job.request.queue_limits import (
     JobSize,
     Queue,

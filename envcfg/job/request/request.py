@@ -9,9 +9,8 @@ from envcfg.backends import runtimes
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.schedulers import NONE, SCHEDULERS
 from envcfg.backends.schedulers.scheduler import JobNames, Scheduler
-from envcfg.common.datafile import finding_in
 from envcfg.common.errors import UsageError
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.job.plan.plan import Plan
 from envcfg.job.request.admission import check_options, read_options
 from envcfg.job.request.queue_limits import JobSize

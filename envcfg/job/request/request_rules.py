@@ -10,8 +10,8 @@ from shlex import quote
 from typing import NamedTuple
 
 from envcfg.backends.schedulers import SCHEDULERS
-from envcfg.common.datafile import finding_in, load_yaml
-from envcfg.common.findings import Finding
+from envcfg.common.datafile import load_yaml
+from envcfg.common.findings import Finding, finding_in
 from envcfg.job.plan.plan import Plan
 from envcfg.job.request.queue_limits import is_closed, known_queues
 from envcfg.job.request.shape import UserRequest, may_ask, refused

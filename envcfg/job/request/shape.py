@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.backends.launchers import LAUNCHERS, is_local
-from envcfg.common.datafile import finding_in
 from envcfg.common.errors import FindingsError
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.job.plan.plan import Plan
 from envcfg.job.request.amounts import mebibytes, size_text
 from envcfg.profile.job_facts import Reason

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.log.numbers import count_of, number_ranges, said_of
 from envcfg.nodes.monitor.node_board import NodeView
 

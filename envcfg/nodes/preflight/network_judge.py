@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
 
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.log.numbers import grouped, number_ranges, ranks_of
 from envcfg.nodes.preflight.collective import STAGES
 from envcfg.nodes.preflight.preflight_records import RankAnswer, Requirements, finding

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from envcfg.common.datafile import finding_in
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.nodes.probe.sample import GpuSample
 
 finding = partial(finding_in, "nodes/preflight")  # texts are in findings.yaml
