@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -203,3 +204,11 @@ def function_of(name: str, function: str) -> str:
     """Return a function of a module, of its bash or of its rank part."""
     text = module(name).text
     return f"{function}() {{{text.partition(f'{function}() {{')[2].partition(chr(10) + '}' + chr(10))[0]}\n}}\n"
+
+
+def wait_until(what: str, holds: Callable[[], object]) -> None:
+    """Wait until *holds* is true, for as long as a busy machine may need."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, f"not within a minute: {what}"
+        time.sleep(0.05)

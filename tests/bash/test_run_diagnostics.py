@@ -411,10 +411,12 @@ def test_a_signal_in_the_smoke_test_is_no_fault_of_a_node(
 ) -> None:
     tool = tmp_path / "bin/rocm-smi"
     tool.parent.mkdir()
-    tool.write_text("#!/bin/sh\n: >looks; sleep 1; exit 1\n")
+    tool.write_text(
+        "#!/bin/sh\n: >looks; until [ -e hit ]; do sleep 0.05; done; exit 1\n"
+    )
     tool.chmod(0o755)
     made = wrap("--profile", "lumi-g", "--container", "none", "--smoke-test", "--", "true")  # fmt: skip
-    hit = f"(while [ ! -e looks ]; do sleep 0.1; done; kill -{sent} $$) &\n"
+    hit = f"(while [ ! -e looks ]; do sleep 0.1; done; kill -{sent} $$; : >hit) &\n"
     path = f"{tool.parent}:{os.environ['PATH']}"
     done = bash(
         f"{hit}{made.text}", PATH=path, SLURM_GPUS_PER_NODE="1", SLURMD_NODENAME="node1"

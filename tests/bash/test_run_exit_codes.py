@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,7 +205,13 @@ def test_what_ranks_write_passes_at_once_and_as_it_is(
     said = bytes(range(256)) * 3 + b"\r 50 %"  # no newline at the end
     (tmp_path / "said").write_bytes(said)
     (tmp_path / "job.sh").write_bytes(
-        wrap(*SLURM, "--", "sh", "-c", "cat said >&2; echo on; exec sleep 2").out
+        wrap(
+            *SLURM,
+            "--",
+            "sh",
+            "-c",
+            "cat said >&2; echo on; until [ -e go ]; do sleep 0.1; done",
+        ).out
     )
     for redirection in ("", " 2> >(cat >&2)", " 2>err"):
         with subprocess.Popen(
@@ -221,8 +226,11 @@ def test_what_ranks_write_passes_at_once_and_as_it_is(
             if redirection == " 2>err":
                 told = (tmp_path / "err").read_bytes()
             else:
-                time.sleep(0.2)
-                told = os.read(step.stderr.fileno(), 1 << 16)
+                told = b""
+                while not told.endswith(said):
+                    told += os.read(step.stderr.fileno(), 1 << 16)
             assert told.endswith(said)
             assert step.poll() is None
-            assert step.wait(20) == 0
+            (tmp_path / "go").touch()
+            assert step.wait(60) == 0
+            (tmp_path / "go").unlink()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from support import LOCAL, Wrap, require
+from support import LOCAL, Wrap, require, wait_until
 
 # What a rank starts, which says that it runs by a file. The rank waits for it, or for ever.
 CHILDREN = {
@@ -81,15 +81,6 @@ def running(folder: Path) -> list[str]:
         except OSError:
             continue  # it has ended meanwhile
     return [words.decode() for words in found if words]
-
-
-def wait_until(what: str, holds: object) -> None:
-    """Wait until the function *holds*, for as long as a loaded machine may need."""
-    assert callable(holds)
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.05)
 
 
 def left(folder: Path, besides: str = "nothing") -> list[str]:
@@ -251,12 +242,11 @@ def test_a_warning_goes_to_the_rank_and_not_to_its_children(
     wrap: Wrap, tmp_path: Path
 ) -> None:
     """A child that knows nothing of it would die of it."""
-    program = "sh -c 'echo >on.0; sleep 2' & child=$!; trap 'echo warned' USR1\n"
+    program = "trap 'echo warned' USR1; sh -c 'echo >on.0; sleep 2' & child=$!\n"
     program += "until wait $child; do :; done; exit 0"
     scripts(wrap, tmp_path, program)
     job = start(tmp_path, FORMS["file"])
     ready(tmp_path, 1)
-    time.sleep(0.3)
     job.send_signal(signal.SIGUSR1)
     assert job.wait(timeout=60) == 0
 

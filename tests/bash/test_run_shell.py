@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -78,16 +77,16 @@ def test_a_signal_reaches_every_rank(
     wrap(*LOCAL, "--ranks", "2", "-o", "job.sh", "--", "bash", "program")
     (tmp_path / "steps.sh").write_bytes(wrap(*LOCAL, "--ranks", "2").out)
     if "&" in start:  # what a user does who wants signals in the job's script
-        pid = 'trap "kill -USR1 $!" USR1; trap "kill -TERM $!" TERM'
-        start = start.replace("& wait -f $!", f"& {pid}; wait $!; wait $!")
+        traps = "trap 'kill -USR1 $!' USR1; trap 'kill -TERM $!' TERM; envcfg_run"
+        start = start.replace("envcfg_run", traps)
+        start = start.replace("& wait -f $!", "& wait $!; wait $!")
     job = subprocess.Popen(
         ["bash", "-c", start], stdout=subprocess.PIPE, start_new_session=True
     )
     assert job.stdout
     assert [job.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
-    time.sleep(0.1)
     job.send_signal(sent)
-    out, _ = job.communicate(timeout=20)
+    out, _ = job.communicate(timeout=60)
     assert sorted(out.decode().splitlines()) == [f"0 got {name}", f"1 got {name}"]
     assert job.returncode == code
 

@@ -57,6 +57,7 @@ class Job:
         assert self.shell.stdout
         lines = [self.shell.stdout.readline().split() for _ in range(2)]
         assert [line[0] for line in lines] == ["ready"] * 2
+        self.lines: list[str] = []
         self.cache = Path(lines[0][1])
         assert self.cache.is_dir()
 
@@ -64,14 +65,19 @@ class Job:
         """Send a signal to the job's shell alone."""
         self.shell.send_signal(getattr(signal, f"SIG{name}"))
 
+    def expect(self, count: int) -> None:
+        """Wait for *count* lines, and keep them for ``end``."""
+        assert self.shell.stdout
+        self.lines += [self.shell.stdout.readline() for _ in range(count)]
+
     def end(self) -> list[str]:
-        """Return what it said since, in order of its letters."""
+        """Return its lines after "ready", in order of their letters."""
         try:
-            out, _ = self.shell.communicate(timeout=20)
+            out, _ = self.shell.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(self.shell.pid, signal.SIGKILL)
             raise
-        return sorted(out.splitlines())
+        return sorted("".join([*self.lines, out]).splitlines())
 
 
 def both(name: str) -> list[str]:
@@ -98,7 +104,7 @@ def test_a_warning_goes_to_the_ranks_and_the_step_goes_on(
     job = Job(scripts, f'{FORMS[form]}; echo "goes on $? $(trap -p)"', exits=0)
     for name in ("USR1", "USR2", "USR1"):
         job.send(name)
-        time.sleep(0.6)
+        job.expect(2)
     job.send("INT")  # which this program takes well
     said = job.end()
     assert [line for line in said if "got" in line] == sorted(
@@ -125,9 +131,9 @@ def test_a_trap_of_the_shell_s_own_is_its_own_business(
         "trap 'echo mine' USR1; trap '' HUP; trap 'echo never' TERM; trap -p >before"
     )
     job = Job(scripts, f"{traps}; {FORMS[form]}; trap -p | grep -v EXIT >after; exit 3")
-    for name in ("HUP", "USR1"):
-        job.send(name)
-        time.sleep(0.4)
+    job.send("HUP")
+    job.send("USR1")
+    job.expect(1)
     job.send("INT")
     assert job.end() == [*both("INT"), "mine"]
     assert job.shell.returncode == 3
@@ -183,7 +189,7 @@ def test_a_shell_that_is_killed_takes_its_ranks_and_caches_along(
         job.shell.kill()
         job.shell.wait()
         job.end()  # the pipe is closed by the last of them
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while job.cache.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert not job.cache.exists()

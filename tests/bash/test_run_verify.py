@@ -32,12 +32,15 @@ if how == "gone" and os.environ["RANK"] == "0":
 if os.environ["RANK"] == "1" and how == "raise":
     raise ValueError("corrupt shard 17")
 if os.environ["RANK"] == "1" and how == "raise-late":
-    time.sleep(0.3)
+    while not os.path.exists("went-on"):
+        time.sleep(0.05)
     raise ValueError("corrupt shard 17")
 if how == "raise-late":
     for number in range(40):
         print("step", number, "loss 0.1", flush=True)
         time.sleep(0.05)
+        if number == 4:
+            open("went-on", "w").close()
 if how == "killed" and os.environ["RANK"] == "1":
     os.kill(os.getpid(), 9)
 time.sleep(float(seconds))
@@ -71,7 +74,7 @@ class Step:
         """Return the exit code of the step, and what envcfg says in its output."""
         running = self.start(**env)
         try:
-            code = running.wait(40)
+            code = running.wait(120)
         finally:
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)

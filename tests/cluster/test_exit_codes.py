@@ -168,6 +168,7 @@ def test_a_step_that_loses_a_node_says_whose_its_code_is(cluster: Cluster) -> No
     assert note in job.stdout, job.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("steps")
 def test_a_step_that_reaches_its_time_limit_ends_with_the_code_of_sigterm(
     cluster: Cluster,

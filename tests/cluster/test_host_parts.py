@@ -32,7 +32,6 @@ for each in /opt/envcfg-host/*; do echo "$each"; done
 """
 
 
-@pytest.mark.skipif(not LIBFABRIC.exists(), reason="no libfabric on this machine")
 def test_an_image_without_a_plugin_loads_that_of_its_host(
     cluster: Cluster, workdir: Path, tool: Path
 ) -> None:

@@ -17,7 +17,7 @@ from envcfg import cli
 from envcfg.nodes.hang.evidence_files import last_line
 from envcfg.nodes.hang.hang_step import asking_nodes
 from schemas import errors
-from support import envcfg
+from support import envcfg, wait_until
 
 SQUEUE = r"""#!/bin/bash
 [[ -z ${FAKE_SQUEUE_ERROR-} ]] || { echo "$FAKE_SQUEUE_ERROR" >&2; exit 1; }
@@ -79,7 +79,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def rank() -> Iterator[Rank]:
+def rank(tmp_path: Path) -> Iterator[Rank]:
     """Start a rank of the job, two of which are on a node."""
     started: list[subprocess.Popen[bytes]] = []
 
@@ -94,7 +94,10 @@ def rank() -> Iterator[Rank]:
             "WORLD_SIZE": str(world),
             "NCCL_RAS_ENABLE": "0",
         }
-        started.append(subprocess.Popen([sys.executable, "-c", code], env=env))
+        runs = tmp_path / f"runs-{len(started)}"
+        words = [sys.executable, "-c", f"open({str(runs)!r}, 'w').close(); {code}"]
+        started.append(subprocess.Popen(words, env=env))
+        wait_until(f"rank {number} runs", runs.exists)
         return started[-1]
 
     yield start

@@ -147,7 +147,7 @@ def test_a_rank_is_its_program_not_what_holds_it_nor_what_it_starts(
     code = f"import subprocess; subprocess.run(['sleep', '60']); {SLEEP}"
     shell = f'"{sys.executable}" -c "{code}"; true'
     process = start("bash", "-c", shell, RANK="5")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         node = probe()
         if node.processes == 3:
@@ -169,7 +169,9 @@ def test_a_container_without_slurm_s_variables_is_known_by_what_is_above_it(
 ) -> None:
     bare = f"env -i RANK=4 '{sys.executable}' -c '{SLEEP}'; true"
     start("bash", "-c", bare)
-    time.sleep(0.5)
+    deadline = time.monotonic() + 60
+    while not probe().ranks and time.monotonic() < deadline:
+        pass
     assert [each.rank for each in probe().ranks] == [4]
 
 
