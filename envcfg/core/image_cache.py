@@ -161,6 +161,13 @@ def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
     return facts
 
 
+def runtime_here() -> str | None:
+    """Return the program that reads images which envcfg cannot read, if it is here."""
+    from shutil import which
+
+    return next(filter(which, ("apptainer", "singularity")), None)
+
+
 def plugin_state(inspection: Inspection) -> str:
     """Return whether the image's NCCL loads a plug-in for libfabric.
 
@@ -193,14 +200,16 @@ def _look(image: str) -> CachedImage:
 
     budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
     try:
-        with budget, open_image(image) as (tree, metadata):
+        with budget, open_image(image, program=runtime_here()) as (tree, metadata):
             patient = DeadlineTree(tree, PATIENCE)
             inspection = inspect_tree(patient, metadata, image)
             read = inspection.metadata
-            bases = bases_of(patient, read.labels)
+            bases: tuple[str, ...] = ()
             imports: dict[str, tuple[str, str]] = {}
-            with suppress(TimeIsUpError):  # the facts count without them
-                imports = command_imports(patient, read.environment)
+            if not tree.is_closed:
+                bases = bases_of(patient, read.labels)
+                with suppress(TimeIsUpError):  # the facts count without them
+                    imports = command_imports(patient, read.environment)
             return CachedImage(
                 step_facts(inspection), bases, "", imports, plugin_state(inspection)
             )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from shutil import which
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.common.budget import Budget, SpentError
 from envcfg.common.errors import ImageError, OutputError
 from envcfg.common.findings import Finding, finding_in
-from envcfg.core.image_cache import MEGABYTES, PATIENCE, step_facts
+from envcfg.core.image_cache import MEGABYTES, PATIENCE, runtime_here, step_facts
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.host_libraries import Host, parse_host, read_host
@@ -58,11 +57,10 @@ def inspect(
     Raises:
         OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
     """
-    program = next(filter(which, ("apptainer", "singularity")), None)
     try:
         with (
             Budget(image, seconds=_SECONDS, megabytes=_MEGABYTES),
-            open_image(image, program=program) as (tree, metadata),
+            open_image(image, program=runtime_here()) as (tree, metadata),
         ):
             inspection = inspect_tree(tree, metadata, image)
             chain, findings = judge_image(
@@ -151,6 +149,8 @@ def judge_image(
         faults = stack_notes(
             site_profile, facts.known, _settings(site_profile, facts, site_profile.env)
         )
+    if own.is_closed:
+        return Chain(), [*faults, *findings]
     index = LibraryIndex(tree, environ)
     image_facts = (fact for fact in inspection.facts if fact.taken)
     starts = [(e.evidence, e.why) for e in image_facts if e.name in {"nccl", "rccl"}]
@@ -213,9 +213,8 @@ def _facts(profile: Profile, inspection: Inspection, tree: Tree) -> Facts:
     from envcfg.job.plan.plan import ImageFacts, Options
     from envcfg.job.plan.plan_facts import gather_facts
 
-    reading = ImageFacts(
-        step_facts(inspection), bases_of(tree, inspection.metadata.labels)
-    )
+    bases = () if tree.is_closed else bases_of(tree, inspection.metadata.labels)
+    reading = ImageFacts(step_facts(inspection), bases)
     launcher = allowed_launchers(profile.launchers)[0]
     runtime = named_runtimes(profile)[0].kind
     options = Options(container=inspection.image, image_facts=reading)

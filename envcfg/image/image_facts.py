@@ -37,6 +37,9 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
     Raises:
         OSError: the image is damaged, or cannot be read.
     """
+    if tree.is_closed:
+        facts, remarks = _with_labels([*_declared(metadata)], metadata)
+        return Inspection(image, metadata, tuple(facts), findings=tuple(remarks))
     variables = read_environment(tree, metadata)
     environ = {name: variable.value for name, variable in variables.items()}
     metadata = metadata._replace(environment=environ)
@@ -156,6 +159,13 @@ def _text_facts(tree: Tree, sites: Mapping[str, Standing]) -> Iterator[ImageFact
                     yield ImageFact(sign.fact, value, path, is_taken, why)
 
 
+def _declared(metadata: Metadata) -> Iterator[ImageFact]:
+    """Yield the architecture that the metadata state."""
+    if metadata.architecture:
+        where = f"header of the {metadata.form}"
+        yield ImageFact("architecture", metadata.architecture, where)
+
+
 def _system_facts(
     tree: Tree, index: LibraryIndex, metadata: Metadata, environ: Mapping[str, str]
 ) -> Iterator[ImageFact]:
@@ -165,9 +175,8 @@ def _system_facts(
     if library := index.library(libc.path if libc else "/bin/sh"):
         yield ImageFact("architecture", library.machine, library.path)
     # Metadata is only the second choice: an image can be labelled wrongly.
-    elif metadata.architecture:
-        where = f"header of the {metadata.form}"
-        yield ImageFact("architecture", metadata.architecture, where)
+    else:
+        yield from _declared(metadata)
     yield start_fact(tree, metadata)
     for name in load_signs().programs:
         program = find_program(tree, name, environ.get("PATH", ""))

@@ -63,6 +63,8 @@ def open_image(
 class ClosedTree(Tree):
     """The files of an image that only its runtime can open."""
 
+    is_closed = True
+
     def __init__(self, why: FormError) -> None:
         """Raise *why* for every path."""
         self._why = why

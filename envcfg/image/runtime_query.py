@@ -1,8 +1,8 @@
 """Metadata from the runtime for images that envcfg cannot read; the only use of spython.
 
-It is used only for forms that envcfg cannot read (an encrypted SIF, an ext3 root). For
-all others the runtime reports nothing more than the files. It takes 0.3 s and several
-processes instead of a few milliseconds, and fails on a login node without user
+``inspect`` and ``wrap`` use it only for forms that envcfg cannot read (an encrypted
+SIF, an ext3 root). For all others the runtime reports nothing more than the files. It
+takes 0.3 s and several processes instead of a few milliseconds, and fails on a login node without user
 namespaces. Files are not fetched through it, because that would start the image's
 programs, once per file.
 

@@ -53,7 +53,12 @@ class Tree(abc.ABC):
     A form of image implements ``entry``, ``children`` and ``open_entry``. Links are
     followed here and never lead out of the image. Damage raises OSError with a readable
     message, in every form.
+
+    Attributes:
+        is_closed: whether no file can be read: only the metadata is known.
     """
+
+    is_closed = False
 
     @abc.abstractmethod
     def entry(self, path: str) -> Entry | None:
@@ -232,7 +237,7 @@ class DeadlineTree(Tree):
         self, tree: Tree, seconds: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Read *tree* for *seconds*, from now on, by *clock*."""
-        self._tree = tree
+        self._tree, self.is_closed = tree, tree.is_closed
         self._clock = clock
         # The clock is a parameter so that tests need not wait.
         self._end = clock() + seconds

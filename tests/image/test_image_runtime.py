@@ -14,6 +14,7 @@ from envcfg.common.errors import ImageError
 from envcfg.image.bounded_file import FormError
 from envcfg.image.open_image import open_image
 from envcfg.image.runtime_query import inspect_by_runtime
+from support import envcfg
 
 LABELS = {"org.label-schema.build-arch": "arm64", "a": "ä b"}
 ANSWER = json.dumps({"data": {"attributes": {"labels": LABELS}}, "type": "container"})
@@ -85,3 +86,27 @@ def test_a_runtime_that_hangs_is_ended(image: Path, tmp_path: Path) -> None:
             return
         time.sleep(0.05)
     pytest.fail("what the runtime had started is left")
+
+
+def test_inspect_and_wrap_take_what_the_runtime_knows(
+    wrap: object, image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert callable(wrap)  # keeps other layers away
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    label = "org.envcfg.rocm"
+    labels = {"org.label-schema.build-arch": "arm64", label: "6.2.4"}
+    answer = json.dumps({"data": {"attributes": {"labels": labels}}})
+    fake(tmp_path, f"echo '{answer}'")
+    for profile in ((), ("--profile", "lumi-g")):
+        seen = envcfg("inspect", *profile, str(image))
+        assert seen.code == 0, seen.err
+        assert f"label {label}" in seen.text
+        assert "aarch64" in seen.text
+        assert "a SIF whose files are encrypted: is not read" in seen.text
+        assert "is it whole" not in seen.text
+    step = ("--profile", "lumi-g", "--container", str(image))
+    made = envcfg("wrap", *step, "--print", "plan", "--", "python", "t.py")
+    assert made.code == 0, made.err
+    assert "6.2.4" in made.text
+    refused = envcfg("inspect", "--profile", "jupiter", str(image))
+    assert "is for" not in refused.text
