@@ -2,9 +2,9 @@
 
 ``inspect`` and ``wrap`` use it only for forms that envcfg cannot read (an encrypted
 SIF, an ext3 root). For all others the runtime reports nothing more than the files. It
-takes 0.3 s and several processes instead of a few milliseconds, and fails on a login node without user
-namespaces. Files are not fetched through it, because that would start the image's
-programs, once per file.
+takes 0.3 s and several processes instead of a few milliseconds, and fails on a login
+node without user namespaces. Files are not fetched through it, because that would start
+the image's programs, once per file.
 
 spython calls ``singularity`` by that name, ends its own process, prints freely, has no
 time limit, and fails to import with an unusual MESSAGELEVEL. Therefore it runs in its
