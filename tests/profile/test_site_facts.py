@@ -15,6 +15,7 @@ from envcfg.job.plan.resolve import resolve
 from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import format_word
+from support import envcfg
 
 R64 = "lumi-multitorch-{}-u24r64f21m43t29-{}.sif"
 R70 = "lumi-multitorch-full-u24r70f21m50t210-20260513_121430.sif"
@@ -272,3 +273,24 @@ def test_an_image_that_brings_its_own_stack_on_alps_keeps_its_values(
     network = {n for n in settings(made) if n.startswith(("NCCL_", "FI_", "PMIX_"))}
     assert bool(network) is not has_own
     assert not network & {"NCCL_CROSS_NIC", "FI_CXI_RX_MATCH_MODE"}  # the hook's
+
+
+@pytest.mark.parametrize(
+    ("line", "is_training"),
+    [
+        ("python t.py", True),
+        ("vllm serve m", False),
+        ("vllm serve m --distributed-executor-backend ray", False),
+    ],
+)
+def test_aurora_s_values_for_training_are_not_those_of_a_server(
+    line: str, is_training: bool
+) -> None:
+    step = ("--profile", "aurora", "--container", "none", "--print", "job")
+    made = envcfg("wrap", *step, "--", *line.split())
+    assert made.code == 0, made.err
+    for name in ("CCL_PROCESS_LAUNCHER", "CCL_ATL_TRANSPORT", "CCL_KVS_MODE"):
+        assert (f"envcfg_set {name} " in made.text) == is_training
+    assert ("envcfg_set FI_MR_CACHE_MONITOR " in made.text) == is_training
+    # the module frameworks sets it, with OpenCL for Triton, vLLM and Ray
+    assert "ONEAPI_DEVICE_SELECTOR" not in made.text
