@@ -9,6 +9,7 @@ import sys
 from envcfg.common.failure import fail
 from envcfg.common.interrupts import listen
 
+_OLDEST = (3, 10)
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -20,6 +21,13 @@ def main() -> NoReturn:
     gc.disable()  # imported objects are permanent, so a search for garbage is wasted
     _forget_programs()
     _forget_current_folder()
+    if sys.version_info < _OLDEST:
+        version = ".".join(map(str, sys.version_info[:2]))
+        lines = [
+            f"envcfg: error: Python {version} is too old: 3.10 or newer is needed",
+            "  hint: use another Python, as in python3.10 -m envcfg",
+        ]
+        os._exit(fail(lines, 70))
     try:
         from envcfg.cli import main as run
     except Exception as err:  # noqa: BLE001  # the job must not go on without its step

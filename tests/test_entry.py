@@ -101,3 +101,12 @@ def test_a_folder_that_is_gone_is_no_reason_to_fail_here(tmp_path: Path) -> None
     )
     assert done.stdout.startswith(b"envcfg ")
     assert b"Traceback" not in done.stderr
+
+
+def test_an_old_python_is_named_as_the_reason(tmp_path: Path) -> None:
+    code = "import sys; sys.version_info = (3, 9, 18); from envcfg.__main__ import main; main()"
+    done = run((sys.executable, "-c", code), tmp_path)
+    assert done.returncode == 70
+    assert b"Python 3.9 is too old: 3.10 or newer is needed" in done.stderr
+    assert b"broken" not in done.stderr
+    assert b"Python 3.9 is too old" in done.stdout  # the job must not go on

@@ -34,6 +34,11 @@ def test_it_is_short_and_its_picture_is_there() -> None:
     assert (ROOT / "docs/images/readme.svg").exists()
 
 
+def test_it_counts_the_profiles_as_the_list_of_systems_does() -> None:
+    rows = (ROOT / "docs/systems/index.md").read_text().count("\n| [")
+    assert re.findall(r"(\d+) (?:systems|profiles)", README) == [str(rows)] * 2
+
+
 def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:
     for name in ("demo", "test"):
         assert f"$ ./scripts/{name}\n" in README

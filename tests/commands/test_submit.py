@@ -294,6 +294,14 @@ def test_a_script_that_requests_nothing_is_not_submitted(
     assert variable or "error: job.sh has no #SBATCH line" in done.err
 
 
+def test_a_new_job_gets_each_warning_once_and_without_a_file(slurm: Site) -> None:
+    done = envcfg("submit", "--dry-run", *LUMI, "-N2", "--gpus", "8", *COMMAND)
+    assert done.code == 0, done.err
+    assert done.err.count("of 8 GPUs") == 1, done.err
+    assert "train.sh:" not in done.err
+    assert slurm.words == ["sbatch", "--test-only"]
+
+
 def test_a_file_of_somebody_is_not_replaced(slurm: Site) -> None:
     (slurm.folder / "train.sh").write_text("mine\n")
     named = ("submit", *LUMI, "-o", "train.sh")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Protocol
@@ -28,6 +29,7 @@ class Parser(Protocol):
     prog: str
     usage: str | None
     words: Sequence[str]
+    taken: argparse.Namespace
 
     @property
     def known_options(self) -> Mapping[str, argparse.Action]: ...  # noqa: D102
@@ -38,14 +40,15 @@ class Parser(Protocol):
 
 def explain(parser: Parser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
+    takes_command = "-- COMMAND" in (parser.usage or "")
+    if takes_command and (words := shlex.join(_command_words(parser))):
+        hint = f"write the command after --, as in -- {words}"
+        return UsageError(f"unexpected arguments: {words}", hint=hint)
     if stray := next(_strays(parser), None):
         return _unknown_option(parser, *stray)
     if message.startswith("unrecognized arguments: "):
         words = message.partition(": ")[2]
-        hint = f"write the command after --, as in -- {words}"
-        if "-- COMMAND" not in (parser.usage or ""):
-            hint = _usage(parser)
-        return UsageError(f"unexpected arguments: {words}", hint=hint)
+        return UsageError(f"unexpected arguments: {words}", hint=_usage(parser))
     if message.startswith(_MISSING):
         missing = message.removeprefix(_MISSING)
         verb = "are" if ", " in missing else "is"
@@ -79,19 +82,47 @@ def _strays(parser: Parser) -> Iterator[tuple[str, str | None]]:
 
     Each comes with the previous option if that waits for a value.
     """
+    for _, word, before in _unknown_words(parser):
+        if _is_option(word, before):
+            name = word.partition("=")[0]
+            yield name if name.strip("-") else word, before
+        elif before is None and parser.has_commands:
+            return
+
+
+def _command_words(parser: Parser) -> Sequence[str]:
+    """Return the command that the user wrote without the ``--`` before it.
+
+    An unknown option before it is the error. The word after an unknown option may be its
+    value, and one word may be the parser's own argument, such as a script.
+    """
+    begin, count, after_option = None, 0, False
+    for index, word, before in _unknown_words(parser):
+        is_option = _is_option(word, before)
+        if is_option and begin is None:
+            return ()
+        if before is None and not is_option and not after_option:
+            begin = index if begin is None else begin
+            count += 1
+        after_option = is_option and "=" not in word
+    is_argument = count == 1 and getattr(parser.taken, "script", None) is not None
+    return () if begin is None or is_argument else parser.words[begin:]
+
+
+def _unknown_words(parser: Parser) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the words that are no known option: their number, and the option before
+    them that waits for a value."""
     actions = parser.known_options
     before: str | None = None
-    for word in parser.words:
+    for index, word in enumerate(parser.words):
         name = word.partition("=")[0]
         if word in actions or name in actions:
             action = actions.get(word) or actions[name]
             waits = action.nargs is None and word == name
             before = name if waits else None
             continue
-        if _is_option(word, before) and not (word[1] != "-" and word[:2] in actions):
-            yield name if name.strip("-") else word, before
-        elif before is None and parser.has_commands:
-            return
+        if not (_is_option(word, before) and word[1] != "-" and word[:2] in actions):
+            yield index, word, before
         before = None
 
 

@@ -26,6 +26,11 @@ def program_notes(
         folder: the base of a relative path.
         is_contained: the command runs in a container.
     """
+    first = command[0] if command else ""
+    if " " in first and not os.path.exists(os.path.join(folder, first)):
+        fix = f"leave out the quotes: -- {first}"
+        message = "is one word, and no program has this name"
+        return [Finding("program-not-here", "warning", first, message, fix)]
     path = _file_of(command) if command else None
     if path is None or (path == command[0] and _is_program(path)):
         return []

@@ -153,6 +153,14 @@ def shape_of(
     return shape, refusals
 
 
+def _undivided(request: UserRequest, each: int) -> RequestError:
+    """Return the error for a total that *each* GPUs per node do not give."""
+    if request.nodes is None:
+        return RequestError([refused("gpus-uneven", gpus=request.gpus, each=each)])
+    words = {"gpus": request.gpus, "nodes": request.nodes}
+    return RequestError([refused("gpus-undivided", **words)])
+
+
 def nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
     """Return the nodes, and the GPUs on each."""
     has = profile.node.gpus if profile.node else None
@@ -162,7 +170,7 @@ def nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
         nodes = request.nodes or -(-total // (has or total))
         per_node = total // nodes
         if per_node == 0 or total != nodes * per_node:
-            raise RequestError([refused("gpus-undivided", gpus=total, nodes=nodes)])
+            raise _undivided(request, has or total)
         return nodes, per_node
     per_node = per_node or total or has
     if per_node is None:
@@ -170,7 +178,7 @@ def nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
     # A total smaller than one node still needs a node.
     nodes = request.nodes or max(1, (total or per_node) // per_node)
     if total not in {None, nodes * per_node}:
-        raise RequestError([refused("gpus-undivided", gpus=total, nodes=nodes)])
+        raise _undivided(request, per_node)
     return nodes, per_node
 
 
