@@ -99,6 +99,12 @@ def _amount(word: Word, job: Shape) -> str:
     return "?" if count is None else str(count)
 
 
+def has_known_size(step: Command, job: Shape) -> bool:
+    """Return whether the numbers of nodes and tasks in the options of a step are known."""
+    words = (step.options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
+    return all(_amount(word, job) != "?" for word in words if word)
+
+
 def step_nodes(step: Command, job: Shape) -> int | None:
     """Return the number of nodes on which a step certainly runs; None if unknown.
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.job.plan.command_launcher import first_words, launcher_of
-from envcfg.lint.program_starts import Agent, find_agent, load_agents, split_at
+from envcfg.lint.program_starts import SHELLS, Agent, find_agent, load_agents, split_at
 from envcfg.lint.script_model import (
     Assignment,
     Command,
@@ -143,9 +143,27 @@ def is_server(step: Command, job: Job) -> bool:
     """Return whether a step in the background is a server for later steps."""
     if not step.is_step or not step.context.background:
         return False
-    programs = job.model.children(step) or [step]
-    words = (word.shown for program in programs for word in program.words)
-    return any(map(_SERVER.search, words))
+    programs = list(_descendants(step, job.model)) or [step]
+    # Options such as --master_addr or --num_heads are those of training programs.
+    names = (name for program in programs for name in _program_names(program))
+    return any(map(_SERVER.search, names))
+
+
+def _descendants(command: Command, model: Model) -> Iterator[Command]:
+    for child in model.children(command):
+        # The text of a shell is followed, so that its commands are children.
+        if child.name not in SHELLS or not model.children(child):
+            yield child
+        yield from _descendants(child, model)
+
+
+def _program_names(command: Command) -> Iterator[str]:
+    """Yield the name of a program, and of its script, module or subcommand."""
+    yield command.name
+    if is_agent(command):
+        return  # it starts training, whatever the name of the script
+    words = [word.shown for word in command.arguments]
+    yield next((word for word in words if not word.startswith("-")), "")
 
 
 def image_names(job: Job) -> list[str]:

@@ -111,8 +111,12 @@ def too_few_cores(job: Job) -> Iterator[Fault]:
             continue
         shape = step_shape(step, job.shape) if step is not None else job.shape
         process_count = processes_of(command, shape)
-        # A job that owns whole nodes has all their cores, whatever it requested.
-        if process_count is None or process_count[0] < 2 or owns_nodes(job) is True:
+        if process_count is None or process_count[0] < 2:
+            continue
+        # A job that owns whole nodes has all their cores, whatever it requested. Only a
+        # step that asks for fewer gets them.
+        is_asking = step is not None and "cpus-per-task" in step.options
+        if owns_nodes(job) is True and not is_asking:
             continue
         count, offset = process_count
         cores = shape.cpus

@@ -10,7 +10,13 @@ from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, Job, detects, known_words
-from envcfg.lint.resource_facts import GPU_MASKS, Shape, gpus_listed, step_shape
+from envcfg.lint.resource_facts import (
+    GPU_MASKS,
+    Shape,
+    gpus_listed,
+    has_known_size,
+    step_shape,
+)
 from envcfg.lint.script_model import Assignment, Command, text_of
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import literal
@@ -24,6 +30,7 @@ from envcfg.lint.value_flow import (
 )
 
 _PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
+_COUNTS = (*_PER_NODE, "num-processes")
 _MEETS = frozenset({"MASTER_ADDR", "WORLD_SIZE"})
 _OWN_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "tres-per-task")
 
@@ -102,7 +109,9 @@ def _starts(job: Job) -> Iterator[Start]:
             continue
         step = job.model.step_of(command)
         if step is not None and (
-            step.is_open or not step.options.keys().isdisjoint(_OWN_GPUS)
+            step.is_open
+            or not step.options.keys().isdisjoint(_OWN_GPUS)
+            or not has_known_size(step, job.shape)
         ):
             continue
         visited.add(command.offset)
@@ -114,7 +123,9 @@ def _starts(job: Job) -> Iterator[Start]:
         if agent is not None:
             each = processes_of(command, shape)
             # torchrun starts one process unless it is told another number.
-            if each is None and not agent.each_gpu and not command.is_open:
+            names = {option.name for option in options(command)}
+            is_told = command.is_open or not names.isdisjoint(_COUNTS)
+            if each is None and not agent.each_gpu and not is_told:
                 each = 1, command.offset
             machines = (shape.nodes or 1) if agent.own_hosts else tasks
             count, offset = (each[0] * machines, each[1]) if each else (None, offset)

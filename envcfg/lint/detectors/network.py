@@ -181,8 +181,7 @@ def _network(job: Job) -> str:
 
 
 def _is_slingshot(job: Job) -> bool:
-    # The profile's own variable for the fabric is the most reliable sign.
-    if job.profile is not None and job.profile.env.get("FI_CXI_DEFAULT_CQ_SIZE"):
+    if job.profile is not None and _has_slingshot(job.profile):
         return True
     values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
     names = inner_names(job.model)
