@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envcfg.cli import build_parser
+from envcfg.commands import ALIASES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -239,7 +240,9 @@ def _commands(
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     for action in parser._actions:  # noqa: SLF001  # argparse has no other way
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            yield from action.choices.items()
+            for name, command in action.choices.items():
+                if name not in ALIASES:
+                    yield name, command
 
 
 def _imported_names(tree: ast.AST) -> Iterator[str]:

@@ -93,6 +93,6 @@ IMAGES: dict[str, str] = {name: runtime(name).example for name in NAMES}
 
 
 def asking(profile: str, nodes: int = 1) -> tuple[str, ...]:
-    """Return the options of ``envcfg sbatch`` for a job of whole nodes."""
+    """Return the options of ``envcfg job`` for a job of whole nodes."""
     size = ("--nodes", str(nodes), "--time", "15")
     return ("--profile", profile, *NEEDED[profile], *size)

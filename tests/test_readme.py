@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.commands import ALIASES
 from support import ROOT, bash, envcfg
 
 README = (ROOT / "README.md").read_text()
@@ -21,11 +22,12 @@ COMMANDS = [
     shlex.split(found[1])
     for path in DOCS
     for found in re.finditer(
-        r"(?:\$ |<\(|^)(envcfg (?:wrap|sbatch) [^\n)]*?)(?: \|\| echo exit \$\?\))?$",
+        r"(?:\$ |<\(|^)(envcfg (?:wrap|job(?=.* --account)) [^\n)]*?)(?: \|\| echo exit \$\?\))?$",
         path.read_text(),
         re.M,
     )
-    if "[@]" not in found[1]  # test_idiom.py sources those
+    # test_idiom.py sources arrays; only a shell replaces $USER.
+    if "[@]" not in found[1] and "$USER" not in found[1]
 ]
 
 
@@ -37,6 +39,22 @@ def test_it_is_short_and_its_picture_is_there() -> None:
 def test_it_counts_the_profiles_as_the_list_of_systems_does() -> None:
     rows = (ROOT / "docs/systems/index.md").read_text().count("\n| [")
     assert re.findall(r"(\d+) (?:systems|profiles)", README) == [str(rows)] * 2
+
+
+def test_each_list_has_the_same_commands_and_aliases_have_a_line() -> None:
+    page, shown = (ROOT / "docs/command-line.md").read_text(), envcfg("--help").text
+    table = README.partition("## Commands\n")[2].partition("\n## ")[0]
+    rows = [row for row in table.splitlines() if " job |" in row]
+    names = re.findall(r"`([a-z-]+)`", "".join(rows))
+    assert len(names) == 14
+    assert re.findall(r"(?m)^\| `envcfg ([a-z-]+)` \|", page) == names
+    assert (
+        re.findall(r"(?m)^  ([a-z-]+)  +[a-z]", shown.partition("examples:")[0])
+        == names
+    )
+    for text in (page, shown, envcfg("job", "--help-all").text):
+        for alias in ALIASES:
+            assert f"envcfg {alias}" in text
 
 
 def test_the_two_commands_are_there_and_ci_calls_the_second() -> None:

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 # name, with underscores for dashes.
 ROLES: Mapping[str, tuple[str, ...]] = {
     "before the job": (
-        *("profiles", "inspect", "wrap", "job", "sbatch", "qsub", "submit"),
+        *("profiles", "inspect", "wrap", "job", "submit"),
         *("lint", "doctor", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
     "after the job": ("check-log", "environment", "explain"),
 }
-NAMES = tuple(name for names in ROLES.values() for name in names)
-_OTHER_NAMES = dict.fromkeys(("sbatch", "qsub", "submit"), "job")
+ALIASES = {"sbatch": "job", "qsub": "job"}
+NAMES = (*(name for names in ROLES.values() for name in names), *ALIASES)
+_MODULES = {"submit": "job", **ALIASES}
 _TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "texts.yaml")
 
 
@@ -34,7 +35,7 @@ def load(name: str) -> Any:  # noqa: ANN401  # a module, which mypy cannot check
     words after ``--`` (None without it), and ``argv``, the whole command line for the
     header of a script. An action also takes the catalog.
     """
-    module = _OTHER_NAMES.get(name, name).replace("-", "_")
+    module = _MODULES.get(name, name).replace("-", "_")
     return import_module(f"envcfg.commands.{module}")
 
 
@@ -45,11 +46,8 @@ def texts() -> Mapping[str, Any]:
 
     (entries,) = load_kept("commands", [_TEXTS])
     for name, entry in entries.items():
-        if name != "look":
-            text = "".join(entry["epilog"]).replace("{name}", name)
-            entry["epilog"] = text.replace("{program}", entry.get("program", ""))
-            if "description" not in entry:
-                entry["description"] = f"{entry['help'][0].upper()}{entry['help'][1:]}."
+        if name != "look" and "description" not in entry:
+            entry["description"] = f"{entry['help'][0].upper()}{entry['help'][1:]}."
     return dict(entries)
 
 
@@ -62,7 +60,7 @@ def add_command(
     is_listed: bool = True,
 ) -> None:
     """Add the command *name* to *commands*; its texts are under *path* and name."""
-    key = f"{path}{name}"
+    key = f"{path}{ALIASES.get(name, name)}"
     listed = {"help": texts()[key]["help"]} if is_listed else {}
     parser = commands.add_parser(name, texts=lambda: texts()[key], **listed)
     add_options(parser)

@@ -1,4 +1,4 @@
-"""``envcfg job``, ``sbatch`` and ``qsub`` write a job script; ``submit`` submits one."""
+"""``envcfg job`` writes a job script; ``envcfg submit`` submits one."""
 
 import argparse
 import shlex
@@ -42,7 +42,7 @@ OPTIONS: Table = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``job``, or of the other command name of *parser*."""
+    """Add the options of ``job``, or of the command or alias of *parser*."""
     table = dict(OPTIONS)
     parser.set_defaults(script=None)
     if parser.prog == "envcfg qsub":  # with PBS's letters instead of Slurm's

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
-from envcfg.commands import texts
+from envcfg.commands import ALIASES, texts
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EXIT_USAGE
 from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
@@ -66,7 +66,7 @@ def next_step(options: argparse.Namespace, code: int) -> str | None:
     values = vars(options)
     # A subcommand such as profiles.show has its own texts.
     name = ".".join(filter(None, (options.command_name, values.get("action"))))
-    rows = texts()[name].get("next", {})
+    rows = texts()[ALIASES.get(name, name)].get("next", {})
     row = next((rows[flag] for flag in rows if values.get(flag)), rows.get("usual"))
     # Other exit codes are failures, for which the error already has a hint.
     if row is None or code not in {0, 1, 3} or values.get("values") is not None:

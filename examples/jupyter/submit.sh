@@ -3,7 +3,7 @@
 # usage: ./submit.sh
 set -euo pipefail
 
-envcfg sbatch --profile lumi-g --container pytorch.sif --account project_465000001 \
+envcfg job --profile lumi-g --container pytorch.sif --account project_465000001 \
   --partition small-g --gpus 1 --time 2:00:00 --job-name jupyter \
   --force -o jupyter-job.sh -- sh server.sh
 id=$(sbatch --parsable jupyter-job.sh)

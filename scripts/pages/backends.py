@@ -56,7 +56,7 @@ def program_rows() -> Iterator[list[str]]:
 
 
 def scheduler_rows() -> Iterator[list[str]]:
-    """Yield the rows of docs/sbatch.md."""
+    """Yield the rows of docs/job.md."""
     for name, known in SCHEDULERS.items():
         lacks = ", ".join(map(code, known.lacks)) or "none"
         yield [known.title, code(name), code(known.submit), lacks]

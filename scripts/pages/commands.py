@@ -59,10 +59,12 @@ def command_pages() -> Mapping[str, str]:
 TITLES = "command|when|what it does"
 
 
-def command_rows() -> Iterator[list[str]]:
-    """Yield a row for each command, and for each action of ``profiles``."""
+def command_rows(*, actions: bool = True) -> Iterator[list[str]]:
+    """Yield a row for each command, and with *actions* for each action of ``profiles``."""
     roles = {name: role for role, names in ROLES.items() for name in names}
     for name in _names():
+        if "." in name and not actions:
+            continue
         typed = code(f"envcfg {name.replace('.', ' ')}")
         yield [typed, roles[name.partition(".")[0]], text(texts()[name]["help"])]
 

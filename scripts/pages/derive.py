@@ -71,10 +71,11 @@ def derived() -> dict[Path, str]:
         ("runtimes", _RUNTIMES, runtime_rows()),
         ("launchers", f"launcher|a task is|additions to {_KNOWN}", launcher_rows()),
         ("launchers", _PROGRAMS, program_rows()),
-        ("sbatch", _SCHEDULERS, scheduler_rows()),
+        ("job", _SCHEDULERS, scheduler_rows()),
         ("wrap-modules", "module|what it does|lines|lines before", _module_rows()),
         ("wrap-modules", "profile|lines|lines with `--inline`", profile_rows()),
         ("agents", TITLES, command_rows()),
+        ("command-line", TITLES, command_rows(actions=False)),
         ("lint", "id|name|severity|group", rule_rows()),
     ):
         path = DOCS / f"{page}.md"

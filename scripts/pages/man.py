@@ -14,6 +14,7 @@ from argparse_manpage.manpage import Manpage
 
 from envcfg import __version__
 from envcfg.cli import build_parser
+from envcfg.commands import ALIASES
 from envcfg.commands.arguments.parser import Parser
 from envcfg.common.characters import text_width
 
@@ -57,6 +58,7 @@ def _pages(parser: argparse.ArgumentParser, purpose: str) -> Iterator[tuple[str,
         known.dest: str(known.help)
         for each in commands
         for known in each._get_subactions()  # noqa: SLF001
+        if known.dest not in ALIASES
     }
     for group in parser._action_groups:  # noqa: SLF001  # they have pages of their own
         group._group_actions = [  # noqa: SLF001
@@ -67,7 +69,8 @@ def _pages(parser: argparse.ArgumentParser, purpose: str) -> Iterator[tuple[str,
     yield f"{name}.1", _page(parser, name, purpose, purposes)
     for each in commands:
         for command, sub in each.choices.items():
-            yield from _pages(sub, purposes[command])
+            if command not in ALIASES:
+                yield from _pages(sub, purposes[command])
 
 
 def _page(parser: Parser, name: str, purpose: str, commands: Mapping[str, str]) -> str:

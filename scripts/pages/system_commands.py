@@ -14,7 +14,6 @@ from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import RequestRule
 from scripts.pages.markdown import code, text
 
-_COMMANDS = {"slurm": "sbatch", "pbs": "qsub"}
 _PROGRAM = ["python", "train.py"]
 _IMAGE = Path("pytorch.sif")
 _SIZES: Mapping[str, Mapping[str, int]] = {
@@ -64,8 +63,7 @@ def _accepted(profile: Profile, numbers: Mapping[str, int]) -> tuple[str, str]:
 
 
 def _line(profile: Profile, given: Mapping[str, str | int]) -> str:
-    scheduler = profile.request.scheduler if profile.request else ""
-    words = ["envcfg", _COMMANDS.get(scheduler, "job"), "--profile", profile.name]
+    words = ["envcfg", "job", "--profile", profile.name]
     for name, value in given.items():
         option = f"--{name.replace('_', '-')}"
         words += (

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from envcfg.cli import build_parser, split_command
-from envcfg.commands import texts
+from envcfg.commands import ALIASES, texts
 from envcfg.commands.arguments.parser import Parser
 from support import envcfg
 
@@ -50,7 +50,7 @@ def examples(parser: Parser) -> list[list[str]]:
 def test_a_help_has_examples_and_each_can_be_read(name: str) -> None:
     found = examples(ALL[name])
     assert found, f"{name} has no examples"
-    own = [] if name == "envcfg" else name.split()
+    own = [] if name == "envcfg" else ALIASES.get(name, name).split()
     assert any(each[: len(own)] == own for each in found)
     for words in found:
         head, _, _ = split_command([each for each in words if each != "..."])
@@ -96,7 +96,9 @@ def test_a_help_fits_on_a_screen_and_the_whole_one_has_all(
 
 @pytest.mark.parametrize("name", ALL)
 def test_what_most_need_is_an_option_of_the_command(name: str) -> None:
-    common = texts()[name.replace(" ", ".")].get("common", "").split()
+    common = (
+        texts()[ALIASES.get(name, name).replace(" ", ".")].get("common", "").split()
+    )
     assert set(common) <= ALL[name].known_options.keys()
     words = [] if name == "envcfg" else name.split()
     short = envcfg(*words, "--help").text

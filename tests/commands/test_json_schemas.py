@@ -84,7 +84,7 @@ CASES = {
         ["wrap", "--from", "old.sh", "--json"],
         ["wrap", "--from", "old.sh", "--json", "--profile", "lumi-g", "--set", "A=1"],
     ],
-    "sbatch": [
+    "job": [
         ["sbatch", *LUMI, *ACCOUNT, "--json", *COMMAND],
         ["sbatch", *LUMI, *ACCOUNT, "--json", "--partition", "small-g", "--gpus", "1", "--time", "30", "--cpus-per-gpu", "14", *COMMAND],
         ["sbatch", "--profile", "mahti", "--container", "none", *ACCOUNT, "--json", "--partition", "gpumedium", "--time", "1-12", "--requeue", *COMMAND],
@@ -175,10 +175,10 @@ def test_a_look_at_a_job_is_as_its_schema_says(nodes: tuple[NodeView, ...]) -> N
         ("wrap", "container.extra", 1),
         ("wrap-from", "lines.0.line", -1),
         ("wrap-from", "profile", 1),
-        ("sbatch", "request.nodes", 0),
-        ("sbatch", "cost.per_hour", 4),
-        ("sbatch", "findings.0.hint", "x"),
-        ("sbatch", "findings.0.severity", "fatal"),
+        ("job", "request.nodes", 0),
+        ("job", "cost.per_hour", 4),
+        ("job", "findings.0.hint", "x"),
+        ("job", "findings.0.severity", "fatal"),
         ("profiles-show", "values.0.state", "maybe"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 
 from envcfg import commands
 from envcfg.cli import build_parser
-from envcfg.commands import NAMES, ROLES, texts
+from envcfg.commands import ALIASES, NAMES, ROLES, texts
 from envcfg.commands.printing import next_step
 from envcfg.commands.profiles import ACTIONS
 from support import ROOT
@@ -33,7 +33,7 @@ STEPS: dict[str, tuple[tuple[str, ...], str]] = {
     "wrap": (("wrap", *LOCAL, "--", "true"), "envcfg check-log"),
     "wrap -o": (("wrap", *LOCAL, "-o", "a b.sh", "--", "true"), "run 'a b.sh' in a job"),
     "wrap --from": (("wrap", "--from", "old.sh", *LOCAL), "envcfg lint old.sh"),
-    "sbatch -o": (("sbatch", *JOB, "-o", "job.sh", "--", "true"), "sbatch job.sh; after the job"),
+    "sbatch -o": (("sbatch", *JOB, "-o", "job.sh", "--", "true"), "envcfg submit job.sh; after the job"),
     "sbatch": (("sbatch", *JOB, "--", "true"), "envcfg check-log"),
     "lint": (("lint", "old.sh"), "envcfg wrap --from old.sh"),
     "lint, with repairs": (("lint", "bad.sh"), "envcfg lint --fix bad.sh makes the safe repairs"),
@@ -113,7 +113,7 @@ def test_a_person_who_types_envcfg_alone_sees_what_there_is(folder: Path) -> Non
 
 
 def rows() -> dict[str, dict[str, str | list[str]]]:
-    names = [*NAMES, *(f"profiles.{each}" for each in ACTIONS)]
+    names = [*({*NAMES} - {*ALIASES}), *(f"profiles.{each}" for each in ACTIONS)]
     assert texts().keys() - {"look", "envcfg"} == {*names}
     return {name: texts()[name]["next"] for name in names if name != "profiles"}
 
@@ -126,7 +126,7 @@ def test_each_command_has_a_role_and_something_next() -> None:
         if "\ndef run(" in path.read_text()
     }
     known = {name.replace("-", "_") for name in NAMES}
-    assert known - {"sbatch", "qsub", "submit"} == modules
+    assert known - {*ALIASES, "submit"} == modules
     assert [name for name, each in rows().items() if "usual" not in each] == []
 
 

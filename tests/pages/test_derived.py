@@ -21,7 +21,7 @@ def test_each_kind_of_file_is_derived() -> None:
         "docs/lint/EC101.md",
         "docs/profile-keys.md",
         "docs/runtimes.md",
-        "docs/sbatch.md",
+        "docs/job.md",
         "docs/systems/lumi-g.md",
         "docs/warnings.md",
         "docs/wrap-modules.md",

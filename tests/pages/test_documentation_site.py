@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.commands import NAMES, texts
+from envcfg.commands import ROLES, texts
 from envcfg.knowledge.variables import UNDOCUMENTED, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
 from envcfg.log.rulebook import load_rules
@@ -158,7 +158,7 @@ def test_programs_and_agents_find_commands_codes_and_schemas(site: Path) -> None
     for schema in (ROOT / "docs").glob("*.schema.json"):
         assert f'href="{schema.name}"' in page
         assert (site / schema.name).exists()
-    for name in NAMES:
+    for name in (name for names in ROLES.values() for name in names):
         assert f"<code>envcfg {name}</code>" in page
     assert "cannot read, write or run something" in page
     listed = (site / "llms.txt").read_text()
