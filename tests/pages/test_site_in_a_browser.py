@@ -19,6 +19,8 @@ import pytest
 from report.chromium import Page, running_chromium
 from support import ROOT
 
+pytestmark = pytest.mark.nightly
+
 COPIED = """[...document.querySelectorAll('pre > code')].map(each => {
   each.setAttribute('data-md-copying', '');
   const text = each.innerText;

@@ -17,6 +17,8 @@ from envcfg.report.log.log_html import log_html
 from report import samples
 from report.chromium import Browser, Page, running_chromium
 
+pytestmark = pytest.mark.nightly
+
 PHONE, DESK = (360, 800), (1280, 900)
 SAMPLES = {
     "degraded": samples.job(slow_nodes=[1]),
