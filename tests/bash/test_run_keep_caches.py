@@ -269,7 +269,18 @@ def test_an_archive_with_anything_but_files_is_refused_as_a_whole(
     assert not Path("/tmp/envcfg-out").exists()
 
 
-@pytest.mark.parametrize("mode", [0o755, 0o770])
+@pytest.mark.parametrize("mode", [0o2700, 0o1700])
+def test_a_private_folder_with_a_special_bit_is_used(
+    job: Job, kept: Path, mode: int
+) -> None:
+    """New folders inherit the set-group-ID bit, which folders of projects have."""
+    kept.mkdir()
+    kept.chmod(mode)
+    job(_ADD, "one")
+    assert job(_SHOW).stdout == b"./ab/one\n"
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o2750])
 def test_a_folder_that_others_may_enter_is_not_used(
     job: Job, kept: Path, mode: int
 ) -> None:

@@ -272,3 +272,60 @@ def test_a_rank_that_has_ended_is_not_waited_for_even_if_bash_lists_it() -> None
     texts = [render_module(name) for name in ("signals", "local/step")]
     done = bash("\n".join([*texts, STALE]), timeout=30)
     assert done.stdout.split(b"\n") == [b"code 0", b"code 3", b""], done.stderr
+
+
+# A stand-in for srun that ends on the first signal: at once, after 1 ms, or late.
+ENDING_SRUN = """#!/bin/bash
+for name in HUP INT TERM USR1 USR2; do
+  trap "$DELAY exit $((128 + $(kill -l "$name")))" "$name"
+done
+exec 3<> <(:)
+echo ready
+read -r -u 3
+"""
+
+
+@pytest.mark.parametrize(
+    "delay", ["", "read -r -t 0.001 -u 3;", "read -r -t 0.2 -u 3;"]
+)
+@pytest.mark.parametrize("name", ["TERM", "HUP", "USR1"])
+def test_a_signal_to_the_group_ends_a_step_whenever_srun_ends(
+    wrap: Wrap, tmp_path: Path, delay: str, name: str
+) -> None:
+    """Bash lost the end of srun if the shell passed the signal on a second time."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/srun").write_text(ENDING_SRUN)
+    (tmp_path / "bin/srun").chmod(0o755)
+    options = (
+        "--profile",
+        "lumi-g",
+        "--container",
+        "none",
+        "--no-modules",
+        "--ranks",
+        "1",
+    )
+    (tmp_path / "job.sh").write_bytes(wrap(*options, "--", "true").out)
+    node = {"SLURM_JOB_ID": "7", "SLURM_NNODES": "1", "SLURMD_NODENAME": "node1"}
+    path = f"{tmp_path}/bin:{os.environ['PATH']}"
+    number = getattr(signal, f"SIG{name}")
+    for _ in range(6):
+        job = subprocess.Popen(
+            ["bash", "job.sh"],
+            cwd=tmp_path,
+            env={**os.environ, **node, "PATH": path, "DELAY": delay},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,  # bash then has a second child, which reads srun's lines
+            start_new_session=True,
+        )
+        assert job.stdout
+        assert job.stdout.readline() == b"ready\n"
+        os.killpg(job.pid, number)
+        try:
+            _, said = job.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            raise
+        assert job.returncode in (128 + number, -number), said
+        assert b"unexpected EOF" not in said

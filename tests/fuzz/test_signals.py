@@ -104,6 +104,7 @@ class Run(NamedTuple):
     program: str
     sent: signal.Signals
     after: float  # seconds
+    is_to_group: bool  # as from a terminal or a time limit, not to the shell alone
 
 
 def runs(random: Random) -> list[Run]:
@@ -120,6 +121,7 @@ def runs(random: Random) -> list[Run]:
                 program=program(random, starter, ranks),
                 sent=random.choice(SIGNALS + KILLED * (starter in OWN)),
                 after=random.uniform(0, longest),
+                is_to_group=starter not in OWN and random.random() < 0.5,
             )
         )
     return found
@@ -204,7 +206,10 @@ def outcome(run: Run, folder: Path, number: int) -> str:
             start_new_session=True,
         )
     time.sleep(run.after)
-    job.send_signal(run.sent)
+    if run.is_to_group:
+        os.killpg(job.pid, run.sent)
+    else:
+        job.send_signal(run.sent)
     try:
         # bash forgets an INT that comes while it waits for a program and has no trap: the
         # job's shell before the step, or a rank. Who wants to interrupt tries again.

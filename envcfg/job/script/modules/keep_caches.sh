@@ -1,4 +1,4 @@
-# shellcheck shell=bash # keep_caches 12: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 13: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
@@ -17,7 +17,7 @@ envcfg_warm() { # give each node what was kept for this software and its own har
   if ! (umask 077 && mkdir -p -- "$ENVCFG_KEPT") 2>/dev/null || [[ ! -O $ENVCFG_KEPT || -L $ENVCFG_KEPT || ! -w $ENVCFG_KEPT ]]; then
     envcfg_note "no compile cache is kept: $ENVCFG_KEPT is not a folder of yours that this host can write"
     return 0
-  elif [[ $(exec stat -c %a -- "$ENVCFG_KEPT") != 700 ]]; then
+  elif [[ $(exec stat -c %a -- "$ENVCFG_KEPT") != ?([0-7])700 ]]; then # folders of projects have the set-group-ID bit
     envcfg_note "no compile cache is kept: others may enter $ENVCFG_KEPT; type chmod 700 $ENVCFG_KEPT"
     return 0
   fi

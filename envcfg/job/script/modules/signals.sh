@@ -1,12 +1,11 @@
-# shellcheck shell=bash # signals 6: pass signals to the processes of a step, and wait for their end
+# shellcheck shell=bash # signals 7: pass signals to the processes of a step, and wait for their end
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
-# when it has none any more, and until then signals are held. They are, too, where "read"
-# waits with a time limit, which cuts short a trap that waits for something.
+# when it has none any more. Traps only hold signals, and what waits passes them on.
 # "builtin": these run in the job's own shell, too, which may have functions of such names.
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=''
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=watch
   ENVCFG_TELL=envcfg_kill                 # what passes a signal on
   builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
@@ -17,30 +16,30 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
   done
 }
 
-envcfg_relay() { # SIGNAL: pass it on; a terminal has sent its own to everybody already
+envcfg_relay() { # SIGNAL: hold it until the next tick of the clock; a terminal has sent its own to everybody already
+  # A trap does no more: a signal while bash 5.2 parses "$(...)" in it breaks both.
   ENVCFG_CAUGHT+="$1 "
   if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
     builtin return
-  elif [[ -n $ENVCFG_HOLDS ]]; then
-    ENVCFG_HELD+=("$1")
-    builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
-  else
-    "$ENVCFG_TELL" "$1"
   fi
+  ENVCFG_HELD+=("$1")
+  builtin printf '\n' >&"$ENVCFG_PIPE" # let "read" look up
 }
 
 envcfg_release() { # pass on what has been held
   builtin local envcfg_signal
-  ENVCFG_HOLDS=''
-  for envcfg_signal in "${ENVCFG_HELD[@]}"; do "$ENVCFG_TELL" "$envcfg_signal"; done
-  ENVCFG_HELD=()
+  ENVCFG_HOLDS=watch
+  while ((${#ENVCFG_HELD[@]} > 0)); do
+    envcfg_signal=${ENVCFG_HELD[0]}
+    ENVCFG_HELD=("${ENVCFG_HELD[@]:1}") # at once: a signal may come between two commands
+    "$ENVCFG_TELL" "$envcfg_signal"
+  done
 }
 
-envcfg_kill() { # SIGNAL: send it to all that was spawned and runs, by bash's own book: a pid can be another's by now
-  builtin local envcfg_pid envcfg_running
-  envcfg_running=$'\n'$(\builtin jobs -pr)$'\n'
+envcfg_kill() { # SIGNAL: send it to all that was spawned and runs
+  builtin local envcfg_pid
   for envcfg_pid in "${ENVCFG_PIDS[@]}"; do
-    if [[ $envcfg_running == *$'\n'"$envcfg_pid"$'\n'* ]]; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || builtin :; fi
+    if envcfg_is_child "$envcfg_pid"; then builtin kill -s "$1" "$envcfg_pid" 2>/dev/null || builtin :; fi
   done
 }
 
@@ -69,22 +68,38 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   envcfg_release
 }
 
-envcfg_wait() { # [PID]: return its exit code, however often signals cut the wait short
-  builtin local envcfg_code envcfg_later envcfg_ended
-  envcfg_code='' envcfg_ended=''
+envcfg_is_child() { # PID: whether it is a child whose end this shell has not read; otherwise the pid can be another's
+  builtin local envcfg_stat
+  envcfg_stat=''
+  { IFS= builtin read -r -d '' envcfg_stat <"/proc/$1/stat"; } 2>/dev/null || builtin :
+  envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent
+  [[ ${envcfg_stat#* } == "$BASHPID "* ]]
+}
+
+# A signal that cuts "wait" short just when the process ends makes bash lose its end: the next
+# "wait" blocks for ever, or returns 255. So a clock waits until bash has read the end, and
+# signals are passed on between its ticks.
+envcfg_wait() { # [PID]: return its exit code, whatever signals come
+  builtin local envcfg_code envcfg_later envcfg_pause envcfg_wait_ms
+  envcfg_wait_ms=5 envcfg_later='' envcfg_pause=''
   if (($# == 0)); then builtin return $((128 + $(\builtin kill -l "${ENVCFG_CAUGHT%% *}"))); fi # a signal came before it
-  # In bash 4.4 "builtin wait" runs no trap before the process has ended by itself; and what
-  # "builtin command" runs ends a shell with -e, even before "||".
+  # What "builtin command" runs ends a shell with -e, even before "||".
   builtin local -
   builtin set +eE
-  for (( ; ; )); do
+  while envcfg_is_child "$1"; do
+    builtin printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
+    builtin read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" envcfg_later || builtin : # else it sets REPLY
+    envcfg_release
+    if ((envcfg_wait_ms < 200)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
+  done
+  builtin command wait "$1"
+  envcfg_code=$?
+  if ((envcfg_code > 128)); then # its own code, or a signal to this shell? The next wait tells
     builtin command wait "$1"
     envcfg_later=$?
-    if [[ $envcfg_later != 127 || -z $envcfg_code ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
-    if ((envcfg_later <= 128)) || [[ -n $envcfg_ended ]]; then builtin return "$envcfg_code"; fi
-    # Its own code, or a signal to this shell? If it has ended by now, the next wait tells.
-    if [[ $'\n'$(\builtin jobs -pr)$'\n' != *$'\n'"$1"$'\n'* ]]; then envcfg_ended=yes; fi
-  done
+    if [[ $envcfg_later != @(127|255) ]]; then envcfg_code=$envcfg_later; fi # 127: had it already
+  fi
+  builtin return "$envcfg_code"
 }
 
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # local/step 6: end all processes that ranks have started
+# shellcheck shell=bash # local/step 7: end all processes that ranks have started
 # Each rank leads a process group, so that a signal reaches what it has started, too. The
 # shell that starts the ranks is their watcher: it has its own group and a pipe to the shell
 # that the job knows, and when that one is killed, it is still the parent of the ranks.
@@ -129,7 +129,6 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
     envcfg_wait || envcfg_status=$?
   fi
   while :; do
-    ENVCFG_HOLDS=watch
     jobs -pr >&"$ENVCFG_PIPE" # by bash's own book: a pid that is free again can be another's
     printf 'end\n' >&"$ENVCFG_PIPE"
     envcfg_running=() envcfg_pid='' envcfg_all=("${ENVCFG_PIDS[@]}")
@@ -165,7 +164,6 @@ envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the ot
       envcfg_reach KILL
     fi
     printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    ENVCFG_HOLDS=watch
     read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" || : # only signals say something: to wait, by no process
     envcfg_release
     if ((envcfg_wait_ms < 300)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
