@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from envcfg.common.characters import one_line
 from envcfg.log.attempt import (
-    EXCEPTION,
     Attempt,
     absent_of,
     by_step,
@@ -31,7 +30,6 @@ from envcfg.log.rulebook import Rule
 from envcfg.log.world import World
 
 _SILENT, _ABSENT = "rank-left", "rank-absent"
-_WRAPPED = "exception-wrapped"
 _WIDE = 160  # characters of a message: it must fit in the summary line
 # Addresses, pids and sizes change with each attempt: fingerprints leave numbers out.
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
@@ -91,10 +89,6 @@ def first_end(job: Job, world: World) -> FirstEnd | None:
         events = [event for event in events if isinstance(event, End)]
     if not events:
         return None
-    # Only a certain end closes the job; otherwise later steps prove that it continued.
-    ended = any(not line.is_doubtful for line in endings.lines) or any(
-        _is_wrapped(event, job) for event in endings.tracebacks.found
-    )
     starts = endings.starts()
     attempts = [
         [
@@ -102,7 +96,7 @@ def first_end(job: Job, world: World) -> FirstEnd | None:
             # Earlier attempts ended, because another attempt followed them.
             for event in events
             if attempt_of(event, starts) == number
-            and (number < len(starts) or not _is_over(event, job, ended=ended))
+            and (number < len(starts) or job.weights.get(id(event)) == "counts")
         ]
         for number in range(len(starts) + 1)
     ]
@@ -141,22 +135,6 @@ def _is_handled(lines: Iterable[End]) -> bool:
     return bool(codes) and all(
         code and code.isdecimal() and 1 < int(code) < 126 for code in codes
     )
-
-
-def _is_wrapped(thrown: LogException, job: Job) -> bool:
-    """Return whether *thrown* ended a program, and says that its cause is above it."""
-    rule = job.endings.rule_of(thrown)
-    is_end = rule is not None and rule.id == _WRAPPED
-    return is_end and not job.endings.is_over(thrown, ended=True)
-
-
-def _is_over(event: LogException | End, job: Job, *, ended: bool) -> bool:
-    if job.endings.is_over(event, ended=ended):
-        return True
-    rule = event.rule if isinstance(event, End) else job.rulebook.rules[EXCEPTION]
-    spot = event.sighting.spot
-    # Without a reported end, any sign of life after the event shows that the job went on.
-    return job.outlives(rule, spot) or (not ended and bool(job.life.behind(spot)))
 
 
 def _first_of(attempt: Attempt, job: Job, world: World) -> FirstEnd | None:

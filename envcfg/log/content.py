@@ -109,7 +109,45 @@ def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
 def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
     import lzma
 
-    return lzma.LZMAFile(raw), (OSError, EOFError, lzma.LZMAError)
+    return _XzStream(raw), (OSError, EOFError, lzma.LZMAError)
+
+
+class _XzStream(io.RawIOBase):
+    """All joined streams of an .xz file; Python's own class stops at zeros between them."""
+
+    def __init__(self, raw: Any) -> None:  # noqa: ANN401
+        self._raw = raw
+        self._left = b""
+        self._decoder: Any = None  # of the current stream
+
+    def readable(self) -> bool:
+        """Return True: this stream is for reading."""
+        return True
+
+    def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
+        """Fill the buffer *into* and return the number of bytes; 0 at the end."""
+        import lzma
+
+        while True:
+            if not self._left and (self._decoder is None or self._decoder.needs_input):
+                self._left = bytes(self._raw.read(_PIECE))
+                if not self._left and self._decoder is not None:
+                    msg = "the last stream has no end"
+                    raise EOFError(msg)
+                if not self._left:
+                    return 0
+            if self._decoder is None:
+                self._left = self._left.lstrip(b"\0")
+                if not self._left:
+                    continue
+                self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            data = self._decoder.decompress(self._left, len(into))
+            self._left = b""
+            if self._decoder.eof:
+                self._left, self._decoder = self._decoder.unused_data, None
+            if data:
+                into[: len(data)] = data
+                return len(data)
 
 
 def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401

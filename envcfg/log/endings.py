@@ -11,6 +11,7 @@ from envcfg.log.line_owner import Owner, numbers_in, owner, speaker
 from envcfg.log.prefix import Record
 from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.steps import is_run, runs_of
 from envcfg.log.tracebacks import Tracebacks
 
 # Events of lines about the end or absence of a process, the place of ranks, or a new
@@ -18,10 +19,6 @@ from envcfg.log.tracebacks import Tracebacks
 ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines to keep
-_STEPS = 3  # new steps that show that a job continued
-# Lines that may follow the last words of a program: of its launcher, of the job's script.
-# After errors that programs often survive, fewer lines prove that it continued.
-_FEW, _FEWER = 20, 5
 
 
 class Endings:
@@ -30,7 +27,9 @@ class Endings:
     Attributes:
         lines: ends in single lines.
         tracebacks: the exceptions.
-        requeues: lines with which the scheduler ends an attempt, and puts the job back.
+        fenced: those in a quoted part of a text.
+        nccl: the last lines of NCCL that show something.
+        attempts: lines with which an attempt of the job ends and another one begins.
         files: process of each file, if its name shows it.
         nodes: the ranks of each node by their local rank, if a launcher lists them.
     """
@@ -38,10 +37,11 @@ class Endings:
     def __init__(self, rulebook: Rulebook) -> None:
         """Begin without endings."""
         self.lines: list[End] = []
+        self.fenced: list[End] = []
+        self.nccl: list[Spot] = []
         self.tracebacks = Tracebacks()
         self.rulebook = rulebook
-        self._starts: list[Spot] = []
-        self.requeues: list[End] = []
+        self.attempts: list[End] = []
         self.files: dict[int, Owner] = {}
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, Rule | None] = {}
@@ -60,52 +60,79 @@ class Endings:
             who if who != Owner() else self.files.get(thrown.sighting.spot.source, who)
         )
 
-    def fold(self, match: Match, record: Record, sighting: Sighting) -> None:
-        """Add a line that a rule identifies as an end."""
-        if match.rule.event == "attempt" and not match.rule.ends:
-            self._starts.append(sighting.spot)
+    def writer_of(self, event: LogException | End) -> Owner:
+        """Return the process that wrote the line of *event*."""
+        return event.speaker if isinstance(event, End) else self.process_of(event)
+
+    def fold(
+        self,
+        match: Match,
+        record: Record,
+        sighting: Sighting,
+        *,
+        fenced: bool = False,
+    ) -> None:
+        """Add a line that a rule identifies as an end; it may be in a *fenced* part."""
+        event = match.rule.event
+        if fenced and event in ("nodes", "attempt"):
             return
-        if match.rule.event == "nodes":
+        if event == "nodes":
             for host, ranks in _NODE.findall(match.fields.get("nodes") or ""):
                 own = ranks.replace(" ", "")
                 self.nodes[host.split(".")[0]] = tuple(numbers_in(own))
             return
-        if match.rule.event == "failure":
+        if event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})
             # The report is complete when its exit code or signal came.
             if "code" not in self._failure and "signal" not in self._failure:
                 return
             match = match._replace(fields=self._failure)
-        if len(self.lines) == _MOST:
+        if len(self.lines) + len(self.fenced) == _MOST:
             return
         end = End(match, record, sighting)
-        if match.rule.event == "failure":
+        if event == "failure":
             end.root = "root" in self._failure
             self._failure = {}
-        self.lines.append(end)
-        if match.rule.event == "attempt":
-            self.requeues.append(end)
+        end.is_fenced = fenced
+        if fenced:
+            self.fenced.append(end)
+        elif match.rule.ends or event != "attempt":
+            self.lines.append(end)
+        if event == "attempt":
+            self.attempts.append(end)
         self._marks[sighting.spot.line] = end
+
+    def unfence(self, source: int, start: Spot) -> None:
+        """Accept the lines of a file from *start* that are in no quoted part after all."""
+        for end in list(self.fenced):
+            spot = end.sighting.spot
+            if spot.source == source and spot >= start:
+                end.is_fenced = False
+                self.fenced.remove(end)
+                self.lines.append(end)
 
     def starts(self) -> list[Spot]:
         """Return the lines with which a further attempt of the job begins, in order.
 
-        A job that was put back has a further attempt only if the log goes on.
+        An attempt counts only if the log goes on with it: by a line of NCCL, a step, an
+        exception or another end.
         """
-        if not self.requeues:
-            return sorted(self._starts)
+        marks = {end.sighting.spot: end for end in self.attempts}
+        if not marks:
+            return []
         spots = {
             *(end.sighting.spot for end in self.lines if not end.rule.consequence),
             *(thrown.sighting.spot for thrown in self.tracebacks.found),
+            *self.nccl,
         }
-        requeues = {end.sighting.spot: end for end in self.requeues}
-        last = max(spots - set(requeues), default=Spot(0, 0, 0))
-        followed = [
+        last = max(spots - set(marks), default=Spot(0, 0, 0))
+        return sorted(
             spot
-            for spot, end in requeues.items()
-            if spot < last or self.is_over(end, ended=False)
-        ]
-        return sorted([*self._starts, *followed])
+            for spot, end in marks.items()
+            if spot < last
+            or self.tracebacks.begins_again(spot)
+            or any(map(is_run, runs_of(self.tracebacks.after(end)[1])))
+        )
 
     def take(
         self,
@@ -139,31 +166,6 @@ class Endings:
             match = next(self.rulebook.matches(text), None)
             self._known[text] = match and match.rule
         return self._known[text]
-
-    def is_past(self, rule: Rule) -> bool:
-        """Return whether all matches of *rule* were in attempts before the last."""
-        ends = [line for line in self.lines if line.rule.id == rule.id]
-        starts = self.starts()
-        return bool(ends) and all(attempt_of(end, starts) < len(starts) for end in ends)
-
-    def is_over(self, subject: LogException | End, *, ended: bool) -> bool:
-        """Return whether the job made no progress after this event.
-
-        Args:
-            subject: possible end of the job.
-            ended: True if other lines report an end with an error.
-        """
-        lines, steps = self.tracebacks.after(subject)
-        if ended:
-            return steps >= _STEPS
-        # Number of lines that may follow if the event ended the program.
-        if isinstance(subject, LogException):
-            most = -1 if subject.is_caught else _FEW
-        elif subject.rule.event == "lacking":
-            most = 0  # a shell continues, and any later line may show it
-        else:
-            most = _FEWER if subject.is_doubtful else _FEW
-        return steps > 0 or lines > most
 
 
 def attempt_of(subject: LogException | End, starts: Sequence[Spot]) -> int:

@@ -27,12 +27,21 @@ _STEPS = frozenset(
 )
 
 
+# Events that show the network of a process.
+_CARRIERS = frozenset("channel ib-devices network network-assigned provider".split())
+
+
 def learn(
     process: Process, event: str, fields: Fields, record: Record, sighting: Sighting
 ) -> None:
     """Add an *event* to *process*, with the captures of its line."""
     if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
         return  # NCCL tries its own networks one after another
+    if event == "bootstrap":
+        process.start()
+        process.keep(f"start {process.restarts}", sighting)
+    elif event in _CARRIERS:
+        process.is_bare = False
     process.keep(event, sighting)
     # A communicator counts as progress only if it is complete.
     if event in _STEPS and fields.get("phase", _UP) == _UP:
@@ -267,7 +276,7 @@ _EVENTS: Mapping[str, Callable[[Process, Fields, Record, Sighting], None]] = {
 }
 # Events that add only facts, which processes with the same words share.
 ALIKE = frozenset(
-    "bootstrap gdr-device ib-devices network network-assigned plugin-loaded plugin-missing "
+    "gdr-device ib-devices network network-assigned plugin-loaded plugin-missing "
     "plugin-package plugin-requested provider rings setting socket-interfaces trees version"
     "".split()
 )

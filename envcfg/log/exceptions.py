@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envcfg.log.line_owner import Owner, named, speaker
-from envcfg.log.prefix import Record
+from envcfg.log.prefix import Record, quotes_launcher
 from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, fill
 
@@ -115,6 +115,9 @@ class End:
         speaker: process that wrote the line.
         root: True if the launcher calls it the first.
         lines: number of examined lines before it.
+        is_of_launcher: True if a launcher or scheduler wrote it.
+        is_quote: True if other text precedes a launcher's message.
+        is_fenced: True if it is in a quoted part of a text.
     """
 
     def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
@@ -123,8 +126,12 @@ class End:
         self.fields: Mapping[str, str | None] = match.fields
         self.sighting = sighting
         self.time = record.time
-        self.root = False
+        self.root = self.is_fenced = False
         self.lines = 0
+        # Such a report has several lines, and fixed words in each of them.
+        is_report = match.rule.event == "failure" and not record.copy
+        self.is_of_launcher = record.certain or is_report
+        self.is_quote = not record.certain and quotes_launcher(sighting.text)
         front = sighting.text.partition(record.message)[0] if record.message else None
         self.speaker = before = speaker(sighting.text if front is None else front)
         if self.rule.event == ABSENT:

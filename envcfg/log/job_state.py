@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from sys import intern
 
 from envcfg.log.bugs import Bugs
 from envcfg.log.cold_start import ColdStart
-from envcfg.log.endings import ENDS, Endings
+from envcfg.log.endings import ENDS, Endings, attempt_of
 from envcfg.log.event_effects import ALIKE, learn
+from envcfg.log.evidence import Weight, weigh
+from envcfg.log.exceptions import End, LogException
 from envcfg.log.life_signs import JobProgress
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.numbers import grouped
@@ -16,11 +20,14 @@ from envcfg.log.process import Process, RaisedWarning
 from envcfg.log.process_facts import Room, Sighting, Spot, clip
 from envcfg.log.quoted_lines import Speakers
 from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.steps import is_long, runs_of
 
 _OWN, _SHELL = "envcfg: ", "coproc ENVCFG_"  # lines of envcfg, and of bash about it
+_WRAPPED = "exception-wrapped"
 _FRONT = 400  # characters before the second
 _MANY = 1 << 16  # processes that one rule keeps; further ones are only counted
 _ALIKE = 256  # the largest number of processes with one pid for mending torn lines
+_NAMED = re.compile(r"(?<![\w.-])([A-Za-z][\w-]{0,126})[\w.-]{0,126}:(\d{1,11}):\d+ \[")
 _PIECES = 2  # the largest number of torn lines of one process
 _TAILS = 64  # sources whose last bytes are kept
 _SHAPES = 64  # unknown warnings to keep; a program may print endless different ones
@@ -77,12 +84,17 @@ class Job:
         self.quotes = 0  # number of repeated NCCL lines
         # The hosts and pids in repeated warnings and errors.
         self.quoted_faults: set[tuple[str, int | None]] = set()
+        self.copies: dict[tuple[str, int], Process] = {}  # facts in repeated lines
+        # Records in a quoted part without an end, by source.
+        self._held: dict[int, list[tuple[Record, str, Spot]]] = {}
         # The node of each writer in a source, and the writers with several nodes.
         self._homes: dict[tuple[int, str], object] = {}
         self._copiers: set[tuple[int, str]] = set()
         self.doubted: list[Rule] = []  # errors that later steps contradict
         self.bugs = Bugs()  # bugs of envcfg that stopped the reading of a line
         self.died = False  # an error ended the program before its end
+        self.weights: dict[int, Weight] = {}  # of ends and exceptions, by their id
+        self.doubts: list[Sighting] = []  # lines that may show an end of the job
 
     @property
     def everyone(self) -> list[Process]:
@@ -102,23 +114,71 @@ class Job:
         Errors that end a program are settled first: if one did, an earlier error may be
         its cause, and the steps of the program do not contradict it.
         """
+        self._unfence()
         self._drop_copies()
         self._mend()
+        self.endings.nccl = [
+            sighting.spot
+            for process in self.processes.values()
+            for sighting in process.seen.values()
+        ]
         self.died, self.doubted = False, []
+        starts = self.endings.starts()
+        self._weigh(starts)
         errors = [o for o in self.occurrences.values() if o.given.severity == "error"]
         for error in sorted(errors, key=lambda occurrence: not occurrence.given.ends):
             rule = error.rule = error.given
+            is_past = bool(starts) and max(error.last.values()) < starts[-1]
+            note = rule._replace(severity="note", ends=False)
+            if rule.ends or rule.event in ENDS:
+                weights = {
+                    self.weights.get(id(end), "counts")
+                    for end in self.endings.lines
+                    if end.rule.id == rule.id
+                }
+                if self._is_hidden(error) or is_past or "counts" not in weights:
+                    error.rule = note
+                self.died = self.died or error.rule.ends
+                continue
             ended = [
                 self.outlives(rule, spot, steps=False) for spot in error.last.values()
             ]
             # A hidden error stays visible as a note: the user may look for its line.
-            if self._is_hidden(error) or all(ended) or self.endings.is_past(rule):
-                error.rule = rule._replace(severity="note", ends=False)
+            if self._is_hidden(error) or all(ended) or is_past:
+                error.rule = note
             elif all(self.outlives(rule, spot) for spot in error.last.values()):
-                error.rule = rule._replace(severity="note", ends=False)
+                error.rule = note
                 self.doubted.append(rule)
-            self.died = self.died or error.rule.ends
         self._set_firsts(errors)
+
+    def _weigh(self, starts: Sequence[Spot]) -> None:
+        """Weigh all ends and exceptions of the last attempt, which *starts* show."""
+        endings = self.endings
+        certain: list[LogException | End] = [
+            end for end in endings.lines if not end.is_doubtful
+        ]
+        # Such an exception ended a program, and its cause is above it.
+        certain += [
+            thrown
+            for thrown in endings.tracebacks.found
+            if (rule := endings.rule_of(thrown)) and rule.id == _WRAPPED
+        ]
+        alone = not any(attempt_of(end, starts) == len(starts) for end in certain)
+        self.weights, self.doubts = {}, []
+        if starts and endings.nccl and max(endings.nccl) < starts[-1]:
+            # The lines of NCCL are of an earlier attempt, and prove nothing for the last.
+            ends = (end.sighting for end in endings.attempts)
+            self.doubts += [line for line in ends if line.spot == starts[-1]]
+        events: list[LogException | End] = [*endings.tracebacks.found]
+        for event in (*events, *endings.lines, *endings.fenced):
+            is_past = attempt_of(event, starts) < len(starts)
+            weight = weigh(event, endings, self.life, alone=alone)
+            self.weights[id(event)] = weight
+            is_end = not isinstance(event, End) or not (
+                event.rule.consequence and event.rule.severity == "note"
+            )
+            if weight == "doubt" and not is_past and is_end:
+                self.doubts.append(event.sighting)
 
     def _is_hidden(self, occurrence: Occurrence) -> bool:
         """Return whether a cause explains *occurrence*, and nothing else explains that
@@ -211,24 +271,23 @@ class Job:
             return False
         if rule.phase == "end" or (at_edge and self.certain):
             return True
-        if life.has_ended_before(spot, "success"):
-            return True
-        if spot and life.has_end_behind(spot):
-            return True
         if rule.phase == "start":
             # A communicator that is up proves that the start succeeded.
             if any(c.is_up for p in self.everyone for c in p.communicators.values()):
                 return True
             if not spot or life.behind(spot) or life.is_in_another(spot.source):
                 return True
-        if rule.ends or self.died:
+        if self.died:
             return False
-        if life.has_ended_before(spot, "end"):
+        # A program that reported its end goes down, and services lose each other.
+        if life.has_ended_before(spot):
             return True
         rules = (occurrence.given for occurrence in self.occurrences.values())
         stopped = any(r.consequence and r.severity == "error" for r in rules)
         # A consequence shows that a process stopped: steps of other ranks prove nothing.
-        return bool(steps and spot and not stopped and life.goes_on_behind(spot))
+        if not (steps and spot) or stopped:
+            return False
+        return any(is_long(spot, run) for run in runs_of(life.steps_after(spot)))
 
     def goes_on(self, line: bytes, shape: bytes) -> bool:
         """Skip a line with known content; return whether it was skipped."""
@@ -271,6 +330,12 @@ class Job:
         if self._is_quoted(record, spot):
             self._quote(record, Sighting(spot, clip(text)))
             return False
+        return self._accept(record, text, spot, shape)
+
+    def _accept(
+        self, record: Record, text: str, spot: Spot, shape: bytes, *, held: bool = False
+    ) -> bool:
+        """Add a record that is not quoted, or one that was *held* for its fence."""
         self.torn += record.torn or record.glued
         match = self.rulebook.match(record.message, record.where, shape)
         # Lines of envcfg and of bash on envcfg's own processes show only new attempts.
@@ -281,6 +346,9 @@ class Job:
         if bare and match and not _is_said_bare(match):
             match = None
         if match is None and not record.level:
+            # The line may show a death, and unknown text hides its writer.
+            if inside := self.rulebook.death_inside(record.message):
+                self._end(inside, record, Sighting(spot, clip(text)), fenced=True)
             return False
         process = self._speaker(record, spot)
         if match is None and record.level == "INFO":
@@ -288,6 +356,8 @@ class Job:
         sighting = Sighting(spot, clip(text))
         if record.level == "WARN":
             self._warn(record, match, process, sighting)
+        if match is not None and not held:
+            self._end(match, record, sighting)
         return match is not None and self._apply(match, record, process, sighting)
 
     def _warn(
@@ -319,8 +389,6 @@ class Job:
         rule = match.rule
         if rule.severity:
             self._occurrence(rule, process, sighting, record.time)
-        if rule.ends or rule.event in ENDS:
-            self.endings.fold(match, record, sighting)
         if rule.event in ENDS:
             return False
         if rule.versions:
@@ -334,13 +402,51 @@ class Job:
             learn(process, rule.event, match.fields, record, sighting)
         return not (rule.severity or rule.ends) and rule.event in ALIKE
 
+    def _end(
+        self, match: Match, record: Record, sighting: Sighting, *, fenced: bool = False
+    ) -> None:
+        if match.rule.ends or match.rule.event in ENDS:
+            self.endings.fold(match, record, sighting, fenced=fenced)
+
+    def hold(self, record: Record, text: str, spot: Spot) -> None:
+        """Keep a quoted record until the end of its fence shows that it is one."""
+        held = self._held.setdefault(spot.source, [])
+        if len(held) < _MANY:
+            held.append((record, text, spot))
+
+    def end_fence(self, source: int) -> None:
+        """Drop the held records of a file, because its fence has an end."""
+        self._held.pop(source, None)
+
+    def _unfence(self) -> None:
+        """Accept the held records: a fence without an end quotes nothing."""
+        held, self._held = self._held, {}
+        for source, lines in held.items():
+            self.endings.unfence(source, lines[0][2])
+            self.quotes -= sum(record.level != "" for record, _, _ in lines)
+            self.quoted = self.quoted if self.quotes else []
+            for record, text, spot in lines:
+                self._accept(record._replace(quoted=False), text, spot, b"", held=True)
+
     def _quote(self, record: Record, sighting: Sighting) -> None:
+        match = self.rulebook.match(record.message, record.where)
+        if match and not record.level:
+            self._end(match, record, sighting, fenced=True)
+            return
         self.quotes += record.level != ""
         self.quoted = self.quoted or [sighting]
-        match = self.rulebook.match(record.message, record.where)
         is_fault = match and match.rule.severity in ("error", "warning")
         if (is_fault or record.level == "WARN") and len(self.quoted_faults) < _MANY:
             self.quoted_faults.add((record.host, record.pid))
+        # Lines of this job, or of an unknown one, must not contradict the verdict.
+        key = record.host, record.pid or 0
+        if record.pid is None and (named := _NAMED.search(sighting.text)):
+            key = named[1], int(named[2])
+        is_bare = record.pid is None and sighting.text.lstrip().startswith("NCCL ")
+        is_known = key[1] or is_bare
+        if match and match.rule.event and is_known and len(self.copies) < _MANY:
+            copy = self.copies.setdefault(key, Process(*key, self.room))
+            learn(copy, match.rule.event, match.fields, record, sighting)
 
     def _is_quoted(self, record: Record, spot: Spot) -> bool:
         """Return whether the line only repeats a line of another process.

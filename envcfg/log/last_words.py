@@ -6,11 +6,10 @@ import re
 from collections.abc import Collection
 
 from envcfg.common.characters import one_line
-from envcfg.log.endings import attempt_of
 from envcfg.log.exceptions import LogException
 from envcfg.log.job_state import Job
 from envcfg.log.line_owner import Owner, speaker
-from envcfg.log.prefix import parse, without_colours
+from envcfg.log.prefix import parse, quotes_launcher, without_colours
 from envcfg.log.rulebook import Rule
 
 RULE = "exception-survived"
@@ -23,17 +22,18 @@ _ERROR = re.compile(
     r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b"
     r"|\b(?:invalid|illegal|unknown|unrecogni[sz]ed|uncorrectable)\b)"
 )
+_NAMES_ERROR = re.compile(
+    r"(?i)error\b|exception\b|\bfatal\b|\bno such \w+|\bnot found\b"
+)
 _FEW = 5  # last lines in which a program reports a good end
 _FINISHED = re.compile(r"(?i)\b(?:finished|completed?|done|success\w*)\b")
 _STEP = re.compile(r"(?i)\b(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}\d")
 _HARMLESS = re.compile(
-    r"(?i)\b(?:0|no) (?:errors|failures)\b|\berror[_ ]?(?:rate|bar)|\bwarn|\bignor"
+    r"(?i)\b(?:0|no) (?:errors|failures)\b|\berror[_ ]?(?:rate|bar)|warn|\bignor"
+    r"|^\[W\d{0,4} |@ +0x[0-9a-f]"
     r"|NCCL INFO|\bset the environment variable|^envcfg: |\bcoproc ENVCFG_|^\s*raise\b"
     r"|\bFailed to send MESSAGE_TASK_EXIT"
 )
-
-# Reports of launchers about the ends of processes.
-_OF_LAUNCHER = re.compile(r"(?i)\bexit(?:ed)?[ _]?(?:code|status)|\bclosing signal\b")
 
 
 def last_exception(job: Job) -> LogException | None:
@@ -63,10 +63,8 @@ def last_words(job: Job) -> tuple[str, Rule | None]:
     }
     if any(_FINISHED.search(line) for tail in tails.values() for line in tail[-_FEW:]):
         return "", None
-    # A few steps are output that the program still had in its buffers.
-    starts = endings.starts()
-    is_last = thrown and attempt_of(thrown, starts) == len(starts)
-    if thrown and is_last and not endings.is_over(thrown, ended=True):
+    is_doubt = thrown is not None and job.weights.get(id(thrown)) == "doubt"
+    if thrown and is_doubt and not endings.tracebacks.after(thrown)[0]:
         words = f"last words of {endings.process_of(thrown).words}: {words_of(thrown)}"
         return words, endings.rule_of(thrown)
     for source, tail in tails.items():
@@ -91,15 +89,19 @@ def error_before(job: Job, ranks: Collection[int], exits: Collection[str]) -> st
         ranks: of the process; empty if the log does not name them.
         exits: lines that report exits.
     """
-    for tail in reversed(job.tails.values()):
+    for source, tail in reversed(job.tails.items()):
         lines = without_colours(tail.decode("utf-8", "replace")).splitlines()
         first = next((n for n, line in enumerate(lines) if line in exits), len(lines))
+        of_file = job.endings.files.get(source, Owner()).ranks
         for line in reversed(lines[:first]):
-            text = parse(line).message
-            own = speaker(line.partition(text)[0]).ranks
-            is_other = _STEP.search(line) or _OF_LAUNCHER.search(line)
-            if is_other or (own and ranks and not {*own} & {*ranks}):
+            if not (text := parse(line).message):
                 continue
-            if _ERROR.search(text) and not _HARMLESS.search(text):
+            own = {*(speaker(line.partition(text)[0]).ranks or of_file)}
+            is_other = _STEP.search(line) or quotes_launcher(line)
+            if is_other or (own and ranks and own.isdisjoint(ranks)):
+                continue
+            # A line without a name, or of all ranks, must be an error beyond doubt.
+            is_sure = own or (_NAMES_ERROR.search(text) and lines.count(line) == 1)
+            if is_sure and _ERROR.search(text) and not _HARMLESS.search(text):
                 return one_line(text.strip()[:_WIDE])
     return ""

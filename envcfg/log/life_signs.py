@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from envcfg.log.line_owner import speaker
 from envcfg.log.numbers import grouped
 from envcfg.log.prefix import without_colours
 from envcfg.log.process_facts import Spot, clip
+from envcfg.log.steps import Step
 from envcfg.log.verdict import Progress
 
 _FILE = os.path.join(os.path.dirname(__file__), "life_signs.yaml")
@@ -24,11 +26,6 @@ _LONGEST = 2048  # bytes of a line to examine
 TAIL = 1 << 13  # bytes at the end of a block that are searched for signs only
 _EDGE = 1 << 21
 _MOST = 1 << 9  # last signs to keep
-# Output after an error that proves that the job continued. A dying program only flushes
-# its buffers, which are smaller and hold fewer steps.
-_BYTES = 1 << 14
-_LINE = 80  # bytes of a line, about
-_STEPS = 3
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _BAR = b"%|"  # the needle of progress bars
 ENDS = ("end", "success")
@@ -39,6 +36,7 @@ class Sign(NamedTuple):
 
     Attributes:
         pace: seconds of a step that the line names; None if it names none.
+        front: text before it.
     """
 
     kind: str
@@ -49,6 +47,7 @@ class Sign(NamedTuple):
     text: str
     id: str = ""
     pace: float | None = None
+    front: str = ""
 
 
 def needles() -> Collection[bytes]:
@@ -170,7 +169,10 @@ def _sign(record: Mapping[str, str], text: str) -> Sign | None:
     says, steps = record.get("says", ""), part.get("of") or ""
     line = clip(text.strip())
     pace = _pace(record, text)
-    return Sign(record["kind"], says, step, steps, time, line, record["id"], pace)
+    front = text[: match.start()]
+    return Sign(
+        record["kind"], says, step, steps, time, line, record["id"], pace, front
+    )
 
 
 def _pace(record: Mapping[str, str], text: str) -> float | None:
@@ -194,7 +196,6 @@ class JobProgress:
     def __init__(self) -> None:
         """Begin with no sign."""
         self._seen: list[tuple[Spot, Sign]] = []
-        self._kinds: set[str] = set()
 
     def __bool__(self) -> bool:
         """Return whether there was any sign."""
@@ -209,41 +210,38 @@ class JobProgress:
         if len(self._seen) >= _MOST:
             del self._seen[0]
         self._seen.append((spot, sign))
-        self._kinds.add(sign.kind)
 
     def is_in_another(self, source: int) -> bool:
         """Return whether there is any sign in another file than *source*."""
         return any(spot.source != source for spot, _ in self._seen)
 
-    def has_end_behind(self, spot: Spot) -> bool:
-        """Return whether the program reports its end after *spot*."""
-        return not self._kinds.isdisjoint(ENDS) and any(
-            sign.kind in ENDS for _, sign in self.behind(spot)
-        )
+    def steps_after(self, spot: Spot) -> list[Step]:
+        """Return the steps after *spot* in its file."""
+        steps: list[Step] = []
+        last: dict[str, str] = {}
+        for here, sign in self._seen:
+            if here.source != spot.source or sign.kind != "step":
+                continue
+            before = last.get(sign.id)
+            last[sign.id] = sign.step
+            if here > spot and sign.step and sign.step != before:
+                owner = speaker(sign.front)
+                steps.append(Step(sign.id, here, owner, is_first=before is None))
+        return steps
 
-    def goes_on_behind(self, spot: Spot) -> bool:
-        """Return whether there are steps after *spot* that did not come from a buffer."""
-        later = [sign for sign in self.behind(spot) if sign[1].kind != "checkpoint"]
-        if len({sign.step for _, sign in later}) < _STEPS:
-            return False
-        last = later[-1][0]
-        return last.block - spot.block + _LINE * (last.line - spot.line) > _BYTES
-
-    def has_ended_before(self, spot: Spot | None, *kinds: str) -> bool:
-        """Return whether the program had reached its end, by one of *kinds*, at *spot*.
+    def has_ended_before(self, spot: Spot | None) -> bool:
+        """Return whether the program had reported its end at *spot*.
 
         Positions in different files have no order, so an end there counts. It counts only
         after steps: the end of another job has none in this log.
         """
-        if self._kinds.isdisjoint(kinds):
-            return False
         signs = [sign for sign in self._seen if sign[1].kind != "checkpoint"]
         if spot and any(spot_seen.source == spot.source for spot_seen, _ in signs):
             signs = [sign for sign in signs if sign[0] < spot]
         last = max(
             (n for n, (_, e) in enumerate(signs, 1) if e.kind == "step"), default=0
         )
-        return last > 0 and any(sign.kind in kinds for _, sign in signs[last:])
+        return last > 0 and any(sign.kind in ENDS for _, sign in signs[last:])
 
     def behind(self, spot: Spot) -> list[tuple[Spot, Sign]]:
         """Return the signs after *spot* in its file, each with its place."""

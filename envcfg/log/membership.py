@@ -18,7 +18,7 @@ from envcfg.log.job_state import Job
 from envcfg.log.numbers import count_of, ranks_of, said_of
 from envcfg.log.process import GAVE_UP, Process
 from envcfg.log.process_facts import Sighting
-from envcfg.log.rank import Symptom
+from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import GivenUpCollective, Verdict
@@ -50,7 +50,7 @@ def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]
     return [
         *_size(world, expect),
         *_unclear(world),
-        *_quotes(job),
+        *_quotes(job, world, expect),
         *_alike(world),
         *_incomplete(world),
         *(_idle(process) for process in world.idle),
@@ -88,6 +88,14 @@ def _unclear(world: World) -> Iterator[Found]:
             "has several processes for one rank, whose attempts cannot be told apart"
         )
         yield None, Symptom("attempts-blurred", "inconclusive", detail)
+    holders = [e.process for e in world.entities if e.rank is not None]
+    starts = {process.restarts for process in holders}
+    if len(starts) > 1 or any(process.is_bare for process in holders):
+        detail = (
+            "started again with the same host names and process ids, and not all ranks "
+            "show that and their network"
+        )
+        yield None, Symptom("attempts-blurred", "inconclusive", detail)
     forms: dict[int, set[str]] = {}
     for entity in world.entities:
         if entity.rank is not None and entity.process.sources:
@@ -99,7 +107,8 @@ def _unclear(world: World) -> Iterator[Found]:
         yield None, Symptom("forms-differ", "inconclusive", detail)
 
 
-def _quotes(job: Job) -> Iterator[Found]:
+def _quotes(job: Job, world: World, expect: Expectations) -> Iterator[Found]:
+    """Yield quoted lines; those that contradict a process of this job are a doubt."""
     for sighting in job.quoted:
         many = count_of(job.quotes, "line")
         detail = f"has {many} of NCCL that {said_of(job.quotes, 'are')} only quoted"
@@ -109,6 +118,16 @@ def _quotes(job: Job) -> Iterator[Found]:
         if own:
             detail += ", and that report a fault of a process of this job"
         yield None, Symptom("lines-quoted", verdict, detail, sighting)
+    for key in job.copies.keys() & {*job.processes, ("", 0)}:
+        entity = Entity(None, job.copies[key])
+        for symptom in judge_rank(entity, world, expect, one_way=False)[1]:
+            if symptom.verdict in ("degraded", "broken"):
+                detail = f"{symptom.text}, by lines that are only quoted"
+                yield (
+                    entity,
+                    Symptom("lines-quoted", "inconclusive", detail, symptom.sighting),
+                )
+                break
 
 
 def _alike(world: World) -> Iterator[Found]:

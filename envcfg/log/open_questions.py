@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from envcfg.common.characters import one_line
 from envcfg.log.job_state import Job
 from envcfg.log.numbers import (
     count_of,
@@ -22,6 +23,7 @@ from envcfg.log.verdict import OpenQuestion
 from envcfg.log.world import World
 
 _NO_LINES = "no-nccl-lines"
+_WIDE = 160  # characters of a quoted line
 # Kinds of the room of a job. Pairs of ranks are missing: only the picture uses them.
 _KEPT = {
     "process": "processes",
@@ -39,7 +41,7 @@ def unknowns_of(
 ) -> tuple[OpenQuestion, ...]:
     """Return the facts that the log does not show, most important first."""
     # Gaps come first: they explain most doubts about single ranks.
-    questions = [*_gaps(job, world)]
+    questions = [*_gaps(job, world), *_doubts(job)]
     doubts = [
         (e, symptom) for e, symptom in symptoms if symptom.verdict == "inconclusive"
     ]
@@ -99,6 +101,14 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
         kinds = " and ".join(_KEPT[kind] for kind in beyond)
         yield "room-spent", f"the log has more {kinds} than check-log keeps"
     yield from _absent(world)
+
+
+def _doubts(job: Job) -> Iterator[tuple[str, str]]:
+    """Yield the first line that may show an end of the job."""
+    for sighting in job.doubts[:1]:
+        many = f" (1 of {len(job.doubts)} such lines)" if job.doubts[1:] else ""
+        words = one_line(sighting.text.strip()[:_WIDE])
+        yield "outlived", f"whether this line{many} shows the end of the job: {words}"
 
 
 def _absent(world: World) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,8 @@ class Record(NamedTuple):
             prints the same words, does not begin so.
         quoted: True if other text than the prefix of a launcher precedes NCCL's own: a
             program, a shell or a person prints the line again.
+        copy: True if a person or program prints the line again, with or without NCCL's
+            prefix.
         writer: the launcher's name of the writer, as text; empty if there is none.
         form: the launcher's form of that name.
     """
@@ -53,6 +55,7 @@ class Record(NamedTuple):
     where: str = ""
     certain: bool = False
     quoted: bool = False
+    copy: bool = False
     writer: str = ""
     form: str = ""
 
@@ -104,7 +107,7 @@ _NEXT = re.compile(
     r"NCCL (?:INFO|WARN|CALL|TRACE)(?: |$)"
 )
 
-_COPY, _RANK, _SOURCE = "copy", "rank", "source"
+_COPY, _RANK, _SOURCE, _BAR = "copy", "rank", "source", "bar"
 _WRITERS = frozenset((_RANK, "task", "local", "node", "actor"))
 _STREAM = re.compile(r'"stream": ?"std(?:out|err)"')  # in the JSON of container engines
 _JSON = re.compile(r'"(?:log|message|msg)": ?("(?:[^"\\]|\\.)*")')
@@ -115,9 +118,8 @@ _GLUE = re.compile(r"[\w.-]|[=:/%,](?=\d)")  # characters that may run into a ho
 _QUOTES = "'\"`"
 _ENDS = ("<br>", "<br/>", "<br >", "<br />", "\\n")  # ends in web pages or quoted text
 _REPEATED = re.compile(r" ?\[repeated (\d+)x across cluster\].*", re.DOTALL)
-_SOURCES = re.compile(r"libfabric:\d+:|slurmstepd: error: |srun: error: ")
 _FRONT = 512  # characters; prefixes of launchers are shorter
-_BOX_ENDS = ("│", "┃", "║")
+_BOX_ENDS = ("│", "┃", "║", " |")
 
 
 @cache
@@ -127,6 +129,16 @@ def prefixes(kind: str) -> Sequence[tuple[re.Pattern[str], str]]:
 
     entries: Sequence[Mapping[str, str]] = load_kept("prefixes", [_FILE])[0][kind]
     return [(re.compile(entry["pattern"]), entry.get("means", "")) for entry in entries]
+
+
+def _begins_as_source(line: str) -> bool:
+    """Return whether *line* begins with the words of a launcher or of libfabric."""
+    return any(pattern.match(line) for pattern, _ in prefixes("sources"))
+
+
+def quotes_launcher(text: str) -> bool:
+    """Return whether *text* contains the words of a launcher."""
+    return any(pattern.search(text) for pattern, _ in prefixes("sources"))
 
 
 def parse(line: str) -> Record:
@@ -160,7 +172,7 @@ def records(line: str) -> Iterator[Record]:
         line = line[:-1].rstrip()
     line, label, meant, names = _unwrap(line)
     is_rank = _RANK in meant
-    is_known = _SOURCE in meant or _SOURCES.match(line) is not None
+    is_known = _SOURCE in meant or _begins_as_source(line)
     is_copy = is_copy or _COPY in meant or _has_own_colour(coloured, line)
     writer, form = names[0], names[1]
     glued = False
@@ -174,12 +186,15 @@ def records(line: str) -> Iterator[Record]:
         text = part.removesuffix(" | ")
         record, begins = _record(text, label, is_rank, repeated, torn=torn)
         # A copy of a line has another writer, and so has the text inside that copy.
-        is_copy = is_copy or (record.level != "" and not begins)
+        # A progress bar has no end of its line, so that another message follows it; NCCL's
+        # own lines begin on a new line.
+        is_copy = is_copy or (record.level != "" and (_BAR in meant or not begins))
         certain = (record.pid is not None if record.level else is_known) and not is_copy
         yield record._replace(
             glued=record.glued or glued,
             certain=certain and not glued and not torn,
             quoted=is_copy and record.level != "",
+            copy=is_copy,
             writer=writer,
             form=form,
         )

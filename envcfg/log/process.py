@@ -103,7 +103,7 @@ class Process:
     __slots__ = tuple(
         (
             "host pid label label_is_rank records facts channels edges communicators rows "
-            "masks warned raised room waits writer form"
+            "masks warned raised room waits writer form restarts is_bare"
         ).split()
     )
     # Network, number of the NIC and PCI bus of the GPU, by channels.
@@ -139,6 +139,9 @@ class Process:
             ""  # the launcher's name for the process, and the form of the name
         )
         self.records = 0
+        # Starts after the first one, in containers with equal host names and pids, and
+        # whether the last of these starts has no line about the network.
+        self.restarts, self.is_bare = 0, False
         self.facts = self.room.facts
         self.channels: dict[tuple[int, str], list[int]] = _NONE
         self.edges: frozenset[Edge] | set[Edge] = frozenset()
@@ -212,6 +215,12 @@ class Process:
             for comm in self.communicators.values()
             for phase in comm.phases
         )
+
+    def start(self) -> None:
+        """Store that the process set NCCL up, which a process does once."""
+        if self.communicators:
+            self.restarts += 1
+            self.is_bare = True
 
     def warn(self, device: int | None, warning: RaisedWarning) -> None:
         """Store a warning; the first one is kept, unless only that one is harmless."""

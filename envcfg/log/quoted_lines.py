@@ -48,6 +48,7 @@ class Speakers:
             if not (thread[1:].isdigit() and device[1:-1].isdigit()):
                 return False
             process.facts = after
+            process.is_bare = process.is_bare and b"network" not in message
         process.records += 1
         return True
 

@@ -59,7 +59,8 @@ class _Block:
         here: the current line.
         signs: signs of life after the current line.
         sign_line: line of the last sign before it, which begins at byte *sign_start*.
-        fences: where quoted parts begin and end, in turns.
+        fences: where quoted parts begin and end, in turns; the end of the last one may
+            be in a later block.
         begins_inside: True if its first line began in the block before.
         looked: True if at least one line was examined.
         is_read: True if all lines were read.
@@ -84,8 +85,16 @@ class _Block:
         self.here = Spot(self.spot.source, self.spot.block, row)
         return self.here
 
+    def is_fenced(self, start: int) -> bool:
+        """Return whether the line at byte *start* is in a quoted part."""
+        return bisect_right(self.fences, start) % 2 == 1
+
+    def is_open(self, start: int) -> bool:
+        """Return whether the end of this quoted part is not in the block."""
+        return bisect_right(self.fences, start) == len(self.fences)
+
     def is_quoted(self, start: int) -> bool:
-        """Return whether the line at byte *start* is printed again by a program.
+        """Return whether a line of NCCL at byte *start* is printed again by a program.
 
         It is in a quoted part, replaces a progress bar that was wiped before, or is a
         piece from the inside of a long line.
@@ -93,7 +102,7 @@ class _Block:
         is_wiped = self.raw_bytes[max(0, start - 2) : start] == b" \r"
         is_inside = not self.text.startswith(b"\n", start - 1)
         is_inside = is_inside if start else self.begins_inside
-        return is_wiped or is_inside or bisect_right(self.fences, start) % 2 == 1
+        return is_wiped or is_inside or self.is_fenced(start)
 
     def lines_behind(self, start: int) -> list[bytes]:
         """Return the lines after the one that begins at byte *start*."""
@@ -109,6 +118,7 @@ class Reader:
         """Read for *jobs* (at least one); each takes the records it needs."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
+        self._death_inside = jobs[0].rulebook.death_inside
         self.size = 0
         # "Last error:" matches no rule by itself, so the rulebook does not list it.
         gates = (*jobs[0].rulebook.gates, _LAST)
@@ -244,7 +254,10 @@ class Reader:
         source = block.spot.source
         fences = [0] if self._is_fenced.get(source) else []
         if not contained.isdisjoint(_FENCES):
-            fences += [match.start() for match in _FENCE.finditer(block.text)]
+            marks = [match.start() for match in _FENCE.finditer(block.text)]
+            for job in self.jobs if fences and marks else ():
+                job.end_fence(source)
+            fences += marks
         self._is_fenced[source] = len(fences) % 2 == 1
         return fences
 
@@ -265,8 +278,15 @@ class Reader:
                 continue
             if block.is_quoted(start):
                 spot, words = block.go_to(start), _decoded(line)
-                for record in records(words):
-                    self._fold(record._replace(certain=False, quoted=True), words, spot)
+                fenced = block.is_fenced(start)
+                is_open = fenced and block.is_open(start)
+                for part in records(words):
+                    quoted = fenced or part.level != ""
+                    record = part._replace(certain=False, quoted=quoted)
+                    for job in takers:
+                        job.fold(record, words, spot)
+                        if is_open:
+                            job.hold(record, words, spot)
                 continue
             jobs = [job for job in takers if not job.goes_on(line, shape)]
             if not jobs:
@@ -284,7 +304,10 @@ class Reader:
             for record in records(words):
                 self._fold(record, words, spot)
                 is_idle = is_idle and not (
-                    record.level or record.repeated or self._match(record.message)
+                    record.level
+                    or record.repeated
+                    or self._match(record.message)
+                    or self._death_inside(record.message)
                 )
             if not self._may_go_on(record, line):
                 self._idle.update([line] if is_idle else ())

@@ -20,6 +20,9 @@ from envcfg.log.verdict import Action, CauseClass
 _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))  # addresses are hexadecimal
 _MANY = 1 << 12  # messages with remembered matches
 _GAP = "\0"
+# Ends of unknown text in front of a message, and the part of a line in which it ends.
+_FRONTS = re.compile(r"[\])}|>]\s*|: +|\s{2,}")
+_FRONT, _PARTS = 2048, 12
 # A missing capture, with the punctuation that it leaves without a purpose.
 _GAPS = re.compile(rf" ?\({_GAP}\)|[:,]? ?{_GAP}(?=$|[:,;])|{_GAP} ?")
 _HERE = os.path.dirname(__file__)
@@ -49,7 +52,8 @@ class Rule(NamedTuple):
         consequence: True if it follows from another error, which must be repaired.
         unless: ids of other rules; if one of them may have come first, this is a note.
         phase: phase of the job in which its line counts: ``start`` (with retries),
-            ``init``, ``running``, ``end``; ``always`` if no progress excuses it.
+            ``init``, ``running``, ``end``; ``teardown`` if a good end before it excuses it;
+            ``always`` if no progress does.
         versions: library to the range of versions that print it (``2.22-2.25``).
         says: verb phrase about ranks, in the plural, or about the process that ended, with
             captures of the pattern.
@@ -185,6 +189,14 @@ class Rulebook:
         """Return the first match that also counts outside a traceback."""
         for match in self.matches(message, where, shape):
             if match.rule.event != RAISED:
+                return match
+        return None
+
+    def death_inside(self, message: str) -> Match | None:
+        """Return a match about an end behind unknown text; None if there is none."""
+        for front in [*_FRONTS.finditer(message, 0, _FRONT)][-_PARTS:]:
+            match = self.match(message[front.end() :].strip())
+            if match and (match.rule.ends or match.rule.event == "ended"):
                 return match
         return None
 

@@ -50,6 +50,9 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
         use: Counter(name for p in processes for name in p.interfaces.get(use, ()))
         for use in ("bootstrap", "socket")
     }
+    progress = job.life.progress
+    # A good end is no evidence next to a line that may show another one.
+    ended = None if job.doubts or not progress else progress.ended
     return JobReport(
         world_size=world.size,
         ranks_seen=world.present,
@@ -66,7 +69,7 @@ def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobRepo
             for use, counted in used.items()
         },
         versions=checks.versions_of(job),
-        progress=job.life.progress,
+        progress=progress and progress._replace(ended=ended),
     )
 
 

@@ -15,6 +15,7 @@ from envcfg.log.exceptions import PATIENCE, STAMP, End, Frame, LogException
 from envcfg.log.line_owner import Owner, speaker
 from envcfg.log.prefix import said_in_json, without_colours
 from envcfg.log.process_facts import Sighting, Spot, clip
+from envcfg.log.steps import Step, StepCounter
 
 BEGIN = "Traceback (most recent call last)"
 _IN_FILE = '  File "'  # begins a frame
@@ -36,15 +37,19 @@ _FRAME = re.compile(r' *File "([^"\n]{1,1000})", line (\d{1,9})(?:, in (.{1,200}
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?")
 _KIND = re.compile(
     r"(?!Failures:$)"  # torchrun's line, after an exception line that another line tore
-    r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*)(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
+    r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*|(?:\w+\.)+(?:\w*error|timeout))"
+    r"(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
 )
 # After frames without a header, such as those of a dump of stacks, other text may look
 # like an exception, so that its name must be that of one.
-_NAMED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit)\b")
+_NAMED = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit)|(?<=\.)\w*error)\b"
+)
 _STEP = re.compile(
     r"(?i)(?:\b(?:global[_ ]?)?(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}|\|\s*(?=\d+/\d))"
     r"(\d{1,9})\b"
 )
+_NO_LETTERS = re.compile(r"[^A-Za-z]+")
 _CHAINED = {
     "During handling of the above exception": "while handling",
     "The above exception was the direct cause": "from",
@@ -86,9 +91,7 @@ class Tracebacks:
         self._lines = 0  # examined lines
         self._until = -1
         self._plain = 0  # examined lines outside tracebacks
-        # For each file: its steps, and the line count before the first report of each.
-        self._steps: dict[int, set[str]] = {}
-        self._firsts: dict[int, list[int]] = {}
+        self._steps: dict[int, StepCounter] = {}  # by file
         self._seen: dict[int, int] = {}
 
     def take(
@@ -123,11 +126,11 @@ class Tracebacks:
         # Earlier lines name the process, and show the steps before the exception.
         begin = 0 if watching else max(0, first - _BEFORE)
         worth = sorted({*_lines_with(contained & _WORTH, text), *marks, len(lines)})
-        steps = self._steps.setdefault(spot.source, set())
+        steps = self._steps.setdefault(spot.source, StepCounter(_MOST))
         number = begin
         while number < len(lines):
             # If the table of steps is full, lines between possible begins only count.
-            if len(steps) == _MOST and not self._shapes and not self._is_open:
+            if steps.is_full and not self._shapes and not self._is_open:
                 ahead = worth[bisect_left(worth, number)]
                 self._pass_over(lines[number:ahead])
                 if (number := ahead) == len(lines):
@@ -148,12 +151,18 @@ class Tracebacks:
             number += 1
         self._seen[spot.source] = self._plain
 
-    def after(self, subject: LogException | End) -> tuple[int, int]:
-        """Return the number of lines and of new steps after this event in its file."""
-        source = subject.sighting.spot.source
-        firsts = self._firsts.get(source, [])
-        lines = self._seen.get(source, subject.lines) - subject.lines
-        return lines, len(firsts) - bisect_right(firsts, subject.lines)
+    def after(self, subject: LogException | End) -> tuple[int, list[Step]]:
+        """Return the number of lines and the steps after this event in its file."""
+        spot = subject.sighting.spot
+        counter = self._steps.get(spot.source)
+        lines = self._seen.get(spot.source, subject.lines) - subject.lines
+        steps = counter.steps if counter else []
+        return lines, [step for step in steps if step.spot > spot]
+
+    def begins_again(self, spot: Spot) -> bool:
+        """Return whether steps after *spot* begin again at a lower number."""
+        counter = self._steps.get(spot.source)
+        return counter is not None and any(again > spot for again in counter.again)
 
     @property
     def _is_open(self) -> bool:
@@ -201,10 +210,10 @@ class Tracebacks:
                 if match[3]:
                     return
             steps = self._steps[spot.source]
-            if len(steps) < _MOST and (step := _STEP.search(content)):
-                if step[1] not in steps:
-                    self._firsts.setdefault(spot.source, []).append(self._plain + 1)
-                steps.add(step[1])
+            if not steps.is_full and (step := _STEP.search(content)):
+                form = _NO_LETTERS.sub("", content)
+                owner = speaker(prefix or content[: step.start()])
+                steps.add(form, int(step[1]), spot, owner)
             if content.strip():
                 stream.before = content
                 # Indented lines and C++ frames belong to a report, not to progress.

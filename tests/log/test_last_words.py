@@ -12,15 +12,12 @@ Traceback (most recent call last):
     main()
 ValueError: corrupt shard 1234
 """
-VALUE_ERROR = "last words of the job: ValueError: corrupt shard 1234 (train.py:33)"
 MLPERF = ':::MLLOG {{"namespace": "", "time_ms": 1773480413000, "key": "{}", "metadata": {}}}\n'
 
 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        (TRACEBACK + "step 3 loss 0.1\n", VALUE_ERROR),
-        (TRACEBACK + "one more line\n" * 30, VALUE_ERROR),
         (
             "start\n[rank3]: cannot map 0x123 in hook xyz\nbye\n",
             "last words of rank 3: cannot map 0x123 in hook xyz",
@@ -39,6 +36,21 @@ def test_the_first_line_quotes_the_last_words(log: str, words: str) -> None:
     report = check(log)
     no_lines = "the log has no line of NCCL or RCCL"
     assert report.summary == f"inconclusive: {words or no_lines}"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "step 3 loss 0.1\n",
+        "one more line\n" * 30,
+        "wandb:    train/global_step 12\n",
+        "Step 2/3: copy results\n",
+    ],
+)
+def test_lines_after_an_uncaught_exception_are_no_steps(after: str) -> None:
+    report = check(TRACEBACK + after)
+    words = "broken: the job ended: ValueError: corrupt shard 1234 (train.py:33)"
+    assert report.summary == words
 
 
 def test_steps_do_not_erase_an_exception() -> None:

@@ -151,7 +151,8 @@ def test_what_follows_an_end_that_a_program_claims() -> None:
     died = check(claimed + LOST + KILLED)
     assert died.network_verdict == "broken"
     proven = f"{GOOD}{TRAINS}{MLPERF_END}\n"
-    assert check(proven + KILLED).verdict == "ok"
+    assert check(proven + LOST).verdict == "ok"
+    assert check(proven + KILLED).verdict == "broken"
     # A second run in the same log has begun, and died.
     assert check(proven + TRAINS + LOST + RAISED).verdict == "broken"
 
@@ -163,11 +164,13 @@ def test_progress_that_a_dying_program_held_back_excuses_nothing() -> None:
     assert check(GOOD + LOST + RAISED + some * 9).verdict == "broken"
 
 
-def test_an_attempt_that_died_before_one_that_ended_well() -> None:
-    log = GOOD + LOST + RAISED + KILLED + GOOD + TRAINS
-    assert check(log).verdict == "broken"
+def test_only_a_new_attempt_excuses_a_death_before_a_good_end() -> None:
+    died = GOOD + LOST + RAISED + KILLED
+    again = "envcfg: note: the step ended with 1; the job starts again\n"
     done = "[after training is done] datetime: 2026-03-14 09:28:00\n"
-    assert check(log + done).verdict != "broken"
+    assert check(died + GOOD + TRAINS + done).verdict == "broken"
+    assert check(died + again).verdict == "broken"
+    assert check(died + again + GOOD + TRAINS + done).verdict != "broken"
 
 
 def test_a_table_of_another_job_excuses_nothing() -> None:
