@@ -128,7 +128,7 @@ class Job:
         errors = [o for o in self.occurrences.values() if o.given.severity == "error"]
         for error in sorted(errors, key=lambda occurrence: not occurrence.given.ends):
             rule = error.rule = error.given
-            is_past = bool(starts) and max(error.last.values()) < starts[-1]
+            is_past = bool(starts) and max(error.last.values()) <= starts[-1]
             note = rule._replace(severity="note", ends=False)
             if rule.ends or rule.event in ENDS:
                 weights = {
