@@ -18,7 +18,8 @@ from envcfg.commands.printing import (
     write,
 )
 from envcfg.common.characters import one_line
-from envcfg.common.errors import EnvcfgError, UsageError
+from envcfg.common.errors import EnvcfgError, FindingsError, UsageError
+from envcfg.core.image_cache import DAMAGED
 from envcfg.core.selection import system_here
 from envcfg.core.submission import Submitted, submit
 
@@ -67,7 +68,11 @@ def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
 
     Raises:
         UsageError: ``-o`` is standard output; also as for ``submit``.
+        FindingsError: the image is damaged; also as for ``submit``.
     """
+    # The job would wait for hours, and then fail.
+    if damage := [note for note in step.findings if note.rule == DAMAGED]:
+        raise FindingsError([note._replace(severity="error") for note in damage])
     lines = job.request.lines
     name = next(line.value for line in lines if line.option == "--job-name")
     stem = f"{name}".replace("/", "_")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from envcfg.image.image_record import Inspection
 
 _CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
+DAMAGED = "image-damaged"
 PATIENCE = 10.0  # seconds for a first look, because a script waits for it
 MEGABYTES = 1000.0  # memory for it; login nodes limit each user
 
@@ -44,6 +45,7 @@ class CachedImage(NamedTuple):
         why: the reason if nothing was read.
         imports: the launcher that an installed command uses, and the file.
         plugin: as in ``ImageFacts``.
+        is_damaged: no runtime can start it.
     """
 
     facts: Mapping[str, tuple[str, str]] = {}
@@ -51,6 +53,7 @@ class CachedImage(NamedTuple):
     why: str = ""
     imports: Mapping[str, tuple[str, str]] = {}
     plugin: str = "unknown"
+    is_damaged: bool = False
 
 
 def identify(path: str) -> Identity | None:
@@ -104,13 +107,17 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
     cached_image = recall(folder, identity) if identity and folder else None
     is_empty = identity is not None and identity.size == 0
     memory = cached_image or (
-        CachedImage(why="an empty file") if is_empty else _look(image)
+        CachedImage(why="an empty file", is_damaged=True) if is_empty else _look(image)
     )
     # Failures are not cached: rights, a file system or this Python may change.
     if identity and folder and not cached_image and not memory.why:
         keep(folder, identity, memory)
     findings = []
-    if memory.why:
+    if memory.is_damaged:
+        message = f"no runtime can start this image: {memory.why}"
+        fix = "copy or build it once more; --no-inspect does not read it"
+        findings.append(Finding(DAMAGED, "warning", image, message, fix))
+    elif memory.why:
         reason = f"its facts are not known: {memory.why}"
         fix = "state them by --fact; envcfg inspect takes the time that it needs, "
         fix += "and says more; --no-inspect does not try"
@@ -192,12 +199,14 @@ def _look(image: str) -> CachedImage:
 
     from envcfg.common.budget import Budget, SpentError
     from envcfg.common.errors import ImageError
+    from envcfg.image.bounded_file import DamageError
     from envcfg.image.command_imports import command_imports
     from envcfg.image.image_facts import inspect_tree
     from envcfg.image.metadata import bases_of
     from envcfg.image.open_image import open_image
     from envcfg.image.tree import DeadlineTree, TimeIsUpError
 
+    is_damaged = False
     budget = Budget(image, seconds=PATIENCE, megabytes=MEGABYTES)
     try:
         with budget, open_image(image, program=runtime_here()) as (tree, metadata):
@@ -217,8 +226,10 @@ def _look(image: str) -> CachedImage:
         why = f"it takes longer than {PATIENCE:.0f} s"
     except (ImageError, SpentError) as err:
         why = err.message.removeprefix(f"{image}: ")
+        is_damaged = isinstance(err.__cause__, DamageError)
     except OSError as err:
+        is_damaged = isinstance(err, DamageError)
         why = err.strerror or str(err)
     except Exception as err:  # noqa: BLE001  # a job must not fail because of a fact
         why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
-    return CachedImage(why=one_line(why))
+    return CachedImage(why=one_line(why), is_damaged=is_damaged)

@@ -21,13 +21,17 @@ class FormError(OSError):
         self.hint = hint
 
 
+class DamageError(FormError):
+    """An image with invalid or missing bytes: no runtime can start it."""
+
+
 def refuse(why: str) -> NoReturn:
     """Report that the bytes of an image are invalid.
 
     Raises:
-        FormError: always.
+        DamageError: always.
     """
-    raise FormError(f"the image is damaged: {why}", _WHOLE)  # noqa: EM102  # one place
+    raise DamageError(f"the image is damaged: {why}", _WHOLE)  # noqa: EM102  # one place
 
 
 class BoundedFile:

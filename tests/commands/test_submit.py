@@ -542,3 +542,19 @@ def test_a_uri_with_a_password_or_a_path_is_refused(
         assert "pw" not in done.err
     else:
         assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("-o", "job.sh")])
+@pytest.mark.parametrize("content", [b"", b"hsqs" + bytes(90)])
+def test_a_damaged_image_is_not_submitted(
+    slurm: Site, content: bytes, more: tuple[str, ...]
+) -> None:
+    (slurm.folder / "x.sif").write_bytes(content)
+    asked = ("--profile", "leonardo", "--container", "./x.sif", "--account", "a")
+    asked += ("--time", "10", *more)
+    done = envcfg("submit", *asked, *COMMAND)
+    assert (done.code, slurm.words) == (2, []), done.err
+    assert "error: " in done.err
+    assert "no runtime can start this image" in done.err
+    done = envcfg("submit", "--no-inspect", *asked, *COMMAND)
+    assert (done.code, slurm.words[:1]) == (0, ["sbatch"]), done.err

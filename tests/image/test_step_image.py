@@ -148,15 +148,21 @@ def test_an_image_made_from_one_of_the_site_is_known_by_that(
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"hsqs" + b"\xff" * 200, b"#!/bin/sh\n", b"\x7fELF"]
+    ("data", "reason"),
+    [
+        (b"", "warning: {}: no runtime can start this image: an empty file"),
+        (b"hsqs" + b"\xff" * 200, "warning: {}: no runtime can start this image: "),
+        (b"#!/bin/sh\n", "note: {}: its facts are not known: "),
+        (b"\x7fELF", "note: {}: its facts are not known: "),
+    ],
 )
-def test_what_cannot_be_read_is_a_note_and_no_end(
-    wrap: Wrap, tmp_path: Path, data: bytes
+def test_what_cannot_be_read_is_told_and_no_end(
+    wrap: Wrap, tmp_path: Path, data: bytes, reason: str
 ) -> None:
     (tmp_path / "x.sif").write_bytes(data)
     done = wrap(*LUMI, "--container", "x.sif")
     assert done.code == 0
-    assert "its facts are not known: " in done.err
+    assert reason.format(tmp_path / "x.sif") in done.err
 
 
 def test_reading_ends_when_the_time_is_up_and_is_tried_again(

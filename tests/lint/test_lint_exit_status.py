@@ -27,6 +27,13 @@ SCRIPTS: dict[str, str] = {
     "then exit": f"{T}\nexit",
     "echo and exit": f"{T}\necho done\nexit",
     "exit with status": f"{T}\nexit $?",
+    "status shown": f'{T}\necho "after: $?"',
+    "status shown on stderr": f'{T}\nprintf "code %s\\n" "$?" >&2\necho done',
+    "status of a pipe shown": f'{T} | tee log\necho "${{PIPESTATUS[0]}}"',
+    "status shown under errexit": f'set -e\n{T}\necho "after: $?"',
+    "status in a file": f"{T}\necho $? >code",
+    "status of a substitution": f"{T}\nrc=$(echo $?)\necho\nexit $rc",
+    "status in a variable by printf": f'{T}\nprintf -v rc %s "$?"\nexit "$rc"',
     "exit with a variable": f"{T}\nrc=$?\necho $rc\nexit $rc",
     "exit with quotes": f'{T}\nrc=$?\necho\nexit "${{rc}}"',
     "exit with a default": f"{T}\nrc=$?\necho\nexit ${{rc:-0}}",
@@ -218,7 +225,7 @@ MISSED: dict[str, str] = {
         "the script reads the exit code, and lint does not compute what it makes of it": (
             "status taken too late", "assignment last", "if status without exit",
             "if status false", "PIPESTATUS of the wrong one", "wait for an id and echo",
-            "wait for any and echo", "ids lost", "ids by number",
+            "wait for any and echo", "ids lost", "ids by number", "status in a file",
             "group in the background", "pipe in the background",
         ),
         "the output of the program is used, so it is a question": (

@@ -14,12 +14,13 @@ from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, Job, detects, known_words
 from envcfg.lint.program_starts import SHELLS, helpers, load_programs
 from envcfg.lint.resource_facts import is_helper
-from envcfg.lint.script_model import Command, Model, between, by_offset
+from envcfg.lint.script_model import Command, Expansion, Model, between, by_offset
 from envcfg.lint.shell_state import set_options
 from envcfg.lint.traced_text import holes
 from envcfg.lint.value_flow import TESTS, is_agent, is_server
 
 _READERS = frozenset({"source", ".", "eval"})
+_SHOWERS = frozenset({"echo", "printf"})
 _APART = frozenset({"coproc", "setsid"})  # they may end before their program
 _RESULTS = frozenset({"?", "PIPESTATUS"})
 _PROCESS = frozenset({"!"})
@@ -189,7 +190,7 @@ def _exits_in_trap(trap: Command, job: Job) -> bool:
 
 
 def _last_reads(job: Job, names: Collection[str]) -> int:
-    """Return the number of the last expansion that reads one of *names*; -1: none."""
+    """Return the number of the last command that may keep one of *names*; -1: none."""
     commands = job.model.commands
     numbers = (
         expansion.number
@@ -197,10 +198,17 @@ def _last_reads(job: Job, names: Collection[str]) -> int:
         if expansion.name in names
         # "source <(envcfg wrap ... || echo exit $?)" reads the exit code of envcfg.
         and not any(
-            c.substitution for c in commands[expansion.number : expansion.number + 1]
+            c.substitution or _shows(c, expansion)
+            for c in commands[expansion.number : expansion.number + 1]
         )
     )
     return max(numbers, default=-1)
+
+
+def _shows(command: Command, expansion: Expansion) -> bool:
+    """Return whether *command* only shows the value of *expansion* in the log."""
+    is_kept = command.output or command.context.piped or "-v" in command.options
+    return command.name in _SHOWERS and expansion.use == "word" and not is_kept
 
 
 def _keeps(command: Command, job: Job) -> bool:
