@@ -19,7 +19,6 @@ from envcfg.commands.printing import (
 )
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, FindingsError, UsageError
-from envcfg.core.image_cache import DAMAGED
 from envcfg.core.selection import system_here
 from envcfg.core.submission import Submitted, submit
 
@@ -71,7 +70,7 @@ def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
         FindingsError: the image is damaged; also as for ``submit``.
     """
     # The job would wait for hours, and then fail.
-    if damage := [note for note in step.findings if note.rule == DAMAGED]:
+    if damage := [note for note in step.findings if note.rule == "image-damaged"]:
         raise FindingsError([note._replace(severity="error") for note in damage])
     lines = job.request.lines
     name = next(line.value for line in lines if line.option == "--job-name")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from envcfg.image.image_record import Inspection
 
 _CPU_BUILD = "+cpu"  # the local part of the version of PyTorch's wheels for CPUs
-DAMAGED = "image-damaged"
 PATIENCE = 10.0  # seconds for a first look, because a script waits for it
 MEGABYTES = 1000.0  # memory for it; login nodes limit each user
 
@@ -116,7 +115,7 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
     if memory.is_damaged:
         message = f"no runtime can start this image: {memory.why}"
         fix = "copy or build it once more; --no-inspect does not read it"
-        findings.append(Finding(DAMAGED, "warning", image, message, fix))
+        findings.append(Finding("image-damaged", "warning", image, message, fix))
     elif memory.why:
         reason = f"its facts are not known: {memory.why}"
         fix = "state them by --fact; envcfg inspect takes the time that it needs, "

@@ -54,6 +54,15 @@ MOVED = [
         "srun python a.py\nsrun python b.py\n",
         "with_envcfg srun python a.py\nwith_envcfg srun python b.py\n",
     ),
+    (
+        'say() { echo "$1"; }\nssh node2 "$(declare -f say); say a"\n' + PLAIN,
+        'say() { echo "$1"; }\nssh node2 "$(declare -f say); say a"\nwith_envcfg '
+        + PLAIN,
+    ),
+    (
+        "work() { srun x y; }\ndeclare -F work && type work2 srun\nwork\n",
+        "work() { with_envcfg srun x y; }\ndeclare -F work && type work2 srun\nwork\n",
+    ),
     ("srun hostname\n" + PLAIN, "srun hostname\nwith_envcfg " + PLAIN),
     ("singularity exec x.sif python\n", "with_envcfg singularity exec x.sif python\n"),
     ("srun apptainer run x.sif $A\n", "with_envcfg srun apptainer run x.sif $A\n"),
@@ -150,6 +159,8 @@ def test_a_script_for_sh_gets_bash(first: str, by_bash: str, here: Path) -> None
     assert here.exists()
 
 
+WORK = "work() { srun -n 2 x y; }\n"
+COPIED = "srun is in the function work, which the script gives to another shell"
 REFUSED = [
     ("echo\n", "has no launch line"),
     ("C='srun x y'\n[[ -v D ]] && C='echo x'\n$C\n", "srun is in a variable"),
@@ -183,6 +194,15 @@ REFUSED = [
     ("$RUN singularity shell $IMAGE\n", "a shell to type in"),
     ("set -o posix\nsrun x y\n", "cannot be moved under set -o posix"),
     ("set -eT\nsrun x y\n", "cannot be moved under set -eT"),
+    (f'{WORK}work\nssh node2 "$(declare -f work); work"\n', COPIED),
+    (f'{WORK}work\nssh node2 "$(typeset -f work a)\nwork" &\nwait\n', COPIED),
+    (f"{WORK}work\ndeclare -f | ssh node2 bash\n", COPIED),
+    (f'{WORK}work\nfor f in work; do declare -fp "$f"; done >f.sh\n', COPIED),
+    (f"{WORK}work\ntype work | tail -n +2 >f.sh\n", COPIED),
+    (f"{WORK}work\ncommand typeset -f work >f.sh\n", COPIED),
+    (f"{WORK}work\ncat >f.sh <<E\n$(declare -f work)\nE\n", COPIED),
+    (f"{WORK}work\nexport -f work\nxargs -n1 bash -c work <list\n", COPIED),
+    (f"{WORK}work\ndeclare -fx work\nparallel work ::: 1 2\n", COPIED),
     ("srun python - <<'E'\n1\nE \nsrun x\n", "no line that ends it"),
     ("cat <<E\nsrun x\n", ""),
 ]

@@ -156,6 +156,9 @@ class _Reader:
             # A signal to that program would reach more shells than before.
             if word == "exec" if written.is_run else word not in PASSED:
                 self._fail(root, "before", word=word or "what is in the variable")
+        for name, start, end in self.text.copied:
+            if start <= written.start < end:
+                self._fail(root, "copied", name=chain[0].name, function=name)
         for name in sorted({command.name for command in chain} & self.text.functions):
             self._fail(root, "own-name", name=name)
 

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _DIRECTIVE = re.compile(rf"#!|#+[ \t]*(?:{MARK_WORDS}|envcfg:)")
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"$`\\]*)\"")
+# Commands that print functions, or export them. They may be in texts for other shells.
+_COPY = re.compile(
+    r"\b(?:(?:declare|typeset|export)[ \t]+-[A-Za-z]*f[A-Za-z]*|type(?=[ \t]+[\w\"]))"
+    r"((?:[ \t]+[\w\"'$@{}.:-]+)*)"
+)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 # The shell's own words before a command, which a function can follow as well.
 PASSED = frozenset({"exec", "command", "time"})
 # Programs that start the words after theirs, and do not change their meaning.
@@ -60,6 +66,7 @@ class Text(NamedTuple):
     Attributes:
         commands: all commands outside strings.
         functions: names of its functions and aliases.
+        copied: offsets of the functions that it gives to other shells, by name.
         body: offset of the first command, and of the comments right above it.
         unclear: offsets of here-documents without the line that ends them.
     """
@@ -68,12 +75,13 @@ class Text(NamedTuple):
     functions: frozenset[str]
     body: int
     unclear: tuple[int, ...] = ()
+    copied: tuple[tuple[str, int, int], ...] = ()
 
 
 def read_text(chars: str) -> Text:
     """Return the commands of a script; one character is one byte."""
     root = parse(chars)
-    commands, functions = [], set()
+    commands, functions, bodies = [], set(), []
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -81,6 +89,7 @@ def read_text(chars: str) -> Text:
             commands.append(_written(node, chars))
         elif node.type == "function_definition":
             functions.add(_name_of(node, chars))
+            bodies.append((_name_of(node, chars), node.start_byte, node.end_byte))
         waiting += node.children
     for command in commands:
         if command.words[:1] == ("alias",):
@@ -89,13 +98,21 @@ def read_text(chars: str) -> Text:
     unclear = tuple(
         offset for offset, redirection in documents if not redirection.is_ended
     )
-    return Text(tuple(commands), frozenset(functions), _body(chars), unclear)
+    copies = _COPY.findall(_COMMENT.sub("", chars))
+    copied = tuple(body for body in bodies if any(_has(c, body[0]) for c in copies))
+    return Text(tuple(commands), frozenset(functions), _body(chars), unclear, copied)
 
 
 def innermost(commands: tuple[ScriptCommand, ...], offset: int) -> ScriptCommand | None:
     """Return the innermost command that contains the offset."""
     around = (command for command in commands if command.start <= offset < command.end)
     return min(around, key=lambda written: written.end - written.start, default=None)
+
+
+def _has(words: str, function: str) -> bool:
+    """Return whether a command with these *words* may print or export *function*."""
+    names = re.findall(r"[^\s\"']+", words)
+    return not names or function in names or "$" in words
 
 
 def _written(node: Node, chars: str) -> ScriptCommand:
