@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -25,24 +24,9 @@ from envcfg.log.verdict import (
 from envcfg.log.world import World
 
 SEVERAL = "several-jobs"  # the rule that reports it
-# Output names of Slurm, Flux, PBS and SGE. The rest of a name may be a task of an array or
-# a rank of one job.
-_NUMBERED = re.compile(r"^(?:slurm|flux)-([^\W_]+)|\.[oe](\d+)(?![^.])")
 _NAMED = 8  # jobs whose verdicts are listed
 LOOSE = "files without a communicator"
 PART = "another-job"
-
-
-def by_job(files: Sequence[str]) -> dict[str, list[str]]:
-    """Return *files* by the number of their job; empty for files without one."""
-
-    def number(name: str) -> str:
-        match = _NUMBERED.search(os.path.basename(name))
-        return match[1] or match[2] if match else ""
-
-    jobs = grouped(files, number)
-    numbered = [job for job in jobs if job]
-    return jobs if len(numbered) > 1 else {"".join(numbered): list(files)}
 
 
 def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
@@ -81,9 +65,14 @@ def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
         return {"": list(files)}
     jobs = {}
     for group in groups.values():
-        more = f" and {count_of(len(group) - 1, 'file')} more" if group[1:] else ""
-        jobs[os.path.basename(group[0]) + more] = group
+        jobs[name_of_files(group)] = group
     return {**jobs, LOOSE: loose} if loose else jobs
+
+
+def name_of_files(files: Sequence[str]) -> str:
+    """Return the name of a group of *files* in messages."""
+    more = f" and {count_of(len(files) - 1, 'file')} more" if files[1:] else ""
+    return os.path.basename(files[0]) + more
 
 
 def _whole(job: Job) -> set[int]:
@@ -100,13 +89,20 @@ def _whole(job: Job) -> set[int]:
     }
 
 
-def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
-    """Return the worst of *reports* (by job name), with a summary of the other jobs."""
+def of_jobs(
+    reports: Mapping[str, LogReport], rule: Rule, undecided: Sequence[str] = ()
+) -> LogReport:
+    """Return the worst of *reports* (by job name), with a summary of the other jobs.
+
+    Reports on *undecided* files are named: the files may belong to one of the jobs.
+    """
     spoken = {
         name: log_report
         for name, log_report in reports.items()
         # Files without a job may be scripts or configurations.
-        if name != LOOSE or log_report.findings or log_report.coverage.records
+        if name not in (LOOSE, *undecided)
+        or log_report.findings
+        or log_report.coverage.records
     }
     reports = spoken or reports
     if len(reports) == 1:
@@ -125,6 +121,8 @@ def of_jobs(reports: Mapping[str, LogReport], rule: Rule) -> LogReport:
     message = (
         f"one of {count_of(len(reports), 'job')}, each judged by itself: {message}"
     )
+    if alone := [name for name in undecided if name in reports]:
+        message += f"; no job known, judged alone: {first_of(alone)}"
     note = note_of(rule, worst, message)
     coverages = [log_report.coverage for log_report in reports.values()]
     return report._replace(

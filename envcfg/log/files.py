@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from envcfg.common.budget import MB, Budget, SpentError
-from envcfg.log.batches import SEVERAL, by_communicator, by_job, of_jobs
+from envcfg.log.batches import SEVERAL, by_communicator, name_of_files, of_jobs
 from envcfg.log.bugs import Bugs, with_bugs
 from envcfg.log.expectations import Expectations
+from envcfg.log.job_files import by_job, marks_of, undecided_groups
 from envcfg.log.job_judge import InputSize, judge
 from envcfg.log.job_state import Job
 from envcfg.log.log_source import Source
@@ -57,7 +58,8 @@ def check_files(
     kinds = kinds_of(files)
     logs = [name for name in files if name not in kinds]
     judges = _Judges(rulebook, expect, reading, starts)
-    report = of_jobs(judges.reports(logs), rulebook.rules[SEVERAL])
+    reports = judges.reports(logs)
+    report = of_jobs(reports, rulebook.rules[SEVERAL], judges.undecided)
     if not kinds:
         return report
     from envcfg.log.sidecars import load_traces
@@ -92,13 +94,20 @@ class _Judges:
         self._rulebook, self._expect, self._reading = rulebook, expect, reading
         self._budget = log_budget("the log")
         self._behind = 0
+        self.undecided: list[str] = []
 
     def reports(self, files: Sequence[str]) -> dict[str, LogReport]:
         """Return the report of each job, by its name."""
         reports: dict[str, LogReport] = {}
-        numbered = by_job(files)
-        for number, names in numbered.items():
-            name = f"job {number}" if number else "files without a number"
+        jobs = by_job(files, marks_of(files) if files[1:] else {})
+        # Next to several jobs, each of the other files is judged alone.
+        unnumbered = jobs.pop("", [])
+        others = {name_of_files(group): group for group in undecided_groups(unnumbered)}
+        self.undecided = [*others]
+        numbered = {f"job {number}": names for number, names in jobs.items()} | (
+            others if jobs else {"the log": unnumbered}
+        )
+        for name, names in numbered.items():
             job, report = self._read_job(names)
             # A pipe cannot be read again for each part.
             again = all(os.path.isfile(name) for name in names)

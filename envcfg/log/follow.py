@@ -9,9 +9,9 @@ from glob import glob
 
 from envcfg.common.budget import MB
 from envcfg.common.errors import UsageError
-from envcfg.log.batches import by_job
 from envcfg.log.content import is_compressed
 from envcfg.log.files import log_budget
+from envcfg.log.job_files import by_job
 from envcfg.log.job_state import Job
 from envcfg.log.log_source import BLOCK, LONGEST, files_in
 from envcfg.log.process_facts import Spot

@@ -89,6 +89,19 @@ def _read_head(name: str, most: int) -> bytes:
         return stream.read(most)
 
 
+def read_edges(name: str, most: int) -> bytes:
+    """Return up to *most* bytes from each end of a regular file; of a compressed file, from
+    its beginning only."""
+    if not os.path.isfile(name):  # bytes of a pipe cannot be read again
+        return b""
+    head = _read_head(name, most)
+    with open(name, "rb") as raw:
+        if is_compressed(raw.peek(_HEAD)):
+            return head
+        raw.seek(max(len(head), os.path.getsize(name) - most))
+        return head + raw.read(most)
+
+
 @contextmanager
 def _unpacked(name: str) -> Iterator[io.BufferedReader]:
     """Yield a stream of the decompressed content; damage is raised as an OSError."""

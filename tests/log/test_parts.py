@@ -10,7 +10,7 @@ import pytest
 from checking import check
 from jobs import Job, lines, text
 
-from envcfg.log.batches import by_job
+from envcfg.log.job_files import FileMarks, by_job
 from envcfg.log.verdict import WORST_FIRST
 from support import envcfg
 
@@ -186,7 +186,19 @@ def test_attempts_that_old_lines_do_not_tell_apart() -> None:
         (["a.log", "b.log"], {"": ["a.log", "b.log"]}),
         (["slurm-1.out", "slurm-1.err"], {"1": ["slurm-1.out", "slurm-1.err"]}),
         (["x/slurm-1.out", "slurm-2.out"], {"1": ["x/slurm-1.out"], "2": ["slurm-2.out"]}),
-        (["slurm-1_0.out", "slurm-1_1.out"], {"1": ["slurm-1_0.out", "slurm-1_1.out"]}),
+        (["slurm-1_0.out", "slurm-1_1.out"], {"1_0": ["slurm-1_0.out"], "1_1": ["slurm-1_1.out"]}),
+        (["a-1_1.out", "a-1_1.err", "a-1_2.out"], {"1_1": ["a-1_1.out", "a-1_1.err"], "1_2": ["a-1_2.out"]}),
+        (["a.o1.0", "a.o1.1"], {"1_0": ["a.o1.0"], "1_1": ["a.o1.1"]}),
+        (["train-11.out", "gpt2-12.out"], {"11": ["train-11.out"], "12": ["gpt2-12.out"]}),
+        (["11.out", "12.out"], {"11": ["11.out"], "12": ["12.out"]}),
+        (["train-11.log", "train-12.log.gz"], {"11": ["train-11.log"], "12": ["train-12.log.gz"]}),
+        (["train-11.out", "train-11.err"], {"11": ["train-11.out", "train-11.err"]}),
+        (["train-0.out", "train-1.out"], {"": ["train-0.out", "train-1.out"]}),
+        (["a-11-rank0.out", "a-11-rank1.out"], {"11": ["a-11-rank0.out", "a-11-rank1.out"]}),
+        (["nccl.nid1.71.log", "nccl.nid2.72.log"], {"": ["nccl.nid1.71.log", "nccl.nid2.72.log"]}),
+        (["node-1.err", "node-2.err"], {"": ["node-1.err", "node-2.err"]}),
+        (["shard_1.log", "shard_2.log"], {"": ["shard_1.log", "shard_2.log"]}),
+        (["nccl-71.log", "nccl-72.log"], {"": ["nccl-71.log", "nccl-72.log"]}),
         (["slurm-1-0.out", "slurm-1-1.out.gz"], {"1": ["slurm-1-0.out", "slurm-1-1.out.gz"]}),
         (["slurm-1.out", "nccl-nid1-7.log"], {"1": ["slurm-1.out", "nccl-nid1-7.log"]}),
         (
@@ -203,6 +215,67 @@ def test_jobs_by_the_names_of_their_files(
     files: list[str], jobs: dict[str, list[str]]
 ) -> None:
     assert by_job(files) == jobs
+
+
+def number(job: str) -> FileMarks:
+    return FileMarks(job, frozenset())
+
+
+def comm(*ids: bytes) -> FileMarks:
+    return FileMarks("", frozenset(ids))
+
+
+@pytest.mark.parametrize(
+    ("marks", "jobs"),
+    [
+        ({"a.log": number("7"), "b.log": number("8")}, {"7": ["a.log"], "8": ["b.log"]}),
+        ({"a.log": number("7"), "b.log": number("7")}, {"7": ["a.log", "b.log"]}),
+        ({"rank-1.out": number("7"), "rank-2.out": number("8")}, {"7": ["rank-1.out"], "8": ["rank-2.out"]}),
+        # The id of an array's task differs from its name.
+        ({"slurm-7_1.out": number("9"), "slurm-7_1.err": comm(), "slurm-7_2.out": comm()},
+         {"7_1": ["slurm-7_1.out", "slurm-7_1.err"], "7_2": ["slurm-7_2.out"]}),
+        # Ranks of one job share its communicator.
+        ({"run-1.out": comm(b"0xa"), "run-2.out": comm(b"0xa", b"0xb")}, {"": ["run-1.out", "run-2.out"]}),
+        ({"run-1.out": comm(b"0xa"), "run-2.out": comm(b"0xb")}, {"1": ["run-1.out"], "2": ["run-2.out"]}),
+        ({"slurm-7_1.out": comm(b"0xa"), "slurm-7_2.out": comm(b"0xa")}, {"7": ["slurm-7_1.out", "slurm-7_2.out"]}),
+    ],
+)  # fmt: skip
+def test_jobs_by_the_lines_of_their_files(
+    marks: dict[str, FileMarks], jobs: dict[str, list[str]]
+) -> None:
+    assert by_job([*marks], marks) == jobs
+
+
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+    import webdataset
+ModuleNotFoundError: No module named 'webdataset'
+"""
+ENDED = "slurmstepd: error: *** JOB {} ON nid001234 CANCELLED AT 2026-01-02T03:04:05 DUE TO TIME LIMIT ***\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "jobs"),
+    [
+        (("train-11.out", "train-12.out"), ("job 11", "job 12")),
+        (("slurm-71_1.out", "slurm-71_2.out"), ("job 71_1", "job 71_2")),
+        (("first.log", "job 12.log"), ("first.log", "job 12")),
+    ],
+)
+def test_each_file_of_a_job_is_judged_by_itself(
+    tmp_path: Path, names: tuple[str, str], jobs: tuple[str, str]
+) -> None:
+    (tmp_path / names[0]).write_text(TRACEBACK)
+    (tmp_path / names[1]).write_text(ENDED.format(12))
+    (tmp_path / "slurm-40.out").write_text(text(Job(ranks_per_node=4)))
+    (tmp_path / "notes.txt").write_text("Segmentation fault is in the older version\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    summaries = {row["name"]: row["summary"] for row in report["jobs"]}
+    assert {*summaries} == {*jobs, "job 40"}
+    assert "webdataset" in summaries[jobs[0]]
+    assert "time limit" in summaries[jobs[1]]
+    note = report["findings"][-1]["message"]
+    assert ("no job known, judged alone: first.log" in note) == ("first.log" in jobs)
 
 
 def test_files_of_several_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
