@@ -9,38 +9,52 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from envcfg.log.rulebook import CLASSES, Rule
-from envcfg.log.verdict import CauseClass, LogReport
+from envcfg.log.verdict import Action, CauseClass, LogReport
 
-_Signs = tuple[Sequence[str], Mapping[CauseClass, Sequence[re.Pattern[str]]]]
+
+class _Classes(NamedTuple):
+    """The general classes, the signs of the others, and the next step of each."""
+
+    general: Sequence[str]
+    signs: Mapping[CauseClass, Sequence[re.Pattern[str]]]
+    steps: Mapping[CauseClass, Action]
 
 
 @cache
-def _signs() -> _Signs:
-    """Return the general classes, and the signs of the others."""
+def _load_classes() -> _Classes:
     from envcfg.common.datafile import load_kept
 
     data = load_kept("cause-classes", [CLASSES])[0]
+    classes = data["classes"]
     signs = {
         name: [re.compile(sign) for sign in record.get("signs", ())]
-        for name, record in data["classes"].items()
+        for name, record in classes.items()
     }
-    return data["general"], signs
+    steps = {name: record["next"] for name, record in classes.items()}
+    return _Classes(data["general"], signs, steps)
 
 
 def class_of(rule: Rule, words: str) -> CauseClass | Literal[""]:
     """Return the class of a cause with *rule* and *words*."""
-    general, classes = _signs()
-    if rule.class_ not in general:
+    classes = _load_classes()
+    if rule.class_ not in classes.general:
         return rule.class_
     known = (
         name
-        for name, signs in classes.items()
+        for name, signs in classes.signs.items()
         if any(sign.search(words) for sign in signs)
     )
     return next(known, rule.class_)
+
+
+def next_of(rule: Rule, class_: CauseClass | Literal[""]) -> Action:
+    """Return the next step after a cause with *rule*, which its words put in *class_*."""
+    if class_ and class_ != rule.class_:
+        return _load_classes().steps[class_]
+    return rule.next or "unknown"
 
 
 def with_class(report: LogReport, rules: Mapping[str, Rule]) -> LogReport:

@@ -282,7 +282,10 @@ def _with_first_end(
         return first, None, chained(findings, first, job, locate)
     head = next((item for item in findings if item.severity == "error"), None)
     if head and (owner := owner_of(head, first, job)):
-        owned = head._replace(subject=owner.words)
+        # NCCL's own prefix has named the process before.
+        owned = head._replace(
+            subject=owner.words if head.subject == "job" else head.subject
+        )
         return None, owner, [owned if item is head else item for item in findings]
     if not first and (thrown := last_exception(job)):
         rule = job.rulebook.rules[SURVIVED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from envcfg.log.cause_class import next_of
 from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import Rule
@@ -35,7 +36,8 @@ def with_next(
         id_ = cause.rule if cause else next((error.rule for error in errors), "")
         fingerprint = fingerprint or id_
         rule = rules.get(id_)
-        action = (rule and rule.next) or "unknown"
+        class_ = cause.class_ if cause else rule.class_ if rule else ""
+        action = next_of(rule, class_) if rule else "unknown"
         if cause and action == "restart without":
             nodes = tuple(filter(is_node_name, cause.nodes))
         # Without a node to leave out only a plain restart is possible.
@@ -46,7 +48,6 @@ def with_next(
         attempts = count_of(repeats + 1, "attempt")
         reason = cause.message if cause else reason
         reason = f"{attempts} of this log ended so: {reason}" if repeats else reason
-        class_ = cause.class_ if cause else rule.class_ if rule else ""
         reason = _with_class(reason, class_)
     elif progress and progress.ended:
         action, reason = "done", f"the program ended well ({progress.ended})"

@@ -83,12 +83,13 @@ def owner_of(head: Finding, first: FirstEnd | None, job: Job) -> Owner | None:
         job: the lines of the log.
     """
     occurrence = job.occurrences.get(head.rule)
-    if occurrence is None or head.subject != "job":
-        return None
-    if occurrence.rule.class_ == "network":
+    if occurrence is None or occurrence.rule.class_ == "network":
         return None  # its writer often reports the end of another rank
     text = occurrence.first.text
-    writer = speaker(text.partition(parse(text).message)[0])
+    record = parse(text)
+    if head.subject != "job":
+        return Owner(hosts=(record.host,)) if record.host else None
+    writer = speaker(text.partition(record.message)[0])
     ended = first.process if first and first.rule.consequence else Owner()
     if writer.ranks and not writer.is_task:
         same = set(writer.ranks) <= set(ended.ranks)

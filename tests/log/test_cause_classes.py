@@ -44,8 +44,9 @@ def test_classes_are_those_of_the_reports_each_with_words_and_a_next_step() -> N
     for record in classes.values():
         assert record["says"]
         assert record["next"] in get_args(Action)
-    # Words alone never prove that a restart helps.
-    assert {r["next"] for r in classes.values() if "signs" in r} == {"fix first"}
+    # Only the driver's names of errors of the hardware prove that a restart helps.
+    signs = {name for name, record in classes.items() if "signs" in record}
+    assert {n for n in signs if classes[n]["next"] != "fix first"} == {"GPU"}
 
 
 def test_each_class_is_the_class_of_a_rule() -> None:
@@ -106,3 +107,61 @@ def test_last_words_have_a_class_and_no_cause() -> None:
     assert report.verdict == "inconclusive"
     assert report.cause is None
     assert report.next.words.endswith(" (scheduler)")
+
+
+EXITED = "srun: error: nid001234: task 5: Exited with exit code 1\n"
+ABORTED = "srun: error: nid001234: task 5: Aborted (core dumped)\n"
+WHAT = (
+    "terminate called after throwing an instance of 'std::runtime_error'\n  what():  "
+)
+RAISED_AT = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    x = f(x)\n'
+KERNEL = "nid001234 kernel: amdgpu 0000:c1:00.0: amdgpu: ring gfx_0.0.0 timeout, "
+FLUX = "1764.123s: job.exception type=node-failure severity=0 node failure on "
+BAD_GPUS = {
+    "OpenACC": "call to cuCtxCreate returned error 214 (CUDA_ERROR_ECC_UNCORRECTABLE): Other\n" + EXITED,
+    "OpenACC with a rank": "5: call to cuCtxCreate returned error 214 (CUDA_ERROR_ECC_UNCORRECTABLE): Other\n" + EXITED,
+    "HIP": WHAT + "hipDeviceSynchronize() error: hipErrorECCNotCorrectable\n" + ABORTED,
+    "PyTorch on HIP": RAISED_AT + "RuntimeError: HIP error: uncorrectable ECC error encountered\n" + EXITED,
+    "JAX": RAISED_AT + "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered\n" + EXITED,
+    "CuPy": RAISED_AT + "cupy_backends.cuda.api.runtime.CUDARuntimeError: cudaErrorECCUncorrectable: uncorrectable ECC error encountered\n" + EXITED,
+    "Kokkos": WHAT + "cudaDeviceSynchronize() error( cudaErrorECCUncorrectable): uncorrectable ECC error encountered Kokkos_Cuda_Instance.cpp:161\n" + ABORTED,
+    "Kokkos on HIP": WHAT + "hipStreamSynchronize(stream) error( hipErrorECCNotCorrectable): uncorrectable ECC error encountered Kokkos_HIP.cpp:66\n" + ABORTED,
+    "OpenMP": "CUDA error: uncorrectable ECC error encountered\nLibomptarget error: Call failed\n" + ABORTED,
+    "NCCL": "nid001234:900:955 [0] enqueue.cc:1556 NCCL WARN Cuda failure 214 'uncorrectable ECC error encountered'\n" + EXITED,
+    "the kernel": KERNEL + "signaled seq=123, emitted seq=125\n" + ABORTED,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_GPUS)
+def test_a_bad_gpu_is_no_fault_of_the_program(name: str) -> None:
+    report = check(BAD_GPUS[name])
+    assert report.cause
+    assert (report.verdict, report.cause.class_) == ("broken", "GPU")
+    assert report.next.action == "restart without"
+    assert report.next.nodes == report.cause.nodes == ("nid001234",)
+
+
+@pytest.mark.parametrize("end", ["", " (shell rank 3)"])
+def test_a_node_that_flux_lost_is_left_out(end: str) -> None:
+    report = check(f"step 1 loss 2\n{FLUX}elcap8767{end}\nflux-job: task(s) Killed\n")
+    assert (report.verdict, report.cause and report.cause.class_) == ("broken", "node")
+    assert report.next[:2] == ("restart without", ("elcap8767",))
+
+
+@pytest.mark.parametrize("hosts", ["elcap[12-13]", "elcap[1,7]"])
+def test_a_list_of_lost_nodes_names_no_wrong_node(hosts: str) -> None:
+    report = check(f"{FLUX}{hosts}\n")
+    assert (report.next.action, report.next.nodes) == ("restart", ())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        KERNEL + "but soft recovered",
+        "retry on cudaErrorECCUncorrectable is on",
+        FLUX.replace("severity=0", "severity=2") + "elcap8767",
+    ],
+)
+def test_errors_that_the_job_outlives_are_no_cause(line: str) -> None:
+    steps = "".join(f"step {number} loss 1.5\n" for number in range(9))
+    assert check(f"{line}\n{steps}").verdict != "broken"
