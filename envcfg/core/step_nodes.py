@@ -30,6 +30,7 @@ _SLICE = 0.02  # seconds to read answers at a time
 _STARTS = 3  # steps of the probe, if steps end early
 _IDLE_BELOW = 5.0  # percent
 _LONG_START = 1800.0  # seconds in which a program may load its data and compile
+_OPENED = 600.0  # seconds after which a program has opened its GPUs at least
 
 
 class Probing(NamedTuple):
@@ -152,11 +153,12 @@ class NodeWatch:
         self._history.add(views)
         if self._number == 1:  # rates and idle GPUs need two samples
             return
+        start = _LONG_START if self._history.has_opened else _OPENED
         health = self._history.health(
             views,
             probing.asked_gpus,
             is_whole=is_whole,
-            may_start=not has_steps and now - self._began < _LONG_START,
+            may_start=not has_steps and now - self._began < start,
         )
         findings = [NodeFinding((), (), finding) for finding in more]
         health = health._replace(findings=(*health.findings, *findings))

@@ -26,6 +26,13 @@ _RECENT = 5  # samples
 _WARM_UP = 2  # first samples, in which a program may still compile
 _SLOWER = 1.5  # times the best earlier pace, in all recent samples
 _KINDS = 16  # kinds of steps to keep
+_STOPPED = 10  # times the usual time between two lines, without a line of the program
+_OWN_LINE = b"envcfg: "  # this watch writes into the same output
+# Programs with their own format: a step of a known number of steps, or with a measure.
+_PLAIN = re.compile(
+    r"(?i)^\W{0,3}(?:\[?rank ?\d+\]?:? ?|\d+: )?(?:step|iter(?:ation)?)s?\b\W{0,3}(\d+)"
+    r"(?:\s*/\s*(\d+)\b|.*\d\.\d)"
+)
 _EXACT = 10.0  # seconds from which the whole seconds of a bar are exact enough
 _ELAPSED = re.compile(r"%\|.*\[(?:(\d+):)?(\d+):(\d\d)<")
 _BATCH = re.compile(r"global.batch.size: *(\d+)")
@@ -76,6 +83,7 @@ class StepPace:
         self._next = 0.0
         self._kinds: dict[object, _Kind] = {}
         self._last: _Kind | None = None
+        self._last_line, self._spoke = b"", 0.0  # the newest line, and when it came
 
     def look(self) -> None:
         """Read the newest lines, if it is time."""
@@ -85,7 +93,19 @@ class StepPace:
         self._next = now + self._interval
         for name in self._names:
             with suppress(OSError):  # the output may be moved
-                for sign in _last_steps(name):
+                block = _read_tail(name)
+                lines = [line for line in block.split(b"\n") if line.strip()]
+                last = next(
+                    (
+                        line
+                        for line in reversed(lines)
+                        if not line.startswith(_OWN_LINE)
+                    ),
+                    b"",
+                )
+                if last != self._last_line:
+                    self._last_line, self._spoke = last, now
+                for sign in _last_steps(block):
                     batch = _BATCH.search(sign.text)
                     is_bar = _elapsed(sign.text) is not None
                     key = name, sign.id, sign.steps, batch and batch[1], is_bar
@@ -98,8 +118,8 @@ class StepPace:
 
     @property
     def has_steps(self) -> bool:
-        """Whether the program has ever had a pace."""
-        return self._last is not None
+        """Whether the output shows two steps of the program."""
+        return any(kind.gaps for kind in self._kinds.values())
 
     @property
     def _current(self) -> _Kind | None:
@@ -112,13 +132,24 @@ class StepPace:
         return kind if is_moving else None
 
     @property
+    def _stopped_for(self) -> float | None:
+        """Seconds since the last line of a program with steps; None if it may go on."""
+        gaps = [gap for kind in self._kinds.values() for gap in kind.gaps]
+        silence = time.monotonic() - self._spoke
+        usual = max(gaps, default=0.0)
+        return silence if usual and silence > _STOPPED * usual else None
+
+    @property
     def seconds(self) -> float | None:
         """The usual time of a recent step in seconds; None if it is unknown."""
         return median(kind.recent) if (kind := self._current) else None
 
     @property
     def finding(self) -> Finding | None:
-        """The finding on steps that take clearly longer than earlier ones."""
+        """The finding on steps that stop, or take clearly longer than earlier ones."""
+        if (seconds := self._stopped_for) is not None:
+            words = {"minutes": seconds / 60}
+            return finding_in("nodes/monitor", "steps-stop", "the program", **words)
         kind = self._current
         if kind is None or kind.best is None or len(kind.recent) < _RECENT:
             return None
@@ -138,17 +169,37 @@ def _elapsed(text: str) -> int | None:
     return 3600 * (hours or 0) + 60 * (minutes or 0) + (seconds or 0)
 
 
-def _last_steps(name: str) -> Iterable[Sign]:
-    """Return the last step of each kind in an output, the newest at the end."""
+def _read_tail(name: str) -> bytes:
+    """Return the last whole lines of an output."""
     with open(name, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL))
         block = file.read(_TAIL).replace(b"\r", b"\n")
     # The first line is a part of one, and the last one may still be written.
     begin = block.find(b"\n") if size > _TAIL else 0
+    return block[begin : block.rfind(b"\n") + 1]
+
+
+def _last_line(block: bytes) -> bytes:
+    """Return the last line of the program in *block*."""
+    lines = reversed(block.splitlines())
+    own = (line for line in lines if line.strip() and not line.startswith(_OWN_LINE))
+    return next(own, b"")
+
+
+def _last_steps(block: bytes) -> Iterable[Sign]:
+    """Return the last step of each kind in *block*, the newest at the end."""
     last: dict[str, Sign] = {}
-    for _, sign in signs_in(block[begin : block.rfind(b"\n") + 1]):
+    for _, sign in signs_in(block):
         if sign.kind == "step":
             last.pop(sign.id, None)
             last[sign.id] = sign
-    return last.values()
+    return last.values() or _plain_steps(block)
+
+
+def _plain_steps(block: bytes) -> Iterable[Sign]:
+    """Return the last step of a program without a known format."""
+    for line in reversed(block.decode("utf-8", "replace").splitlines()):
+        if match := _PLAIN.match(line):
+            return [Sign("step", "", match[1], match[2] or "", "", line, "plain")]
+    return []

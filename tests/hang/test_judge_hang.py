@@ -488,6 +488,7 @@ def test_a_time_as_people_say_it(seconds: float, said: str) -> None:
 def test_each_rule_has_words_and_can_be_found() -> None:
     rules = hang_rules()
     judged = {rule for _, _, found in CASES.values() for rule, _ in found}
+    judged.add("hang-link-down")  # judged below
     absent = {"hang-ras-absent", "hang-flight-absent", "hang-stacks-absent"}
     assert judged | absent | {"hang-unclear"} == set(rules)
     for rule in rules.values():
@@ -495,3 +496,48 @@ def test_each_rule_has_words_and_can_be_found() -> None:
         assert rule.fix
         assert rule.source
         assert not rule.meaning.endswith(".")
+
+
+UP = {"lo": "up", "eth0": "up", "hsn0": "up", "hsn1": "up", "docker0": "down"}
+CUT = {**UP, "hsn0": "down", "hsn1": "down"}
+
+
+@pytest.mark.parametrize(
+    ("links", "subjects"),
+    [
+        ((UP, CUT), ["node2"]),
+        ((CUT, UP), ["node1"]),
+        ((UP, UP), []),
+        ((CUT, CUT), []),
+        ((UP, {}), []),
+        ((UP, {**UP, "wlan0": "down"}), []),
+    ],
+)
+def test_a_node_without_its_links_is_named(
+    links: tuple[dict[str, str], dict[str, str]], subjects: list[str]
+) -> None:
+    known = evidence(*(rank(number, **WAITS) for number in range(4)))
+    nodes = [n._replace(links=own) for n, own in zip(known.nodes, links, strict=True)]
+    judged = judge(known._replace(nodes=tuple(nodes)))
+    errors = [each for each in judged.findings if each.severity == "error"]
+    assert [each.subject for each in errors] == subjects
+    assert judged.verdict == ("named" if subjects else "unclear")
+    for each in errors:
+        assert each.rule == "hang-link-down"
+        assert each.message == (
+            "its interfaces hsn0, hsn1 are down, and up on most other nodes"
+        )
+
+
+@pytest.mark.parametrize("lost", ["links", "ranks", "answer"])
+def test_no_victim_on_another_node_is_the_cause(lost: str) -> None:
+    ranks = [rank(number, **WAITS) for number in range(4)]
+    silent = ("node2",) if lost == "answer" else ()
+    known = evidence(*(ranks[:2] if lost == "ranks" else ranks), silent=silent)
+    behind = LaggingRanks("RAS", (1,), 3, "AllReduce", "#0-0", 3, 4)
+    nodes = list(known.nodes)
+    if lost == "links":
+        nodes = [nodes[0]._replace(links=UP), nodes[1]._replace(links=CUT)]
+    judged = judge(known._replace(nodes=tuple(nodes), behind=(behind,)))
+    causes = [e.subject for e in judged.findings if e.severity == "error" and e.cause]
+    assert causes == ["node2"]

@@ -7,7 +7,7 @@ keys and columns that envcfg does not read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from lines import gpu_lines, node_lines
@@ -52,6 +52,8 @@ class Node(NamedTuple):
     near: str = ""
     tool: Sequence[str] | None = None
     ours: str = "-"
+    processors: int = 64
+    links: Mapping[str, str] = {}
 
 
 def _cell(value: float | None) -> str:
@@ -206,12 +208,13 @@ def watch(
             for rank in node.ranks
         ]
         rows += [f"near {node.near}"] if node.near else []
+        rows += [f"link {name} {state}" for name, state in node.links.items()]
         sample = node_lines(
             host,
             number,
             at=clock.now,
             load=f"{node.load}",
-            cores=64,
+            cores=node.processors,
             available=int(_KIB * (1 - node.memory)),
             counters=rows,
         )

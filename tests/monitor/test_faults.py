@@ -331,3 +331,71 @@ def test_gpus_that_never_compute_are_a_finding_after_half_an_hour(clock: Clock) 
     assert lines == ["note: no GPU has computed so far, and the log shows no step"]
     clock.now = 1000.0
     assert "n0, n1: GPUs 0-7" in watch(clock, state, first_step=None)[1]
+
+
+def unopened(node: int, _: float) -> Node:
+    return Node([Card(0, 0, 90)] * 8, bound(node, own=1.0))
+
+
+def test_gpus_that_no_program_opens_are_a_finding_after_ten_minutes(
+    clock: Clock,
+) -> None:
+    lines = watch(clock, unopened, first_step=None, minutes=9)
+    assert lines == ["note: no GPU has computed so far, and the log shows no step"]
+    clock.now = 1000.0
+    assert "n0, n1: GPUs 0-7" in watch(clock, unopened, first_step=None, minutes=20)[1]
+
+
+def test_busy_gpus_are_told_beside_shared_cores(clock: Clock) -> None:
+    lines = watch(clock, lambda node, _: Node(ranks=SHARED if node else bound(0)))
+    assert sorted(lines) == [
+        "all 16 GPUs busy, network fast",
+        "warning: n1: ranks 8-15 share 1 core in all  [cores-shared]",
+    ]
+
+
+def small(idle: bool) -> State:
+    """Return a job on nodes of two cores with four ranks each."""
+
+    def state(node: int, _: float) -> Node:
+        ranks = bound(node, 4)
+        ranks = [rank._replace(cores="0-1", own=0.1) for rank in ranks]
+        bad = cards(3, count=4) if idle and node else cards(count=4)
+        return Node(bad, ranks, load=7, processors=2)
+
+    return state
+
+
+def test_small_nodes_have_no_finding_on_their_cores(clock: Clock) -> None:
+    assert watch(clock, small(idle=False)) == ["all 8 GPUs busy, network fast"]
+    clock.now = 1000.0
+    lines = watch(clock, small(idle=True))
+    assert [line for line in lines if "gpu-idle" not in line] == []
+    assert lines
+
+
+def linked(which: int, *, after: float) -> State:
+    def state(node: int, minute: float) -> Node:
+        is_cut = node == which and minute >= after
+        links = {"eth0": "up", "hsn0": "down" if is_cut else "up", "docker0": "down"}
+        return Node(ranks=bound(node), links=links)
+
+    return state
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_a_node_without_its_links_is_named_at_the_next_look(
+    clock: Clock, nodes: int
+) -> None:
+    lines = watch(clock, linked(1, after=10), nodes=nodes, minutes=9)
+    assert lines == [f"all {8 * nodes} GPUs busy, network fast"]
+    clock.now = 1000.0
+    lines = watch(clock, linked(1, after=10), nodes=nodes, minutes=12)
+    assert lines[1:] == [
+        "error: n1: its interface hsn0 is down, and up on most other nodes  [link-down]"
+    ]
+
+
+def test_links_of_one_node_cannot_be_compared(clock: Clock) -> None:
+    lines = watch(clock, linked(0, after=0), nodes=1)
+    assert lines == ["all 8 GPUs busy, network fast"]

@@ -214,3 +214,60 @@ def test_an_output_that_vanishes_or_holds_anything_is_no_error(
     run.clock.now += 60
     run.pace.look()
     assert (run.pace.seconds, run.pace.finding) == (None, None)
+
+
+PLAIN: dict[str, Line] = {
+    "a number of steps": lambda n, _: f"step {n}/10000 loss 2.31",
+    "a measure": lambda n, _: f"rank 0: iteration {n}: loss=2.31",
+    "a prefix of srun": lambda n, _: f"0: Step {n} | loss 2.3100",
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_steps_of_a_program_with_its_own_format_are_steps(
+    start: Callable[[Line, str], Run], name: str
+) -> None:
+    job = start(PLAIN[name], "\n")
+    job.run(1, 10)
+    assert not job.pace.has_steps
+    job.run(4, 10)
+    assert job.pace.has_steps
+    assert job.pace.seconds == pytest.approx(10, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "line", ["Step {}: load the data", "the next step is {}", "epoch {} begins"]
+)
+def test_other_lines_with_numbers_are_no_steps(
+    start: Callable[[Line, str], Run], line: str
+) -> None:
+    job = start(lambda n, _: line.format(n), "\n")
+    job.run(9, 10)
+    assert not job.pace.has_steps
+
+
+@pytest.mark.parametrize("line", [PLAIN["a number of steps"], DERIVED["Composer"]])
+def test_a_program_whose_steps_stop_is_told(
+    start: Callable[[Line, str], Run], line: Line
+) -> None:
+    job = start(line, "\n")
+    job.run(9, 10)
+    # Its own lines, and those of envcfg, differ.
+    for minute in range(12):
+        assert job.pace.finding is None or minute > 9
+        job.run(1, 999, "envcfg: all 8 GPUs busy" * minute)
+    assert job.pace.finding
+    assert job.pace.finding.rule == "steps-stop"
+    assert "no line for 12 min" in job.pace.finding.message
+    job.run(1, 10)
+    assert job.pace.finding is None
+
+
+def test_a_program_that_evaluates_for_long_is_not_told(
+    start: Callable[[Line, str], Run],
+) -> None:
+    job = start(PLAIN["a number of steps"], "\n")
+    job.run(9, 10)
+    for batch in range(30):
+        job.run(1, 999, f"evaluated {batch} batches")
+        assert job.pace.finding is None

@@ -20,6 +20,8 @@ from envcfg.nodes.hang.rank_activity import does
 
 # Age in seconds of the newest line or collective below which a job counts as running.
 _MOVES = 15.0
+# Ranks on other nodes wait for those of such a node, and are no cause.
+_LOST = frozenset({"hang-node-silent", "hang-node-empty", "hang-link-down"})
 
 Verdict = Literal["named", "moves", "unclear"]
 
@@ -50,8 +52,10 @@ def judge(evidence: Evidence) -> Judgement:
         certain += _with_program(part, of_processes(part))
     # Ranks that occur twice cannot be compared, but their stopped processes still count.
     findings, clear = list(certain), [part for part in parts if not twice(part)]
+    is_lost = any(finding.rule in _LOST for finding in certain)
     for part in clear:
-        findings += _with_program(part, _of_libraries(part, blamed(certain, part)))
+        victims = blamed(certain, part) | {r.rank for r in part.ranks if is_lost}
+        findings += _with_program(part, _of_libraries(part, victims))
     # Comparing ranks is the weakest evidence, and is used only without any other.
     for part in () if findings else clear:
         findings += _with_program(part, compared(part.ranks))

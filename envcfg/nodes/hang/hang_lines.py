@@ -105,6 +105,9 @@ class HangReader:
         match kind:
             case "processes":
                 self._change(host, processes=int(text))
+            case "link":
+                links = {**self._nodes[host].links, port: text_read}
+                self._change(host, links=links)
             case "rank":
                 view = _rank(host, text.split(" ", 15))
                 self._ranks[host, view.pid] = view

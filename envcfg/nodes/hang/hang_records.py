@@ -93,6 +93,7 @@ class NodeView(NamedTuple):
         ranks: their programs.
         ras: answers on NCCL's port.
         gpus: of the job, from the node's tool.
+        links: ``up`` or ``down`` of each interface.
         state: Slurm's state of the node, if requested: ``allocated*``.
         reason: srun's reason why it is unreachable; empty if it is reachable.
     """
@@ -104,6 +105,7 @@ class NodeView(NamedTuple):
     ranks: tuple[RankView, ...] = ()
     ras: tuple[RasAnswer, ...] = ()
     gpus: tuple[Gpu, ...] = ()
+    links: Mapping[str, str] = {}
     state: str = ""
     reason: str = ""
 

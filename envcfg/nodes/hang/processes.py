@@ -14,6 +14,7 @@ from envcfg.nodes.hang.rank_activity import (
     place,
     where,
 )
+from envcfg.nodes.probe.links import links_text, lost_links
 
 _STILL = {
     "stopped": "hang-rank-stopped",
@@ -30,6 +31,9 @@ def of_nodes(evidence: Evidence) -> Iterator[Finding]:
     answering = any(node.answers for node in evidence.nodes)
     silent = sum(not node.answers for node in evidence.nodes)
     unseen = _unseen_ranks(evidence)
+    answers = {node.host: node.links for node in evidence.nodes if node.answers}
+    for host, names in lost_links(answers).items():
+        yield finding("hang-link-down", host, links_text(names))
     for node in evidence.nodes:
         if not node.answers and answering:
             why = f" ({node.reason})" if node.reason else ""

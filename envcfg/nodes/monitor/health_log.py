@@ -13,7 +13,9 @@ _LONG = 60  # looks in a row, after which frequent changes are over
 _MOST_IN_ALL = 100  # lines of a step
 _LOOKS = 4  # in a row that show a finding: a mean takes three to follow a change
 # These need several samples anyway. A tool may answer late once, or its answer be torn.
-_FEW_LOOKS = dict.fromkeys(UNKNOWN | {"gpu-idle", "gpu-memory-errors"}, 1) | {
+_FEW_LOOKS = dict.fromkeys(
+    UNKNOWN | {"gpu-idle", "gpu-memory-errors", "link-down"}, 1
+) | {
     "gpu-tool-waits": _LOOKS,
     "gpu-tool-fails": 2,
 }
@@ -21,6 +23,9 @@ _OF_PHASES = frozenset(
     {"loader-slow", "rank-waits", "rank-on-cpu", "gpu-unlike", "node-slow"}
 )
 _OF_GPUS = frozenset({"gpu-idle", "gpu-unknown", "gpu-unlike", "gpu-memory-errors"})
+
+# Reserves of a job whose GPUs may all be busy.
+_OF_CORES = frozenset({"cores-shared", "cores-far"})
 
 # The rule, the node, and more words; that of a summary has no rule.
 _Key = tuple[object, ...]
@@ -45,7 +50,8 @@ class HealthLog:
         Before it is due, a finding only grows older.
         """
         by_key: dict[_Key, NodeFinding] = {f.key: f for f in health.findings}
-        summary = "" if by_key else _summary(health, network)
+        is_good = all(f.kind in _OF_CORES for f in health.findings)
+        summary = _summary(health, network) if is_good else ""
         # Its numbers change all the time.
         state = ("", re.sub(r"\d+ %| \(lowest.*?\)|, \S+ s per step", "", summary))
         keys: list[_Key] = [*by_key, state]
@@ -55,7 +61,8 @@ class HealthLog:
         is_unsteady = max(self._counts.values(), default=0) >= _REPEATS
         looks = _LONG if is_unsteady else _LOOKS
         if summary and (not self._counts or self._ages[state] >= looks):
-            lasting, self._was_good = {state}, not health.is_starting
+            lasting.add(state)
+            self._was_good = not health.is_starting
             if is_unsteady:  # the changes are over
                 self._counts = {state: 0}
         # A new finding may be gone at the next look, so the state is open until then.
@@ -64,7 +71,7 @@ class HealthLog:
         fresh = self._printable(lasting - self._keys)
         self._keys = lasting & self._keys | fresh
         lines = [*_finding_lines([by_key[key] for key in by_key if key in fresh])]
-        lines += [summary] if summary and fresh else []
+        lines += [summary] if state in fresh else []
         lines += self._notes(fresh)
         yield from lines[: self._rest]
         self._rest -= len(lines)

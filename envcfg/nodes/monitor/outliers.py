@@ -7,10 +7,12 @@ from typing import NamedTuple
 from envcfg.common.findings import Finding, finding_in
 from envcfg.log.numbers import count_of, number_ranges, said_of
 from envcfg.nodes.monitor.node_board import NodeView
+from envcfg.nodes.probe.links import links_text, lost_links
 
 _SLOW = 0.5  # share of the GPU use on the other nodes
 _BUSY = 20.0  # percent of use on other nodes that shows that the job computes
 _CROWDED = 1.5  # load per core
+_THREADS = 2  # of each rank, beyond the cores of a small node
 _FULL = 0.95  # share of the node's memory
 # Errors of a GPU's memory since the first look. Single ones are corrected all the time.
 _LEAST_ERRORS = {"corrected": 10, "uncorrected": 1}
@@ -59,12 +61,20 @@ def marks(
         models = _models(node)
         most[models] = max(len(node.gpus), most.get(models, 0))
     result: list[Mark] = []
+    answers = {
+        node.host: dict(node.sample.states)
+        for node in nodes
+        if node.sample and not node.is_silent
+    }
+    lost = lost_links(answers)
     for node in nodes:
         if node.is_silent:
             since = "" if node.age is None else f" for {node.age:.0f} s"
             result.append(make_mark("node-silent", node, since=since))
             # A silent node's old values would produce wrong findings.
             continue
+        if names := lost.get(node.host):
+            result.append(make_mark("link-down", node, links=links_text(names)))
         result += _of_gpus(node, requirements, idle_below=idle_below)
         is_unclear = requirements.usual_gpus and not _expected(node, requirements)[0]
         usual_count = most[_models(node)]
@@ -166,7 +176,8 @@ def _of_host(node: NodeView) -> Iterator[Mark]:
     if sample is None:
         return
     cores = sample.cores or 0
-    if cores and sample.load is not None and sample.load > _CROWDED * cores:
+    most = max(_CROWDED * cores, cores + _THREADS * len(sample.ranks))
+    if cores and sample.load is not None and sample.load > most:
         yield make_mark("load-high", node, load=sample.load, cores=cores)
     if sample.memory_used is not None and sample.memory_total:
         share = sample.memory_used / sample.memory_total

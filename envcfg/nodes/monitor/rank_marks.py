@@ -37,8 +37,10 @@ def rank_marks(nodes: Sequence[NodeView]) -> Iterator[Mark]:
 
 
 def _cores(node: NodeView) -> Iterator[Mark]:
+    every = (node.sample and node.sample.cores) or inf
     for cores, ranks in grouped(node.ranks, lambda rank: rank.cores).items():
-        if cores and len(ranks) > len(cores):
+        # A node with fewer cores than ranks has no better cores for them.
+        if cores and len(ranks) > len(cores) and len(node.ranks) <= every:
             yield make_mark(
                 "cores-shared",
                 node,

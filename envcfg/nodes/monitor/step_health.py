@@ -18,6 +18,7 @@ from envcfg.nodes.monitor.rank_marks import rank_marks
 
 SAMPLES = 5  # of a GPU that count together
 _IDLE = 5.0  # percent of use
+_CONTEXT = 1 << 28  # bytes of a GPU that a program takes when it opens the GPU
 # Rules about values that are missing: the node may be good or bad.
 UNKNOWN = frozenset(
     {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
@@ -97,7 +98,7 @@ class UseHistory:
         """Begin without samples."""
         self._uses: dict[str, deque[Mapping[int, float]]] = {}
         self._memory: dict[str, deque[tuple[float, int]]] = {}
-        self._has_computed = False
+        self._has_computed = self.has_opened = False
 
     def add(self, views: Sequence[NodeView]) -> None:
         """Store the newest sample of each node that has answered."""
@@ -111,6 +112,11 @@ class UseHistory:
                 samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
                 gpus = [gpu for gpu, *_ in view.gpus if gpu.use is not None]
                 samples.append({gpu.number: gpu.use or 0.0 for gpu in gpus})
+                # A tool that shows no memory proves nothing.
+                self.has_opened |= any(
+                    gpu.memory_used is None or gpu.memory_used >= _CONTEXT
+                    for gpu in gpus
+                )
                 self._has_computed |= any((gpu.use or 0.0) >= _IDLE for gpu in gpus)
 
     def health(

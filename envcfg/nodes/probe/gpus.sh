@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # shellcheck disable=SC2317 # envcfg_ask calls functions by their names
-# Who a node is, and what the tool of its GPUs says: what all probes begin with. A line is
+# Who a node is, its links, and what the tool of its GPUs says: what all probes begin with. A line is
 #
 #   envcfg-probe HOST NUMBER KIND WORD...
 #
@@ -22,6 +22,16 @@ envcfg_has() { command -v "$1" >/dev/null 2>&1; }
 envcfg_within() { # SECONDS COMMAND...: a node that is ill can make any of them wait for ever
   if envcfg_has timeout; then set -- timeout -s KILL "$@"; else shift; fi
   "$@" </dev/null
+}
+
+envcfg_links() { # FUNCTION: call it with the name of each interface, and up or down
+  for envcfg_path in /sys/class/net/*; do
+    [ -r "$envcfg_path/operstate" ] || continue
+    envcfg_state=unknown
+    read -r envcfg_state <"$envcfg_path/operstate"
+    case $envcfg_state in unknown | up) envcfg_state=up ;; *) envcfg_state=down ;; esac
+    "$1" "${envcfg_path##*/}" "$envcfg_state"
+  done
 }
 
 envcfg_gpus() { # whatever tool there is; AMD's first only where there are AMD's alone

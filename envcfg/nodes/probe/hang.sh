@@ -306,6 +306,10 @@ envcfg_abort() { # SECONDS since 1970
   done
 } 2>/dev/null
 
+envcfg_link() { # NAME STATE
+  envcfg_tell link "$1 $2"
+}
+
 envcfg_leave() { # PID SECONDS: wait so long for what runs meanwhile, then end it
   local envcfg_until=$((SECONDS + $2))
   while kill -0 "$1" 2>/dev/null && ((SECONDS < envcfg_until)); do sleep 0.1; done
@@ -325,6 +329,7 @@ envcfg_probe() { # JOB [HOST...]
   envcfg_tell begin "$envcfg_time"
   envcfg_find
   envcfg_tell processes "${#envcfg_ours[@]}"
+  envcfg_links envcfg_link
   if [[ ${1-} == --abort=* ]]; then
     envcfg_abort "${1#*=}"
     return

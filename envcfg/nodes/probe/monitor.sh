@@ -37,6 +37,10 @@ envcfg_interfaces() {
   done </proc/net/dev
 }
 
+envcfg_link() { # NAME STATE
+  envcfg_say link "$1" "$2"
+}
+
 # What goes past the kernel is counted by the adapters: bytes, or words of four bytes.
 envcfg_adapters() {
   for envcfg_path in /sys/class/infiniband/*/ports/*/counters; do
@@ -71,6 +75,7 @@ envcfg_node() {
   envcfg_processors
   envcfg_memory
   envcfg_interfaces
+  envcfg_links envcfg_link
   envcfg_adapters
   ! envcfg_has envcfg_ranks || envcfg_ranks # where ranks.sh stands above
   envcfg_say end "$envcfg_count"

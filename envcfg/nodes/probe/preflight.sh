@@ -39,21 +39,14 @@ EOF
   done </proc/net/if_inet6
 } 2>/dev/null
 
-envcfg_networks() { # each interface: up or down, and its address
-  envcfg_addresses
-  for envcfg_path in /sys/class/net/*; do
-    [ -r "$envcfg_path/operstate" ] || continue
-    envcfg_name=${envcfg_path##*/} envcfg_state=unknown
-    read -r envcfg_state <"$envcfg_path/operstate"
-    case $envcfg_state in unknown | up) envcfg_state=up ;; *) envcfg_state=down ;; esac
-    case $envcfg_addressed in
-      *" $envcfg_name="*)
-        envcfg_value=${envcfg_addressed#*" $envcfg_name="}
-        envcfg_tell network "$envcfg_name" "$envcfg_state" "${envcfg_value%% *}"
-        ;;
-      *) envcfg_tell network "$envcfg_name" "$envcfg_state" - ;;
-    esac
-  done
+envcfg_network() { # NAME STATE: an interface, and its address
+  case $envcfg_addressed in
+    *" $1="*)
+      envcfg_value=${envcfg_addressed#*" $1="}
+      envcfg_tell network "$1" "$2" "${envcfg_value%% *}"
+      ;;
+    *) envcfg_tell network "$1" "$2" - ;;
+  esac
 }
 
 envcfg_device() { # PATTERN: how many fit
@@ -151,7 +144,8 @@ while read -r envcfg_name envcfg_word envcfg_rest envcfg_value _; do
 done <"/proc/$$/limits"
 envcfg_variables NCCL_SOCKET_IFNAME GLOO_SOCKET_IFNAME SLURM_GPUS_ON_NODE \
   CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ZE_AFFINITY_MASK
-envcfg_networks
+envcfg_addresses
+envcfg_links envcfg_network
 for envcfg_word; do
   case $envcfg_word in
     device=*) envcfg_device "${envcfg_word#*=}" ;;

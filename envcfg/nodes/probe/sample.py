@@ -70,6 +70,7 @@ class NodeSample(NamedTuple):
         busy, spent: time of all cores so far, in ticks of the kernel.
         memory_used, memory_total: bytes; used is memory not available to programs.
         counters: of all interfaces and adapters.
+        states: ``up`` or ``down`` of each interface.
         ranks: the ranks of the job on the node, if the probe asks for them.
         near: for each GPU in PCI order, the cores next to it; ``-`` if unknown.
         is_whole: False if lines are missing.
@@ -85,6 +86,7 @@ class NodeSample(NamedTuple):
     memory_used: int | None = None
     memory_total: int | None = None
     counters: tuple[Counter, ...] = ()
+    states: tuple[tuple[str, str], ...] = ()
     ranks: tuple[RankSample, ...] = ()
     near: tuple[str, ...] = ()
     is_whole: bool = False
@@ -205,6 +207,8 @@ def _with_line(sample: NodeSample, line: str) -> NodeSample:
             numbers = (int(ticks), int(workers), int(worker_ticks), cores, mask, step)
             row = RankSample(int(rank), whole_number(local), *numbers)
             return sample._replace(ranks=(*sample.ranks, row))
+        case ["link", name, state]:
+            return sample._replace(states=(*sample.states, (name, state)))
         case ["near", *near]:
             return sample._replace(near=tuple(near))
         case _:
