@@ -9,40 +9,12 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, Job, detects, known_values, known_words
-from envcfg.lint.script_model import Context, text_of
+from envcfg.lint.script_model import text_of
 from envcfg.lint.traced_text import Hole, holes, literal
-from envcfg.lint.value_flow import inner_name, is_agent
+from envcfg.lint.value_flow import inner_name
 
 # Commands that make a folder of a path, and so reveal a look-up of the script's place.
 _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
-
-
-@detects("EC735")
-def no_exec(job: Job) -> Iterator[Fault]:
-    """A shell that stays between Slurm and the program, and gets its signals."""
-    model = job.model
-    if model.scope != "unknown" or model.is_dump or not model.commands:
-        return
-    # A script with its own traps or waits handles signals by design.
-    if any(c.name in ("trap", "wait", "exec") for c in model.commands):
-        return
-    last = next(
-        (c for c in reversed(model.commands) if c.parent is None and c.unit == 0
-         and not c.substitution), None
-    )  # fmt: skip
-    if last is None:
-        return
-    # "|| true" and set options do not move the last command out of the main line.
-    forgiven, set_options = last.context.forgiven, last.context.options
-    if last.context != Context(forgiven=forgiven, options=set_options):
-        return  # the last command is in a branch, a loop or a function
-    # Without "$@" the script is not a wrapper: it needs its shell for its own steps.
-    hands_on = any(h.name in ("@", "*") for w in last.words for h in holes(w.text))
-    is_program = last.name.startswith("python") or is_agent(last) or not last.name
-    if hands_on and is_program:
-        offset = last.offset if last.stands < 0 else last.stands
-        words = {"name": last.name or "the program"}
-        yield Fault(offset, words)
 
 
 @detects("EC736")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.characters import whole_number
 from envcfg.lint.lint_rule import Fault, Job, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
@@ -19,7 +18,7 @@ _BY_ENVIRONMENT = frozenset({"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_STANDA
 
 @detects("EC420")
 def rendezvous_options(job: Job) -> Iterator[Fault]:
-    """Options of torchrun that do nothing, or that keep nodes apart."""
+    """Options of torchrun that keep nodes apart."""
     visited: set[int] = set()
     for command in job.model.commands:
         agent = agent_of(command)
@@ -32,7 +31,7 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
         yield from apart
         if not apart:
             yield from _size(command, options_given, job)
-            yield from _idle(command, options_given, job)
+            yield from _own_id(command, options_given, job)
 
 
 def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
@@ -45,9 +44,9 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
     places = {"rdzv-endpoint"} if _is_c10d(asked) else _PLACES
     is_told = places & asked.keys() or _BY_ENVIRONMENT & job.model.set_names()
     if is_alone(command):
-        yield Fault(command.offset, words | {"option": "--standalone"}, "alone")
+        yield Fault(command.offset, words | {"option": "--standalone"})
     elif count and count.value.literal == "1":
-        yield Fault(count.value.offset, words | {"option": "--nnodes=1"}, "alone")
+        yield Fault(count.value.offset, words | {"option": "--nnodes=1"})
     elif agent and not (agent.counts_all or _may_be_told(command) or is_told):
         yield Fault(command.offset, words, "no-place")
     elif agent and not (
@@ -98,24 +97,10 @@ def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
         yield Fault(count.value.offset, {"said": literal, "nodes": nodes}, "count")
 
 
-def _idle(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
-    """Yield options that are the same for all jobs, differ in each task, or do nothing."""
+def _own_id(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+    """Yield a rendezvous ID that differs in each task."""
     name = asked.get("rdzv-id")
-    literal_id = name.value.literal if name else None
-    if name and literal_id and "$" not in literal_id:
-        yield Fault(name.value.offset, {"value": literal_id})
-    elif name and (_nodes(command, job) or 1) > 1:
+    if name and (_nodes(command, job) or 1) > 1:
         for hole in holes(name.value.text):
             if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
                 yield Fault(hole.offset, {}, "own-id")
-    for each in {"node-rank", "master-addr"} & asked.keys() if _is_c10d(asked) else ():
-        # An unknown value may be empty or several words, unless Slurm sets it.
-        loose = [hole.name for hole in holes(asked[each].value.text) if hole.loose]
-        if all(name.startswith(PREFIXES) for name in loose):
-            option_words = [
-                (w.shown.replace("_", "-"), w.offset) for w in command.words
-            ]
-            offset = next(
-                offset for word, offset in option_words if word.startswith(f"--{each}")
-            )
-            yield Fault(offset, {"name": each}, "unread")

@@ -194,8 +194,9 @@ def other_fabric(job: Job) -> Iterator[Fault]:
     if job.profile is None:
         return
     foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
-    settings = known_values("EC522", "foreign")[foreign]
     provider = job.profile.expect.provider if job.profile.expect else None
+    tables = known_values("EC522", "foreign")
+    settings = tables[foreign] | tables.get(provider or "", {})
     for assignment in job.model.assignments:
         name = inner_name(assignment.name)
         value = literal(text_of(assignment.value)) or ""

@@ -20,7 +20,6 @@ _HOSTNAME = re.compile(
     r"^\s*(?:(?:/usr)?/bin/)?(?:hostname\b|uname\s+(?:-n|--nodename)\b|hostnamectl\b|"
     r"cat\s+/(?:etc|proc/sys/kernel)/hostname\b|<\s*/etc/hostname\b)"
 )
-_NTH = re.compile(r"hostname\s+(?:-I|--all-ip-addresses)\b.*\|\s*(?:awk|cut)\b")
 _PORT_OPTIONS = frozenset({"master-port", "main-process-port", "rdzv-port"})
 _ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
 # Leading zeros make bash read the last digits of a job id as octal.
@@ -200,18 +199,6 @@ def _brings_slurm(container: Command) -> bool:
         or (_SLURM.search(word.shown) and (name in binds or name in _IMAGES))
         for name, word in container.options_in_order
     )
-
-
-@detects("EC418")
-def address_source(job: Job) -> Iterator[Fault]:
-    """The address of the n-th interface, which can be any interface."""
-    addresses = known_words("EC416", "addresses")
-    for assignment in job.model.assignments:
-        is_address = assignment.name in addresses
-        for hole in holes(text_of(assignment.value)):
-            is_nth = hole.kind == "command" and _NTH.search(hole.text)
-            if is_nth and (is_address or "HOST_IP" in assignment.name):
-                yield Fault(hole.offset, {"name": assignment.name})
 
 
 @detects("EC419")

@@ -140,51 +140,6 @@ def _words(name: str, finding: Finding) -> dict[str, str]:
     return {"name": name, "said": finding.message, "instead": finding.fix or ""}
 
 
-@detects("EC208")
-def deprecated_variable(job: Job) -> Iterator[Fault]:
-    """An old name, or a name that programs no longer read."""
-    from envcfg.knowledge.variables import find_variable
-
-    names = job.model.set_names()
-    for name, assignment in _settings(job):
-        variable = find_variable(name)
-        if variable is None or not variable.is_read:
-            continue
-        # A script with both names supports old and new versions on purpose.
-        if variable.renamed and variable.renamed in names:
-            continue
-        value = literal(text_of(assignment.value)) or ""
-        if value in variable.legacy:
-            words = {"name": name, "value": value, "right": variable.legacy[value]}
-            yield Fault(assignment.offset, words, "old-form")
-        for finding in _checked(name, None):
-            yield Fault(assignment.offset, _words(name, finding), "said")
-    yield from _outdated(job)
-
-
-def _outdated(job: Job) -> Iterator[Fault]:
-    """Yield settings that newer software of the job's fabric no longer needs."""
-    provider = job.profile.expect.provider if job.profile and job.profile.expect else ""
-    settings = list(_settings(job))
-    # The advice holds only on the fabric of the job, which profile or settings show.
-    for fabric, table in known_values("EC208", "outdated").items():
-        shows = any(
-            name.startswith(table["own"])
-            or (name == "FI_PROVIDER" and literal(text_of(assignment.value)) == fabric)
-            for name, assignment in settings
-            if assignment.value is not None
-        )
-        if provider != fabric and not shows:
-            continue
-        for name, assignment in settings:
-            entry = table["names"].get(name)
-            value = literal(text_of(assignment.value))
-            if entry is None or value is None or entry.get("value", value) != value:
-                continue
-            words = {"name": name, "why": entry["why"]}
-            yield Fault(assignment.offset, words, "outdated", entry["severity"])
-
-
 @detects("EC209")
 def wrong_value(job: Job) -> Iterator[Fault]:
     """A value that its reader does not accept."""
