@@ -13,6 +13,7 @@ import pytest
 from commands.test_help import ALL
 from envcfg.lint.word_expansion import closing
 from lint.following import found_in
+from scripts.pages.man import man_pages
 from support import ROOT, bash
 
 ENVCFG = f"{shlex.quote(sys.executable)} -m envcfg"
@@ -34,7 +35,6 @@ def texts() -> Iterator[tuple[str, str]]:
         "docs",
         "examples",
         "container-recipes",
-        "man",
         "profiles",
         "envcfg",
         "packaging",
@@ -47,11 +47,11 @@ def texts() -> Iterator[tuple[str, str]]:
             ):
                 continue
             text = path.read_text("utf-8", "replace")
-            if path.suffix == ".1":
-                text = text.replace("\\-", "-").replace("\\e\n", "\\\n")
             if path.suffix == ".nf" or path.stem == "nextflow":
                 text = GROOVY.sub("made", text).replace("\\$", "$")
             yield str(path.relative_to(ROOT)), text
+    for name, page in man_pages().items():
+        yield f"man/{name}", page.replace("\\-", "-").replace("\\e\n", "\\\n")
     yield "README.md", (ROOT / "README.md").read_text("utf-8")
     yield from ((f"{name} --help", parser.epilog or "") for name, parser in ALL.items())
 

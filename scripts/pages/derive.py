@@ -31,7 +31,6 @@ from scripts.pages.commands import (
 )
 from scripts.pages.defaults_schema import defaults_schema
 from scripts.pages.lint_rules import rule_pages, rule_rows
-from scripts.pages.man import man_pages, without_date
 from scripts.pages.markdown import with_table
 from scripts.pages.pictures import drawn_words, pictures
 from scripts.pages.profile_schema import profile_schema
@@ -47,7 +46,7 @@ PICTURE = DOCS / "images/readme.svg"
 _BASH = ROOT / "envcfg/job/script/modules"
 SECRETS = _BASH / "secrets.sh"
 # Folders in which no file is but those that are made.
-_WHOLE = (DOCS / "lint", DOCS / "systems", ROOT / "man")
+_WHOLE = (DOCS / "lint", DOCS / "systems")
 # Titles of tables.
 _RUNTIMES = "runtime|program or option of srun|an image is|environment of the job|tried"
 _KNOWN = "`RANK`, `WORLD_SIZE`, `MASTER_ADDR` and the other variables"
@@ -87,10 +86,6 @@ def derived() -> dict[Path, str]:
     pages = systems_pages(Catalog([built_in_folder()]))
     made |= {DOCS / "systems" / name: page for name, page in pages.items()}
     made |= {DOCS / "lint" / name: page for name, page in rule_pages().items()}
-    for name, page in man_pages().items():
-        path = ROOT / "man" / name
-        is_same = without_date(_text(path)) == without_date(page)
-        made[path] = _text(path) if is_same else page
     drawn = pictures(["check-log"])["pictures/check-log.svg"]
     old = _text(PICTURE)
     made[PICTURE] = old if drawn_words(old) == drawn_words(drawn) else drawn

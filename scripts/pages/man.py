@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import os
 import re
 import textwrap
@@ -18,6 +17,7 @@ from envcfg.commands import ALIASES
 from envcfg.commands.arguments.parser import Parser
 from envcfg.common.characters import text_width
 
+FOLDER = Path(__file__).parents[2] / "man"  # not in the repository
 _TITLES = {"examples": "EXAMPLES", "exit codes": "EXIT STATUS"}
 _WIDTH = 88  # of usage lines; no page depends on the terminal
 
@@ -39,9 +39,14 @@ def man_pages() -> Mapping[str, str]:
             os.environ["COLUMNS"] = before
 
 
-def without_date(page: str) -> str:
-    """Return a page without the day on which it was made."""
-    return re.sub(r"\A(\.TH \S+ \S+) \"[^\"]*\"", r"\1", page)
+def write_pages(folder: Path) -> None:
+    """Write all pages into *folder*, and delete those of former commands."""
+    pages = man_pages()
+    for path in folder.glob("*.1"):
+        if path.name not in pages:
+            path.unlink()
+    for name, page in pages.items():
+        (folder / name).write_text(page, encoding="utf-8")
 
 
 def _pages(parser: argparse.ArgumentParser, purpose: str) -> Iterator[tuple[str, str]]:
@@ -84,7 +89,6 @@ def _page(parser: Parser, name: str, purpose: str, commands: Mapping[str, str]) 
             "version": __version__,
             "manual_title": "envcfg",
             "description": purpose,
-            "date": str(dt.date.today()),
         },
     )
     page.prog = name
@@ -176,3 +180,8 @@ def _escaped(text: str) -> str:
 def _guarded(line: str) -> str:
     """Return a line of text that roff does not take for a request."""
     return f"\\&{line}" if line[:1] in {".", "'"} else line
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    write_pages(FOLDER)

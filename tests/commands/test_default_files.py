@@ -21,6 +21,7 @@ from envcfg.core.doctor import short
 from envcfg.core.option import Option
 from envcfg.core.step_options import STEP
 from fuzzing import tries
+from scripts.pages.man import man_pages
 from support import ROOT, bash, envcfg, require_root
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "docs/envcfg.toml.json").read_text()))
@@ -449,12 +450,8 @@ def test_the_page_and_the_manual_name_every_variable_of_the_environment() -> Non
         for row in re.findall(r"^\| (`[A-Z_`, ]+`) \|", page, re.M)
         for name in re.findall(r"\w+", row)
     }
-    manual = (
-        (ROOT / "man/envcfg.1")
-        .read_text()
-        .partition(".SH ENVIRONMENT")[2]
-        .replace("\\fB", " ")
-    )
+    manual = man_pages()["envcfg.1"].partition(".SH ENVIRONMENT")[2]
+    manual = manual.replace("\\fB", " ")
     assert named <= {*re.findall(r"\w+", manual)}
     sources = [each.read_text() for each in (ROOT / "envcfg").rglob("*.py")]
     reads = r"environ(?:\.get\(|\[)\"((?:ENVCFG_|XDG_[CS])\w+)\""

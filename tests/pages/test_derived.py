@@ -26,7 +26,6 @@ def test_each_kind_of_file_is_derived() -> None:
         "docs/warnings.md",
         "docs/wrap-modules.md",
         "docs/wrap.schema.json",
-        "man/envcfg-wrap.1",
         "profiles/schema.json",
         "tests/golden/modules.txt",
     }

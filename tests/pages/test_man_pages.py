@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -9,11 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from scripts.pages.man import man_pages
+from scripts.pages.man import man_pages, write_pages
 from support import ROOT, require
 
 PAGES = man_pages()
-FOLDER = ROOT / "man"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("man")
+    write_pages(path)
+    return path
 
 
 def test_there_is_a_page_for_each_command() -> None:
@@ -23,14 +30,15 @@ def test_there_is_a_page_for_each_command() -> None:
 def test_the_terminal_of_who_builds_does_not_matter(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    pages = man_pages()
     monkeypatch.setenv("COLUMNS", "40")
-    assert man_pages() == PAGES
+    assert man_pages() == pages
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_clean(name: str) -> None:
+def test_a_page_is_clean(name: str, folder: Path) -> None:
     require("mandoc", "man")
-    path = str(FOLDER / name)
+    path = str(folder / name)
     linted = subprocess.run(
         ["mandoc", "-Tlint", "-Wstyle", path],
         capture_output=True,
@@ -52,10 +60,10 @@ def test_a_page_is_clean(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_has_what_people_look_for(name: str) -> None:
+def test_a_page_has_what_people_look_for(name: str, folder: Path) -> None:
     require("mandoc", "col")
     done = subprocess.run(
-        ["mandoc", "-Tascii", "-Owidth=100", str(FOLDER / name)],
+        ["mandoc", "-Tascii", "-Owidth=100", str(folder / name)],
         capture_output=True,
         check=True,
         text=True,
@@ -68,12 +76,47 @@ def test_a_page_has_what_people_look_for(name: str) -> None:
     assert "COMMENTS" not in lines
 
 
-def test_the_wheel_has_them_where_man_looks(tmp_path: Path) -> None:
+def names_in_wheel(source: Path, folder: Path, **env: str) -> list[str]:
     argv = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-    argv += ["--no-build-isolation"]
-    subprocess.run([*argv, "--wheel-dir", str(tmp_path), str(ROOT)], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
+    argv += ["--no-build-isolation", "--wheel-dir", str(folder), str(source)]
+    subprocess.run(argv, check=True, env={**os.environ, **env})
+    (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
+        return archive.namelist()
+
+
+def test_the_wheel_has_them_where_man_looks(tmp_path: Path) -> None:
+    names = names_in_wheel(ROOT, tmp_path)
     assert {Path(each).name for each in names if "/man/man1/" in each} == set(PAGES)
     assert "envcfg/commands/completion/shells/completion.zsh" in names
+
+
+def test_a_wheel_of_an_sdist_has_them_without_the_modules_that_make_them(
+    tmp_path: Path,
+) -> None:
+    argv = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "sdist",
+        "-d",
+        str(tmp_path),
+    ]
+    subprocess.run(argv, check=True, cwd=ROOT)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "-xzf", sdist, "-C", tmp_path], check=True)
+    source = tmp_path / sdist.name.removesuffix(".tar.gz")
+    (tmp_path / "argparse_manpage.py").write_text(
+        "raise ModuleNotFoundError('missing')"
+    )
+    hidden = {"PYTHONPATH": str(tmp_path)}
+    names = names_in_wheel(source, tmp_path, **hidden)
+    assert {Path(each).name for each in names if "/man/man1/" in each} == set(PAGES)
+
+    for page in (source / "man").iterdir():
+        page.unlink()
+    (tmp_path / "none").mkdir()
+    names = names_in_wheel(source, tmp_path / "none", **hidden)
+    assert [each for each in names if "/man/" in each] == []
