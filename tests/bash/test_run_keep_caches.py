@@ -85,6 +85,21 @@ def archive_of(kept: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("setting", ["unset -v PATH", "unset -v PATH\nset -a"])
+def test_a_shell_without_path_leaves_no_folder(
+    text: Callable[..., str], packages: Path, disk: Path, kept: Path, setting: str
+) -> None:
+    command = _ADD.replace("mkdir", "/bin/mkdir") + "; /usr/bin/env"
+    script = f"{setting}\n{text('--', '/bin/sh', '-c', command, 'one')}"
+    done = bash(script, VIRTUAL_ENV=str(packages.parents[2]), PYTHONPATH="")
+    assert done.returncode == 0, done.stderr
+    assert b"\nPATH=" not in done.stdout
+    assert b"not found" not in done.stderr + done.stdout
+    assert b"could not" not in done.stderr
+    assert not list(disk.iterdir())
+    assert archive_of(kept)
+
+
 @pytest.mark.parametrize("launcher", ["local", "srun"])
 def test_the_next_job_begins_with_what_was_compiled(
     job: Job, kept: Path, disk: Path, launcher: str

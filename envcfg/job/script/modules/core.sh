@@ -1,4 +1,4 @@
-# shellcheck shell=bash # core 9: one step, from its checks to its exit code
+# shellcheck shell=bash # core 10: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
@@ -95,6 +95,10 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
     mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
   if [[ -z ${PWD-} ]]; then PWD=$(builtin pwd); fi
+  if [[ -z ${PATH+set} ]]; then # what the step starts has none either, and the same default
+    PATH=/usr/local/bin:/usr/bin:/bin
+    builtin export -n PATH
+  fi
 }
 
 envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
