@@ -103,6 +103,18 @@ def test_ray_s_check_passes_and_no_gpu_is_masked_twice(
 
 
 @pytest.mark.usefixtures("fakes")
+def test_a_mask_in_the_environment_of_an_image_does_not_count(
+    wrap: Wrap, image: Path
+) -> None:
+    runtime = image.parent / "copying/singularity"
+    text = runtime.read_text()
+    runtime.write_text(text.replace("exec", f"export {HIP}=7\nexec"))
+    out, err = run(wrap, image, {ROCR: ALL})
+    assert out == "abcdefgh"
+    assert f"envcfg: warning: {HIP}=7 is ignored, because the job does not set it" in err
+
+
+@pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize("launcher", ["local", "srun", "torchrun"])
 @pytest.mark.parametrize(
     ("sets", "gpus"),

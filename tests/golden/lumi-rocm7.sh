@@ -76,6 +76,7 @@ envcfg_settings() {
   # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
+  envcfg_own_masks HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   envcfg_pass SLURM_JOB_ID
   # the MPICH in these images needs PMI2 to find its ranks; without it, each process runs alone
   # [profiles/lumi-g.yaml:64]

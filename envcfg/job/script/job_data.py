@@ -293,3 +293,8 @@ def _preset_lines(plan: Plan) -> Iterator[str]:
             yield f"  ENVCFG_PRESET+='{name} '\n"
     if preset:
         yield f"  envcfg_keep_exported quietly {' '.join(preset)}\n"
+    if plan.visibility and plan.visibility.numbers:
+        own = {setting.name for setting in plan.settings}
+        masks = (plan.visibility.numbers, *plan.visibility.clear)
+        if masks := tuple(name for name in masks if name not in own):
+            yield f"  envcfg_own_masks {' '.join(masks)}\n"

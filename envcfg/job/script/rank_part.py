@@ -133,6 +133,8 @@ def _masked(
     if unset:
         body = f"{comment}  unset -v {' '.join(unset)}\n{body}"
     if layer.numbers:
+        if options := [name for name in inner if name in own]:
+            body += f"  ENVCFG_PRESET=\"$ENVCFG_PRESET\"'{' '.join(options)} '\n"
         words = [f'{layer.variable} "${{{layer.variable}--}}"']
         words += [f'{name} "${{{name}-}}"' for name in inner]
         body += f"{comment}  envcfg_number_gpus " + " \\\n    ".join(words) + "\n"

@@ -91,6 +91,7 @@ envcfg_settings() {
   # Also keep the job's own node and port where ranks meet.
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
+  envcfg_own_masks HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
   ENVCFG_LOG="${PWD:-}"
   # as the family's; here an attribute of the step disables the scheduler's own protocol
   # [profiles/tuolumne.yaml:147]

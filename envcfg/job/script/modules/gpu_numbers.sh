@@ -1,5 +1,12 @@
-# shellcheck shell=bash # gpu_numbers 1: number the GPUs that a mask shows, for programs that read an inner layer
+# shellcheck shell=bash # gpu_numbers 2: number the GPUs that a mask shows, for programs that read an inner layer
 # defines: envcfg_number_gpus
+envcfg_own_masks() { # NAME...: remember the masks that the job sets; those of an image do not count
+  local envcfg_name
+  for envcfg_name; do
+    if [[ -n ${!envcfg_name+set} ]]; then ENVCFG_PRESET+="$envcfg_name "; fi
+  done
+}
+
 envcfg_in_rank worker <<'ENVCFG_TEXT'
 # Ray refuses an outer mask without an inner one. A copy of the outer mask in an inner variable would
 # mask twice, because the inner numbers count from 0 the GPUs that the outer mask shows.
@@ -15,8 +22,11 @@ envcfg_number_gpus() { # MASK {VALUE|-} {NAME VALUE}...: the first NAME gets the
   shift 2
   while [ "$#" -gt 1 ]; do # the first that is no copy counts, as in HIP
     unset -v "$1"
+    case " $ENVCFG_PRESET " in *" $1 "*) envcfg_own=yes ;; *) envcfg_own='' ;; esac
     if [ -z "$2" ] || [ "$2" = "$envcfg_mask" ] || [ "$2" = "$envcfg_ids" ]; then
       :
+    elif [ -z "$envcfg_own" ]; then
+      envcfg_drop "$1=$2" "the job" "does not set it" "export $1=$2 in the job script to use it"
     elif [ -n "$envcfg_ids" ]; then
       envcfg_drop "$1=$2" "$envcfg_name=$envcfg_ids" "counts" "unset $1"
     else
