@@ -12,6 +12,7 @@ from envcfg.log.job_state import Job
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import LogReport
+from envcfg.nodes.probe.slurm_job import is_output_complete
 
 
 def expected_by(
@@ -91,4 +92,4 @@ def follow_logs(
     def answer(job: Job) -> LogReport:
         return judge(job, expect, reader.locate, InputSize(reader.files, reader.size))
 
-    return follow(files, reader, answer, timeout)
+    return follow(files, reader, answer, timeout, is_output_complete)

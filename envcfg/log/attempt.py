@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from envcfg.log.endings import Endings, has_agents, in_order
-from envcfg.log.exceptions import ABSENT, End, LogException
+from envcfg.log.exceptions import ABSENT, STOPPED, End, LogException
 from envcfg.log.job_state import Job
 from envcfg.log.line_owner import Owner
 from envcfg.log.numbers import count_of
@@ -16,6 +16,16 @@ from envcfg.log.world import World
 
 EXCEPTION = "program-exception"
 _MOST_RANKS = 1 << 16
+# Ends by the signals with which a scheduler stops processes.
+_REACTIONS = frozenset(
+    (
+        "exception-stopped",
+        "exit-killed",
+        "exit-stopped",
+        "slurm-task-interrupted",
+        "slurm-task-killed",
+    )
+)
 # A shell that a program started for one command; a script has its own name here.
 _SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 
@@ -30,6 +40,7 @@ class Attempt:
         causes: those that may have been the first.
         lines: those in a single line.
         agents: True if tasks of the starter are agents, and no ranks.
+        stop: line that ended the whole attempt, before any other end; None without one.
     """
 
     def __init__(self, ends: Iterable[LogException | End], endings: Endings) -> None:
@@ -57,6 +68,27 @@ class Attempt:
         self.lines = [event for event in self.ends if isinstance(event, End)]
         self.causes = self._without_survived(self.causes)
         self.agents = has_agents(self.lines)
+        self.causes = self._of_failed(self.causes)
+        self.stop = self._first_stop()
+        if self.stop is None:  # an end came before those lines
+            self.causes = [c for c in self.causes if not _is_stop(self.rule(c))]
+
+    def _first_stop(self) -> End | None:
+        """Return the line by which a scheduler, a user or envcfg ended this attempt.
+
+        All that follows is a consequence. An end before it is the cause, except one that
+        a signal explains: other nodes may react before the line is printed.
+        """
+        stops: list[End] = []
+        for event in self.ends:
+            rule = self.rule(event)
+            if isinstance(event, End) and _is_stop(rule):
+                stops.append(event)
+            elif not stops and not _is_reaction(event, rule):
+                return None
+        # A line on the job explains that on its step, and the scheduler's that of srun.
+        stops.sort(key=lambda end: (end.rule.consequence, bool(end.fields.get("step"))))
+        return stops[0] if stops else None
 
     def _without_survived(
         self, causes: list[LogException | End]
@@ -76,6 +108,27 @@ class Attempt:
         raised = any(isinstance(end, LogException) for end in self.ends)
         survived = codes and not codes & {"126", "127"}
         return remaining if survived and (remaining or raised) else causes
+
+    def _of_failed(self, causes: list[LogException | End]) -> list[LogException | End]:
+        """Return *causes* without exceptions of ranks that did not fail.
+
+        If launchers report exit codes of ranks that raised, then another rank that raised
+        and has no exit code caught its exception.
+        """
+        failed = {
+            rank
+            for end in self.lines
+            if end.fields.get("code")
+            for rank in self.process_of(end).ranks
+        }
+        ranks = [set(self.process_of(cause).ranks) for cause in causes]
+        if not any(own & failed for own in ranks):
+            return causes
+        return [
+            cause
+            for cause, own in zip(causes, ranks, strict=True)
+            if not own or own & failed or isinstance(cause, End)
+        ]
 
     def rule(self, event: LogException | End) -> Rule:
         """Return the rule that matched *event*."""
@@ -186,3 +239,17 @@ def silent_of(attempt: Attempt, world: World) -> tuple[int, ...]:
     silent = tuple(rank for rank in range(size) if rank not in ranks_shown)
     # If many ranks are silent, the log is incomplete, and silence proves nothing.
     return silent if len(silent) <= size // 4 else ()
+
+
+def _is_stop(rule: Rule) -> bool:
+    return rule.event == STOPPED or (rule.event == "attempt" and rule.ends)
+
+
+def _is_reaction(event: LogException | End, rule: Rule) -> bool:
+    """Return whether a signal explains *event*, or the program may have gone on."""
+    doubtful = isinstance(event, End) and event.is_doubtful
+    return (
+        doubtful
+        or rule.id in _REACTIONS
+        or (rule.consequence and rule.severity == "note")
+    )

@@ -23,7 +23,7 @@ from envcfg.log.attempt import (
 from envcfg.log.endings import attempt_of
 from envcfg.log.exceptions import End, Frame, LogException
 from envcfg.log.job_state import Job
-from envcfg.log.line_owner import Owner
+from envcfg.log.line_owner import Owner, named
 from envcfg.log.numbers import ranks_of
 from envcfg.log.process_facts import Sighting
 from envcfg.log.rulebook import Rule
@@ -140,17 +140,22 @@ def _is_handled(lines: Iterable[End]) -> bool:
 def _first_of(attempt: Attempt, job: Job, world: World) -> FirstEnd | None:
     """Return the process that ended first, with the reason; None if no line reports it.
 
-    Evidence in this order, the strongest first: a rank that never came, without any other
+    Evidence in this order, the strongest first: a line by which the job was stopped
+    before any other end; a rank that never came, without any other
     cause; a silent rank that all others lost; the first exception or end that may be a
     cause; an exit code or a signal; ranks that waited in vain; an exception that only
     follows from a lost process.
     """
     hosts = _hosts(attempt.lines, world)
+    if stop := attempt.stop:
+        step = stop.fields.get("step")
+        owner = named(stop.fields) or Owner(process=f"step {step}" if step else "")
+        return FirstEnd(stop.rule, owner, stop.says, stop.sighting, stop.rule.id)
     codes = [
         event for event in attempt.follow if isinstance(event, End) and event.rule.says
     ]
     # A killed rank writes nothing, and its silence is then no evidence of another fault.
-    killed = any(code.who.ranks and "code" not in code.fields for code in codes)
+    killed = any(code.who.ranks and not code.fields.get("code") for code in codes)
     silent = () if attempt.causes or killed else silent_of(attempt, world)
     codes = [code for code in codes if not _is_of_wait(code, attempt)]
     # The launcher's "root cause" comes first; the sort keeps the order of the others.

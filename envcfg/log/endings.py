@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
 
-from envcfg.log.exceptions import ABSENT, End, LogException
+from envcfg.log.exceptions import ABSENT, STOPPED, End, LogException
 from envcfg.log.line_owner import Owner, numbers_in, owner, speaker
 from envcfg.log.prefix import Record
 from envcfg.log.process_facts import Sighting, Spot
@@ -16,7 +16,7 @@ from envcfg.log.tracebacks import Tracebacks
 
 # Events of lines about the end or absence of a process, the place of ranks, or a new
 # attempt of the job.
-ENDS = frozenset(("ended", "lacking", "failure", ABSENT, "attempt", "nodes"))
+ENDS = frozenset(("ended", STOPPED, "lacking", "failure", ABSENT, "attempt", "nodes"))
 _NODE = re.compile(r"'([\w.-]{1,128})': \[([\d, ]+)\]")
 _MOST = 4096  # lines to keep
 
@@ -84,7 +84,7 @@ class Endings:
         if event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})
             # The report is complete when its exit code or signal came.
-            if "code" not in self._failure and "signal" not in self._failure:
+            if not {"code", "said", "signal"} & set(self._failure):
                 return
             match = match._replace(fields=self._failure)
         if len(self.lines) + len(self.fenced) == _MOST:
@@ -122,8 +122,12 @@ class Endings:
             return []
         spots = {
             *(end.sighting.spot for end in self.lines if not end.rule.consequence),
-            *(thrown.sighting.spot for thrown in self.tracebacks.found),
             *self.nccl,
+            *(
+                thrown.sighting.spot
+                for thrown in self.tracebacks.found
+                if not ((rule := self.rule_of(thrown)) and rule.consequence)
+            ),
         }
         last = max(spots - set(marks), default=Spot(0, 0, 0))
         return sorted(
@@ -132,6 +136,16 @@ class Endings:
             if spot < last
             or self.tracebacks.begins_again(spot)
             or any(map(is_run, runs_of(self.tracebacks.after(end)[1])))
+        )
+
+    @property
+    def starts_again(self) -> bool:
+        """Whether the last attempt ends with the line by which the job is put back."""
+        starts = self.starts()
+        return any(
+            attempt_of(end, starts) == len(starts)
+            for end in self.attempts
+            if end.rule.ends
         )
 
     def take(

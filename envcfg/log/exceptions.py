@@ -12,6 +12,7 @@ from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.rulebook import Match, Rule, fill
 
 ABSENT = "absent"  # the event of a line that names ranks that did not come
+STOPPED = "stopped"  # the event of a line that ends a whole job or step
 PATIENCE = 400  # lines in which a traceback ends, including those of others
 STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[.,\d]*"

@@ -20,6 +20,7 @@ from envcfg.log.sidecar_watch import SidecarWatch
 from envcfg.log.verdict import LogReport
 
 _PAUSE = 0.15  # seconds between two looks
+_ASK = 10.0  # seconds between two questions to the scheduler
 _SETTLE = 0.6  # seconds for other ranks to report the same, after a safe verdict
 # These findings can still change with more lines of the job.
 _UNSAFE = {"ranks-unexpected", "worlds-of-one"}
@@ -29,6 +30,8 @@ _HASTY = {"plugin-init-failed", "plugin-init-fatal", "plugin-not-found"}
 _TROUBLE = {"plugin-failed", "plugin-missing", "plugin-unsupported"}
 
 Judge = Callable[[Job], LogReport]
+# Whether the scheduler reports the end of the job that writes these files.
+HasEnded = Callable[[Sequence[str]], bool]
 
 
 class GrowingFile:
@@ -79,9 +82,14 @@ class GrowingFile:
 
 
 def follow(
-    names: Sequence[str], reader: Reader, judge: Judge, timeout: float | None
+    names: Sequence[str],
+    reader: Reader,
+    judge: Judge,
+    timeout: float | None,
+    has_ended: HasEnded = lambda _: False,
 ) -> tuple[LogReport, LogReport]:
-    """Read *names* while they grow, until a verdict is safe or *timeout* seconds are over.
+    """Read *names* while they grow, until a verdict is safe, the job has ended, or
+    *timeout* seconds are over.
 
     Missing files are awaited; patterns and folders are expanded again. RAS answers and
     dumps that appear among the files end the wait if they show an error.
@@ -91,6 +99,7 @@ def follow(
         reader: reads into two jobs; the second one takes only certain lines.
         judge: returns the report on a job without changing it.
         timeout: seconds; None: no limit.
+        has_ended: asks the scheduler.
 
     Returns:
         The report on all lines, and the report on the certain lines alone.
@@ -103,6 +112,15 @@ def follow(
     def answer(report: LogReport) -> LogReport:
         return beside.added_to(report, alone=not look.growing)
 
+    def settle() -> None:
+        """Read on until nothing new comes."""
+        settled = time.monotonic() + _SETTLE
+        while time.monotonic() < settled:
+            time.sleep(_PAUSE)
+            if not look.again():
+                break
+
+    asked = -_ASK
     while True:
         mattered = look.again()
         late = end is not None and time.monotonic() >= end
@@ -111,17 +129,18 @@ def follow(
             report, proof = judge(job), judge(certain)
             if is_safe(report, proof, certain):
                 # Other ranks may report the same now: the answer names all of them.
-                settled = time.monotonic() + _SETTLE
-                while time.monotonic() < settled:
-                    time.sleep(_PAUSE)
-                    if not look.again():
-                        break
+                settle()
                 return answer(judge(job)), judge(certain)
             # Files beside the log may show an error that cannot disappear any more.
             displayed = answer(report).findings if news else ()
             errors = [finding for finding in displayed if finding.severity == "error"]
             if late or any(error not in report.findings for error in errors):
                 return answer(report), proof
+        if time.monotonic() - asked >= _ASK:
+            asked = time.monotonic()
+            if has_ended(list(look.growing)):
+                settle()
+                return answer(judge(job)), judge(certain)
         time.sleep(_PAUSE)
 
 

@@ -209,7 +209,13 @@ def _judge_whole(
     fingerprint, repeats = (first.fingerprint, first.repeats) if first else ("", 0)
     report = bugs.attempt(
         "the next step",
-        lambda: with_next(report, rules, fingerprint, repeats),
+        lambda: with_next(
+            report,
+            rules,
+            fingerprint,
+            repeats,
+            starts_again=job.endings.starts_again,
+        ),
         report,
     )
     # An error as the last words of a program is no proof, but the best answer there is.

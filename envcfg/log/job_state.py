@@ -24,6 +24,7 @@ from envcfg.log.steps import is_long, runs_of
 
 _OWN, _SHELL = "envcfg: ", "coproc ENVCFG_"  # lines of envcfg, and of bash about it
 _WRAPPED = "exception-wrapped"
+_OWN_RULE = f"^{_OWN}"  # pattern of a rule for a line of envcfg
 _FRONT = 400  # characters before the second
 _MANY = 1 << 16  # processes that one rule keeps; further ones are only counted
 _ALIKE = 256  # the largest number of processes with one pid for mending torn lines
@@ -338,9 +339,11 @@ class Job:
         """Add a record that is not quoted, or one that was *held* for its fence."""
         self.torn += record.torn or record.glued
         match = self.rulebook.match(record.message, record.where, shape)
-        # Lines of envcfg and of bash on envcfg's own processes show only new attempts.
+        match = match and self.rulebook.with_signal(match)
+        # Lines of envcfg, and of bash on envcfg's own processes, have rules of their own:
+        # those that they quote or that only look alike do not count.
         is_own = record.message.startswith(_OWN) or _SHELL in record.message[:_FRONT]
-        if is_own and not (match and match.rule.event == "attempt"):
+        if is_own and not (match and match.rule.pattern.startswith(_OWN_RULE)):
             return False
         bare = not record.level and record.pid is None
         if bare and match and not _is_said_bare(match):

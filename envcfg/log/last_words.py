@@ -35,6 +35,9 @@ _HARMLESS = re.compile(
     r"|\bFailed to send MESSAGE_TASK_EXIT"
 )
 
+_FRAME = " " * 4  # in front of the lines of the program in a traceback
+_RAISED = re.compile(r"^[\w.]*(?:Error|Exception): ")
+
 
 def last_exception(job: Job) -> LogException | None:
     """Return the last exception of *job* that does not only follow from another one."""
@@ -96,8 +99,10 @@ def error_before(job: Job, ranks: Collection[int], exits: Collection[str]) -> st
         for line in reversed(lines[:first]):
             if not (text := parse(line).message):
                 continue
-            own = {*(speaker(line.partition(text)[0]).ranks or of_file)}
-            is_other = _STEP.search(line) or quotes_launcher(line)
+            front = line.partition(text)[0]
+            own = {*(speaker(front).ranks or of_file)}
+            is_report = quotes_launcher(line) and not _RAISED.search(text)
+            is_other = is_report or _STEP.search(line) or front.endswith(_FRAME)
             if is_other or (own and ranks and own.isdisjoint(ranks)):
                 continue
             # A line without a name, or of all ranks, must be an error beyond doubt.

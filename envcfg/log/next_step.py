@@ -18,6 +18,8 @@ def with_next(
     rules: Mapping[str, Rule],
     fingerprint: str = "",
     repeats: int = 0,
+    *,
+    starts_again: bool = False,
 ) -> LogReport:
     """Return *report* with the answer that follows from its verdict and its cause.
 
@@ -26,6 +28,7 @@ def with_next(
         rules: by id; the rule of the cause has the answer.
         fingerprint: of the end of the job; empty: that of the rule.
         repeats: number of earlier attempts in the log that ended in the same way.
+        starts_again: the log ends with the line by which the job is put back.
     """
     cause, progress = report.cause, report.job.progress
     reason = report.summary.partition(": ")[2] or report.summary
@@ -43,6 +46,8 @@ def with_next(
         # Without a node to leave out only a plain restart is possible.
         if action == "restart without" and not nodes:
             action = "restart"
+        if starts_again:
+            action, nodes = "wait", ()
         if repeats and cause and cause.file:
             action, nodes = "fix first", ()  # a third attempt would end in the same way
         attempts = count_of(repeats + 1, "attempt")

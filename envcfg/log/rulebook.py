@@ -10,6 +10,7 @@ for a few patterns only.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from signal import Signals
 from typing import Any, Literal, NamedTuple
 
 from envcfg.common.datafile import load_kept, names_in
@@ -30,7 +31,7 @@ FOLDER = os.path.join(_HERE, "rules")
 CLASSES = os.path.join(_HERE, "cause_classes.yaml")
 RAISED = "exception"  # the event of a line that counts only at the end of a traceback
 # Events of lines that can be the cause of an end. The class of a file counts for them.
-_ENDS = frozenset(("ended", "lacking", "absent", RAISED))
+_ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
 
 
 class Rule(NamedTuple):
@@ -67,6 +68,7 @@ class Rule(NamedTuple):
         source: the source, with version or date.
         samples: whole lines that match this rule and no other.
         counter: whole lines that this rule does not match.
+        codes: exit codes, 128 and a signal; a rule with codes replaces that of a line.
         gates: gates of its file; a line without one is not examined.
         topic: the topic of its file, unless a topic names the rule itself.
     """
@@ -94,6 +96,7 @@ class Rule(NamedTuple):
     source: str = ""
     samples: tuple[str, ...] = ()
     counter: tuple[str, ...] = ()
+    codes: tuple[int, ...] = ()
     gates: tuple[str, ...] = ()
     topic: str = ""
 
@@ -155,6 +158,7 @@ class Rulebook:
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
         ]
+        self._codes = {str(code): rule for rule in rules for code in rule.codes}
         self._compiled: dict[str, re.Pattern[str]] = {}
         self._matched: dict[str, Match | None] = {}
 
@@ -199,6 +203,18 @@ class Rulebook:
             if match and (match.rule.ends or match.rule.event == "ended"):
                 return match
         return None
+
+    def with_signal(self, match: Match) -> Match:
+        """Return *match* with the rule of the signal that its exit code reports, if any."""
+        code, given = match.fields.get("code") or "", match.rule
+        rule = self._codes.get(code)
+        if rule is None or given.event not in ("ended", "failure"):
+            return match
+        said = f"exit code {code} ({Signals(int(code) - 128).name})"
+        return match._replace(
+            rule=rule._replace(event=given.event),
+            fields={**match.fields, "code": None, "said": said},
+        )
 
     def is_dull(self, message: str, shape: bytes) -> bool:
         """Return whether no rule matches *message*, for any numbers in it.
@@ -271,7 +287,7 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
             class_ = data.pop("class", file.get("class", "") if is_end else "")
             if class_ and not data.get("consequence"):
                 data.setdefault("next", classes["classes"][class_]["next"])
-            for key in ("explains", "unless", "samples", "counter"):
+            for key in ("explains", "unless", "samples", "counter", "codes"):
                 data[key] = tuple(data.get(key, ()))
             rules.append(Rule(**data, class_=class_, gates=gates, topic=file["topic"]))
     return rules

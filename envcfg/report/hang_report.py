@@ -74,7 +74,8 @@ def _log(evidence: Evidence) -> Iterator[Line]:
         yield "", f"log: {log.path} is empty"
     else:
         number = "" if log.line is None else f":{log.line}"
-        yield "", f"log: {log.path}{number}, {span(log.age or 0)} ago: {log.text}"
+        ago = "" if log.age is None else f", {span(log.age)} ago"
+        yield "", f"log: {log.path}{number}{ago}: {log.text}"
 
 
 def hang_json(evidence: Evidence, judgement: Judgement) -> str:

@@ -111,7 +111,9 @@ def test_a_mask_in_the_environment_of_an_image_does_not_count(
     runtime.write_text(text.replace("exec", f"export {HIP}=7\nexec"))
     out, err = run(wrap, image, {ROCR: ALL})
     assert out == "abcdefgh"
-    assert f"envcfg: warning: {HIP}=7 is ignored, because the job does not set it" in err
+    assert (
+        f"envcfg: warning: {HIP}=7 is ignored, because the job does not set it" in err
+    )
 
 
 @pytest.mark.usefixtures("fakes")

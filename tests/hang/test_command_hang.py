@@ -335,6 +335,21 @@ def test_the_last_line_of_a_log(
     assert 4 < found.age < 10
 
 
+@pytest.mark.parametrize(
+    "report", [b"envcfg: checked: 2 nodes", b"envcfg: a\nenvcfg: b\n\n"]
+)
+def test_a_report_of_envcfg_in_the_log_is_no_sign_of_life(
+    tmp_path: Path, report: bytes
+) -> None:
+    (tmp_path / "log").write_bytes(b"one\n\n" + report)
+    found = last_line(str(tmp_path / "log"), time.time())
+    assert (found.line, found.text, found.age) == (1, "one", None)
+    (tmp_path / "log").write_bytes(report + b"\nenvcfg is fine\n")
+    found = last_line(str(tmp_path / "log"), time.time())
+    assert found.text == "envcfg is fine"
+    assert found.age is not None
+
+
 def test_a_log_that_is_no_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert last_line(str(tmp_path / "pipe"), 0).problem == "it is not a file"

@@ -19,6 +19,9 @@ ELASTIC = "torch.distributed.elastic.multiprocessing"
 FATAL = "FATAL:   container creation failed: while mounting image /proc/self/fd/3: x\n"
 ENDINGS = {
     "killed": (KILLED, "slurm-task-killed"),
+    "cancelled": (CANCELLED + "***\n", "slurm-cancelled"),
+    "cancelled-and-killed": (f"{CANCELLED}***\n{KILLED}", "slurm-cancelled"),
+    "killed-and-cancelled": (f"{KILLED}{CANCELLED}***\n", "slurm-cancelled"),
     "preempted": (f"{CANCELLED}DUE TO PREEMPTION ***\n", "slurm-preempted"),
     "hung-up": (
         f"{ELASTIC}.api.SignalException: Process 4700 got signal: 1\n",
@@ -63,9 +66,6 @@ srun: error: nid001001: tasks 0-7: Exited with exit code 2
     ),
 }
 WELL = {
-    "cancelled": CANCELLED + "***\n",
-    "cancelled-and-killed": f"{CANCELLED}***\n{KILLED}",
-    "killed-and-cancelled": f"{KILLED}{CANCELLED}***\n",
     "exit-0": f"{DEEPSPEED}0\n",
     "words": "FATAL: loss is not a number\npyxis: imported docker image: docker://x\n",
 }

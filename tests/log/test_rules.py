@@ -70,6 +70,7 @@ EVENTS = {
     "rings": "gdr pxn",
     "setting": "name value",
     "socket-interfaces": "interfaces",
+    "stopped": "host said step",
     "store-unreachable": "",
     "topology": "comm rank nranks nodes local_ranks local_rank",
     "trees": "",

@@ -21,6 +21,7 @@ from envcfg.nodes.hang.ras_answers import ask_ras
 
 _TAIL = 1 << 16  # bytes at the end of a log that must contain its last line
 _MOST = 1 << 24  # bytes of a log with counted lines; counting more takes too long
+_OWN = b"envcfg: "  # begins the lines of envcfg
 _WIDTH = 300  # characters of a line to show
 
 
@@ -31,8 +32,10 @@ def last_line(path: str, now: float) -> LastLine:
             status = os.fstat(file.fileno())
             file.seek(max(0, status.st_size - _TAIL))
             tail = file.read(_TAIL).split(b"\n")
-            filled = (n for n, line in enumerate(reversed(tail)) if line.strip())
-            below, number = next(filled, None), None
+            filled = [n for n, line in enumerate(reversed(tail)) if line.strip()]
+            # envcfg's own reports, such as those of its watcher, are no sign of life.
+            of_job = (n for n in filled if not tail[-1 - n].startswith(_OWN))
+            below, number = next(of_job, None), None
             if below is not None and status.st_size <= _MOST:
                 file.seek(0)
                 blocks = iter(lambda: file.read(_TAIL), b"")
@@ -46,7 +49,7 @@ def last_line(path: str, now: float) -> LastLine:
         # A progress bar rewrites one line again and again, and only its end counts.
         text=text.strip().split(b"\r")[-1].decode("utf-8", "replace").strip()[:_WIDTH],
         # Clocks of nodes and file server differ, so the age may be negative.
-        age=max(0.0, now - status.st_mtime),
+        age=max(0.0, now - status.st_mtime) if filled[:1] in ([], [below]) else None,
     )
 
 

@@ -118,7 +118,7 @@ class LastLine(NamedTuple):
         problem: reason why it is unreadable; empty if it is readable.
         line: the number of the last non-empty line, from 1; None of a long log.
         text: that line.
-        age: seconds since the last write.
+        age: seconds since the last write; None if envcfg itself wrote after the job.
     """
 
     path: str = ""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.backends.scheduler_client import query
+from envcfg.backends.scheduler_client import query, renew_limits
 from envcfg.common.characters import joined_lines, split_lines, whole_number
 from envcfg.common.errors import JobError, UsageError
 from envcfg.nodes.probe.probes import Probe
@@ -19,6 +19,10 @@ _RUNS = frozenset({"RUNNING"})
 _WAITS = frozenset(
     {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESV_DEL_HOLD"}
 )
+_ENDED = frozenset(
+    ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL")
+) | {"OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+_NUMBER = re.compile(r"\d{1,10}(?:_\d{1,10})?")  # of a job in the name of its output
 _PAUSES = frozenset({"SUSPENDED", "STOPPED", "STAGE_OUT", "SIGNALING", "RESIZING"})
 # Slurm's own settings for clients. Other SLURM_ variables describe another job or step, and
 # srun would take them as its options.
@@ -185,6 +189,27 @@ def output_path(number: str) -> str:
     """Return the output file of the batch script; empty if Slurm names no file."""
     lines = _output_lines(["scontrol", "show", "job", number])
     return next((line[7:] for line in lines if line.startswith("StdOut=/")), "")
+
+
+def is_output_complete(files: Sequence[str]) -> bool:
+    """Return whether the job that writes one of *files* as its output has ended.
+
+    Their names must contain its number. False without Slurm, for other files, and for
+    jobs that Slurm has forgotten, minutes after their end.
+    """
+    renew_limits()  # each question has its own limit
+    for file in files:
+        for number in _NUMBER.findall(os.path.basename(file)):
+            lines = _output_lines(["scontrol", "show", "job", number])
+            fields = dict(
+                word.partition("=")[::2]
+                for line in lines
+                for word in ([line] if line.startswith("StdOut=") else line.split())
+            )
+            own = os.path.realpath(fields.get("StdOut", "")) == os.path.realpath(file)
+            if own and fields.get("JobState") in _ENDED:
+                return True
+    return False
 
 
 def slurm_version() -> dict[str, str]:

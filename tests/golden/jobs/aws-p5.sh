@@ -32,6 +32,9 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
+# each start adds to the same output
+#SBATCH --open-mode=append
+
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows

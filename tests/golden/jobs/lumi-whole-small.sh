@@ -49,6 +49,9 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
+# each start adds to the same output
+#SBATCH --open-mode=append
+
 # --- What srun must be told again ---------------------------------------------------
 
 # srun uses the number of tasks in its environment

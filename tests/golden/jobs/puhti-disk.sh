@@ -42,6 +42,9 @@
 # stdout and stderr, by name and number of the job
 #SBATCH --output=%x-%j.out
 
+# each start adds to the same output
+#SBATCH --open-mode=append
+
 # given
 #SBATCH --mail-type=END
 

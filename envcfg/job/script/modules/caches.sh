@@ -15,7 +15,7 @@ envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every 
       for cache in "${@/%/-$envcfg_host}"; do
         if [[ $cache == */envcfg-$UID-* && -d $cache && ! -h $cache && -O $cache ]]; then rm -rf -- "$cache" || exit; fi
       done' envcfg-end "$@"
-    if ! envcfg_host "$@"; then # as at the time limit, when Slurm starts no step any more
+    if ! envcfg_host "$@" 2>/dev/null; then # a job that is cancelled or at its limit starts no step any more
       "$@" || :
       envcfg_note "could not remove the caches ${*:5} on all nodes"
     fi
