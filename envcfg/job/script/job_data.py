@@ -294,7 +294,7 @@ def _preset_lines(plan: Plan) -> Iterator[str]:
     if preset:
         yield f"  envcfg_keep_exported quietly {' '.join(preset)}\n"
     if plan.visibility and plan.visibility.numbers:
-        own = {setting.name for setting in plan.settings}
+        names_set = {setting.name for setting in plan.settings}
         masks = (plan.visibility.numbers, *plan.visibility.clear)
-        if masks := tuple(name for name in masks if name not in own):
+        if masks := tuple(name for name in masks if name not in names_set):
             yield f"  envcfg_own_masks {' '.join(masks)}\n"
