@@ -346,12 +346,15 @@ class Job:
         if is_own and not (match and match.rule.pattern.startswith(_OWN_RULE)):
             return False
         bare = not record.level and record.pid is None
+        is_known = match is not None
         if bare and match and not _is_said_bare(match):
             match = None
-        if match is None and not record.level:
+        if not is_known and not record.level:
             # The line may show a death, and unknown text hides its writer.
             if inside := self.rulebook.death_inside(record.message):
                 self._end(inside, record, Sighting(spot, clip(text)), fenced=True)
+            return False
+        if match is None and not record.level:
             return False
         process = self._speaker(record, spot)
         if match is None and record.level == "INFO":

@@ -218,7 +218,7 @@ class Process:
 
     def start(self) -> None:
         """Store that the process set NCCL up, which a process does once."""
-        if self.communicators:
+        if self.communicators and not self.is_anyone:
             self.restarts += 1
             self.is_bare = True
 

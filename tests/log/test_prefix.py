@@ -10,7 +10,9 @@ from envcfg.log.prefix import Record, parse, records
 
 PLAIN = "nid001234:4711:4802 [3] NCCL INFO Using network Socket"
 RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket", certain=True)
-QUOTED = RECORD._replace(certain=False, quoted=True)  # other text is in front
+QUOTED = RECORD._replace(
+    certain=False, quoted=True, copy=True
+)  # other text is in front
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_file_says_what_it_is_and_keeps_the_order_of_keys(file: Path) -> None:
         data.get("phase", "init"),
         *(e.get("phase", "init") for e in data["rules"]),
     }
-    assert phases <= {"start", "init", "running", "end", "always"}
+    assert phases <= {"start", "init", "running", "end", "teardown", "always"}
     heads = [key for key in data if key not in ("class", "phase")]
     assert heads in (["topic", "gates", "rules"], ["topic", "rules"])
     for rule in data["rules"]:
