@@ -48,7 +48,8 @@ def weigh(
     if isinstance(event, LogException) and event.is_caught:
         rest = "doubt" if alone else "counts"
         return "none" if runs or (alone and lines) else rest
-    if isinstance(event, End) and event.rule.event == "lacking":
+    is_of_tool = isinstance(event, End) and event.rule.severity == "note"
+    if isinstance(event, End) and (event.rule.event == "lacking" or is_of_tool):
         is_up = any(nccl > spot for nccl in endings.nccl if nccl.source == spot.source)
         rest = "doubt" if runs or (alone and lines) else "counts"
         return "none" if any(map(is_run, runs)) or (alone and is_up) else rest

@@ -17,7 +17,7 @@ envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but t
 }
 
 envcfg_relay() { # SIGNAL: hold it until the next tick of the clock; a terminal has sent its own to everybody already
-  # A trap does no more: a signal while bash 5.2 parses "$(...)" in it breaks both.
+  # A trap only does this: a signal while bash 5.2 parses "$(...)" in it breaks both.
   ENVCFG_CAUGHT+="$1 "
   if [[ ($1 == INT || $1 == QUIT) && -t 0 && $ENVCFG_HOLDS != spawn ]]; then
     builtin return
@@ -68,7 +68,7 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   envcfg_release
 }
 
-envcfg_is_child() { # PID: whether it is a child whose end this shell has not read; otherwise the pid can be another's
+envcfg_is_child() { # PID: whether it is a child whose end this shell still has to read; otherwise the pid can be another's
   builtin local envcfg_stat
   envcfg_stat=''
   { IFS= builtin read -r -d '' envcfg_stat <"/proc/$1/stat"; } 2>/dev/null || builtin :
@@ -77,7 +77,7 @@ envcfg_is_child() { # PID: whether it is a child whose end this shell has not re
 }
 
 # A signal that cuts "wait" short just when the process ends makes bash lose its end: the next
-# "wait" blocks for ever, or returns 255. So a clock waits until bash has read the end, and
+# "wait" never returns, or returns 255. So a clock waits until bash has read the end, and
 # signals are passed on between its ticks.
 envcfg_wait() { # [PID]: return its exit code, whatever signals come
   builtin local envcfg_code envcfg_later envcfg_pause envcfg_wait_ms
