@@ -41,7 +41,9 @@ class Parser(Protocol):
 def explain(parser: Parser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
     takes_command = "-- COMMAND" in (parser.usage or "")
-    if takes_command and (words := shlex.join(_command_words(parser))):
+    is_misspelled = any(_nearest(parser, option) for option, _ in _strays(parser))
+    words = "" if is_misspelled else shlex.join(_command_words(parser))
+    if takes_command and words:
         hint = f"write the command after --, as in -- {words}"
         return UsageError(f"unexpected arguments: {words}", hint=hint)
     if stray := next(_strays(parser), None):

@@ -99,7 +99,7 @@ def leave_network_open(
     message = "is left unset, because it is unknown whether NCCL finds the plug-in for "
     message += "the fast network: with it, a job without the plug-in would end"
     fix = "if the plug-in is there: --fact plugin=VERSION"
-    return rest, [Finding(LEFT_OPEN, "note", _NET, message, fix)]
+    return rest, [Finding("network-left-open", "note", _NET, message, fix)]
 
 
 def search_host_parts(options: Options) -> dict[str, PlannedVariable]:

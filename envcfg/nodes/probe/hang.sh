@@ -306,6 +306,7 @@ envcfg_abort() { # SECONDS since 1970
   done
 } 2>/dev/null
 
+# shellcheck disable=SC2317 # envcfg_links calls it
 envcfg_link() { # NAME STATE
   envcfg_tell link "$1 $2"
 }

@@ -37,6 +37,7 @@ envcfg_interfaces() {
   done </proc/net/dev
 }
 
+# shellcheck disable=SC2317 # envcfg_links calls it
 envcfg_link() { # NAME STATE
   envcfg_say link "$1" "$2"
 }
