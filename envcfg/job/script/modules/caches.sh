@@ -1,4 +1,4 @@
-# shellcheck shell=bash # caches 4: node-local folders of this job: made on each node, removed at the end
+# shellcheck shell=bash # caches 5: node-local folders of this job: made on each node, removed at the end
 # adds: SET=envcfg_name_caches END=envcfg_forget
 envcfg_end() { # [BASE...]: remove these caches, or all of this shell, on every node
   (

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # signals 7: pass signals to the processes of a step, and wait for their end
+# shellcheck shell=bash # signals 8: pass signals to the processes of a step, and wait for their end
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more. Traps only hold signals, and what waits passes them on.
 # "builtin": these run in the job's own shell, too, which may have functions of such names.
