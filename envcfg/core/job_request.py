@@ -16,7 +16,7 @@ from envcfg.job.plan.script_files import Files, Place
 from envcfg.job.request.billing import Cost
 from envcfg.job.request.charge import charge
 from envcfg.job.request.job_script import Script, render_job
-from envcfg.job.request.request import Request, make_request
+from envcfg.job.request.request import Request, make_request, scheduler_of
 from envcfg.job.request.shape import UserRequest, nodes_and_gpus, shape_of
 from envcfg.profile.profile_model import Profile
 from envcfg.site.current_limits import as_of_today
@@ -66,6 +66,7 @@ def make_job(
     """
     profile = as_of_today(step.profile)
     asked, cores = asked_for(values, command), values["cpus_per_task"]
+    scheduler_of(profile)  # without one, an error about GPUs would not help
     # A number of ranks in the command is compared with that of the job.
     nodes, gpus = nodes_and_gpus(profile, asked)
     step = step._replace(options=step.options._replace(nodes=nodes, gpus=gpus))

@@ -68,4 +68,4 @@ def test_ranks_of_an_agent_leave_its_masks_alone(wrap: Wrap) -> None:
     worker = made.partition("\nenvcfg_rank_settings() {")[2].partition("\n}\n")[0]
     assert worker
     assert "_VISIBLE_DEVICES" not in worker
-    assert made.count("unset -v HIP_VISIBLE_DEVICES") == 1
+    assert made.count("  envcfg_number_gpus ROCR_VISIBLE_DEVICES ") == 1

@@ -62,7 +62,9 @@ def test_the_affinity_report_names_the_tiles_of_intel_gpus(wrap: Wrap) -> None:
 def test_check_log_reads_the_report(wrap: Wrap) -> None:
     done = run(wrap, "--report-affinity", "--", "true", ROCR_VISIBLE_DEVICES="0,1")
     line = done.stderr.decode().splitlines()[-1]
-    assert line.endswith("local rank 1, ROCR_VISIBLE_DEVICES=0,1")
+    assert line.endswith(
+        "local rank 1, ROCR_VISIBLE_DEVICES=0,1, HIP_VISIBLE_DEVICES=0,1"
+    )
     (rule,) = (each for each in load_rules() if each.id == "affinity-envcfg")
     match = re.search(rule.pattern, line)
     assert match

@@ -74,13 +74,15 @@ def test_that_of_another_cluster_stays_and_is_not_taken(
     assert len(list(profiles.iterdir())) == 3
 
 
-def test_it_counts_where_a_group_may_write_the_folder(profiles: Path) -> None:
+def test_it_counts_in_a_folder_of_a_group_if_that_is_accepted(profiles: Path) -> None:
     require_root()
     profiles.parent.mkdir(parents=True)
     os.chown(profiles.parent, 0, 4242)
     profiles.parent.chmod(0o775)
-    assert envcfg(*JOB, *COMMAND).code == 0
-    again = envcfg(*JOB, *COMMAND)
+    assert envcfg(*JOB, "--allow-writable", *COMMAND).code == 0
+    refused = envcfg(*JOB, *COMMAND)
+    assert (refused.code, "--allow-writable" in refused.err) == (2, True), refused.err
+    again = envcfg(*JOB, "--allow-writable", *COMMAND)
     assert (again.code, "read from Slurm" in again.err) == (0, False), again.err
 
 

@@ -26,7 +26,7 @@ from envcfg.job.request.request_rules import (
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.job.request.shape import RequestError, Shape, UserRequest, refused, shape_of
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.scheduler_settings import Partition
+from envcfg.profile.scheduler_settings import Asking, Partition
 
 
 class Request(NamedTuple):
@@ -53,6 +53,16 @@ class Request(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+def scheduler_of(profile: Profile) -> Asking:
+    """Return the scheduler's part of a profile; ``UsageError`` if there is none."""
+    scheduler = profile.request
+    if scheduler is None or scheduler.scheduler == NONE:
+        msg = f"profile {profile.name} has no scheduler to submit a job to"
+        hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
+        raise UsageError(msg, hint=hint)
+    return scheduler
+
+
 def make_request(profile: Profile, plan: Plan, request: UserRequest) -> Request:
     """Return the request for the job of *plan*.
 
@@ -60,11 +70,7 @@ def make_request(profile: Profile, plan: Plan, request: UserRequest) -> Request:
         UsageError: the system has no scheduler; ``RequestError``: the scheduler would
             refuse.
     """
-    scheduler = profile.request
-    if scheduler is None or scheduler.scheduler == NONE:
-        msg = f"profile {profile.name} has no scheduler to submit a job to"
-        hint = "envcfg wrap -o job.sh ... makes a script that runs as it is"
-        raise UsageError(msg, hint=hint)
+    scheduler = scheduler_of(profile)
     # Rules come before queues: the required partition decides which limits apply.
     from_rules, findings = taken_from_rules(profile, request)
     # The user's values override those of the rules; a wrong one is refused below.

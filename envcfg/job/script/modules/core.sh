@@ -1,4 +1,4 @@
-# shellcheck shell=bash # core 10: one step, from its checks to its exit code
+# shellcheck shell=bash # core 11: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
@@ -95,7 +95,7 @@ envcfg_plain() { # in a shell of envcfg's own: undo what the job's shell has mad
     mapfile printf read readonly return set shift source test trap true type umask unset wait
   set +k
   if [[ -z ${PWD-} ]]; then PWD=$(builtin pwd); fi
-  if [[ -z ${PATH+set} ]]; then # what the step starts has none either, and the same default
+  if [[ -z ${PATH+set} ]]; then # what the step starts has none either, and finds programs in the same folders
     PATH=/usr/local/bin:/usr/bin:/bin
     builtin export -n PATH
   fi

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # gpu_numbers 2: number the GPUs that a mask shows, for programs that read an inner layer
+# shellcheck shell=bash # gpu_numbers 3: number the GPUs that a mask shows, for programs that read an inner layer
 # defines: envcfg_number_gpus
 envcfg_own_masks() { # NAME...: remember the masks that the job sets; those of an image do not count
   local envcfg_name
@@ -22,10 +22,10 @@ envcfg_number_gpus() { # MASK {VALUE|-} {NAME VALUE}...: the first NAME gets the
   shift 2
   while [ "$#" -gt 1 ]; do # the first that is no copy counts, as in HIP
     unset -v "$1"
-    case " $ENVCFG_PRESET " in *" $1 "*) envcfg_own=yes ;; *) envcfg_own='' ;; esac
+    case " $ENVCFG_PRESET " in *" $1 "*) envcfg_is_own=yes ;; *) envcfg_is_own='' ;; esac
     if [ -z "$2" ] || [ "$2" = "$envcfg_mask" ] || [ "$2" = "$envcfg_ids" ]; then
       :
-    elif [ -z "$envcfg_own" ]; then
+    elif [ -z "$envcfg_is_own" ]; then
       envcfg_drop "$1=$2" "the job" "does not set it" "export $1=$2 in the job script to use it"
     elif [ -n "$envcfg_ids" ]; then
       envcfg_drop "$1=$2" "$envcfg_name=$envcfg_ids" "counts" "unset $1"

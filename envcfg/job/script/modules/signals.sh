@@ -1,4 +1,4 @@
-# shellcheck shell=bash # signals 8: pass signals to the processes of a step, and wait for their end
+# shellcheck shell=bash # signals 9: pass signals to the processes of a step, and wait for their end
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more. Traps only hold signals, and what waits passes them on.
 # "builtin": these run in the job's own shell, too, which may have functions of such names.
@@ -27,12 +27,12 @@ envcfg_relay() { # SIGNAL: hold it until the next tick of the clock; a terminal 
 }
 
 envcfg_release() { # pass on what has been held
-  builtin local envcfg_signal
+  builtin local envcfg_held
   ENVCFG_HOLDS=watch
   while ((${#ENVCFG_HELD[@]} > 0)); do
-    envcfg_signal=${ENVCFG_HELD[0]}
+    envcfg_held=${ENVCFG_HELD[0]}
     ENVCFG_HELD=("${ENVCFG_HELD[@]:1}") # at once: a signal may come between two commands
-    "$ENVCFG_TELL" "$envcfg_signal"
+    "$ENVCFG_TELL" "$envcfg_held"
   done
 }
 
