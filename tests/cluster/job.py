@@ -91,12 +91,12 @@ class Job:
         """Wait until the job runs, or has ended already."""
         return self._wait_for(FINISHED | {"RUNNING"}, timeout)
 
-    def wait_output(self, text: str, *, timeout: float = 60) -> Job:
-        """Wait until the job has written *text*; complain if it ends without."""
+    def wait_output(self, text: str, *, count: int = 1, timeout: float = 60) -> Job:
+        """Wait until the job has written *text*, *count* times with any text between."""
         deadline = time.monotonic() + timeout
-        while text not in self.stdout:
+        while self.stdout.count(text) < count:
             over = self.refresh().is_finished or time.monotonic() > deadline
-            if over and text not in self.stdout:
+            if over and self.stdout.count(text) < count:
                 raise ClusterError(f"no {text!r} from {self._describe()}")
             time.sleep(POLL_SECONDS)
         return self

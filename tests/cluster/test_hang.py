@@ -89,6 +89,7 @@ def test_a_rank_that_sleeps_is_named_with_the_collective_that_others_wait_in(
     assert job.refresh().state == "RUNNING"
 
 
+@pytest.mark.nightly
 def test_a_job_that_goes_on_is_held_up_by_nobody(
     hang: Run, hung: Callable[..., Job]
 ) -> None:

@@ -112,6 +112,7 @@ def image(cluster: Cluster) -> tuple[str, ...]:
     return ("--runtime", "apptainer", "--container", str(cluster.pytorch_image))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("launcher", ["pbs", "torchrun"])
 def test_training_over_two_nodes_is_right(
     cluster: Cluster, programs: Path, workdir: Path, mpiexec: str, launcher: str
@@ -199,7 +200,7 @@ def test_a_signal_to_the_job_reaches_the_program(
 ) -> None:
     program = ("--", "python3", str(programs / "wait.py"))
     job = submit(cluster, workdir, *image(cluster), *program)
-    job.wait_output("ready\n" * 4)
+    job.wait_output("ready\n", count=4)
     job.cancel(f"--signal={name}", "--batch")
     job.wait(timeout=40)
     got = re.findall(r"rank \d got SIG(\w+)", job.stdout)

@@ -95,6 +95,7 @@ def test_every_rank_is_warned_before_the_time_limit(cluster: Cluster) -> None:
     ]
 
 
+@pytest.mark.nightly
 def test_a_job_that_has_saved_starts_again_until_it_is_done(
     cluster: Cluster, workdir: Path
 ) -> None:

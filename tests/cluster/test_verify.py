@@ -164,6 +164,7 @@ def test_jobs_say_what_is_wrong_with_them(
     assert not [argv for argv in left if "check-log" in argv]
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_cut_off_is_named_in_the_output_and_the_job_goes_on(
     cluster: Cluster, tool: Path
 ) -> None:

@@ -202,7 +202,7 @@ def test_a_signal_reaches_the_python_program(
 ) -> None:
     write(workdir, *lumi(cluster, "--", "python3", str(programs / "wait.py")))
     job = cluster.submit("#!/bin/bash\nexec ./wrap.sh\n", *TWO_NODES)
-    job.wait_output("ready\n" * 4)
+    job.wait_output("ready\n", count=4)
     job.cancel(f"--signal={name}", *options)
     job.wait(timeout=30)
     assert sorted(re.findall(r"rank \d got \w+", job.stdout)) == [
@@ -218,7 +218,7 @@ def test_a_job_that_is_cancelled_leaves_no_process(
 ) -> None:
     write(workdir, *lumi(cluster, "--", "python3", str(programs / "wait.py")))
     job = cluster.submit("#!/bin/bash\nsource ./wrap.sh\n", *TWO_NODES)
-    job.wait_output("ready\n" * 4)
+    job.wait_output("ready\n", count=4)
     job.cancel()
     assert job.wait(timeout=40).state == "CANCELLED"
     assert cluster.left_running() == []

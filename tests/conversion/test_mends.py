@@ -113,6 +113,7 @@ def test_a_mend_changes_what_it_names_and_no_more(rule: str, tmp_path: Path) -> 
         assert bool(found) == (is_named is not nothing), body
 
 
+@pytest.mark.nightly
 def test_every_rule_with_a_mend_is_here() -> None:
     from envcfg.lint.lint_rule import load_rules
 

@@ -112,6 +112,7 @@ FORMS = [*COMPRESSORS, "stored", "sif"]
 PLACES = st.one_of(st.integers(0, 200), st.integers(-600, -1), st.integers(0, 1 << 20))
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("bounds")
 @pytest.mark.parametrize("form", FORMS)
 @tries(120)

@@ -33,6 +33,7 @@ def lint(data: bytes) -> int:
     return sum(map(len, found.values()))
 
 
+@pytest.mark.nightly
 def test_spoilt_scripts_are_read_without_a_fault_of_ours() -> None:
     random = chance()
     for _ in range(TRIES * times):
