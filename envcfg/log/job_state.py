@@ -349,12 +349,11 @@ class Job:
         is_known = match is not None
         if bare and match and not _is_said_bare(match):
             match = None
-        if not is_known and not record.level:
-            # The line may show a death, and unknown text hides its writer.
-            if inside := self.rulebook.death_inside(record.message):
-                self._end(inside, record, Sighting(spot, clip(text)), fenced=True)
-            return False
         if match is None and not record.level:
+            # An unknown line may show a death behind text that hides its writer.
+            inside = None if is_known else self.rulebook.death_inside(record.message)
+            if inside:
+                self._end(inside, record, Sighting(spot, clip(text)), fenced=True)
             return False
         process = self._speaker(record, spot)
         if match is None and record.level == "INFO":
