@@ -40,10 +40,7 @@ class Parser(Protocol):
 
 def explain(parser: Parser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
-    takes_command = "-- COMMAND" in (parser.usage or "")
-    is_misspelled = any(_nearest(parser, option) for option, _ in _strays(parser))
-    words = "" if is_misspelled else shlex.join(_command_words(parser))
-    if takes_command and words:
+    if words := shlex.join(_command_words(parser)):
         hint = f"write the command after --, as in -- {words}"
         return UsageError(f"unexpected arguments: {words}", hint=hint)
     if stray := next(_strays(parser), None):
@@ -96,8 +93,13 @@ def _command_words(parser: Parser) -> Sequence[str]:
     """Return the command that the user wrote without the ``--`` before it.
 
     An unknown option before it is the error. The word after an unknown option may be its
-    value, and one word may be the parser's own argument, such as a script.
+    value, and one word may be the parser's own argument, such as a script. A misspelled
+    option of the parser is the error, too.
     """
+    if "-- COMMAND" not in (parser.usage or ""):
+        return ()
+    if any(_nearest(parser, option) for option, _ in _strays(parser)):
+        return ()
     begin, count, after_option = None, 0, False
     for index, word, before in _unknown_words(parser):
         is_option = _is_option(word, before)
