@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from envcfg.common.findings import Finding
 from envcfg.core.step import make_step, plan_step
-from envcfg.job.plan.network_plugin import LEFT_OPEN
 from envcfg.job.plan.plan import Plan
 from envcfg.job.plan.script_files import Place
 from envcfg.job.script.host_part import (
@@ -71,7 +70,7 @@ def convert_step(
         return None
     machinery = files.machinery if place else ""
     text = _whole(marked, shape, plan)
-    notes = tuple(note for note in plan.notes if note.rule == LEFT_OPEN)
+    notes = tuple(note for note in plan.notes if note.rule == "network-left-open")
     return ConvertedStep(text, machinery, modules, added_options(plan), notes)
 
 

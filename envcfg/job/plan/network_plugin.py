@@ -14,8 +14,6 @@ from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Module
 from envcfg.profile.words import Ref, format_word
 
-# The rule of the note on a plug-in that a job may lack.
-LEFT_OPEN = "network-left-open"
 _NET = "NCCL_NET"
 _SEVERAL = (Test("nodes", ">", "1"),)
 _PATH = "LD_LIBRARY_PATH"
