@@ -95,6 +95,11 @@ class Visibility(NamedTuple):
     clear: tuple[str, ...]
     numbers: str | None = None
 
+    @property
+    def inner(self) -> tuple[str, ...]:
+        """Variables of the other layers; the first one gets the numbers, if one does."""
+        return (self.numbers, *self.clear) if self.numbers else self.clear
+
 
 class Rendezvous(NamedTuple):
     """The address of the first node: its name plus *suffix*, or an interface's address."""

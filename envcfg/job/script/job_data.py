@@ -294,7 +294,6 @@ def _preset_lines(plan: Plan) -> Iterator[str]:
     if preset:
         yield f"  envcfg_keep_exported quietly {' '.join(preset)}\n"
     if plan.visibility and plan.visibility.numbers:
-        names_set = {setting.name for setting in plan.settings}
-        masks = (plan.visibility.numbers, *plan.visibility.clear)
-        if masks := tuple(name for name in masks if name not in names_set):
+        names = {setting.name for setting in plan.settings}
+        if masks := [mask for mask in plan.visibility.inner if mask not in names]:
             yield f"  envcfg_own_masks {' '.join(masks)}\n"

@@ -122,21 +122,20 @@ def _masked(
     layer, own = plan.visibility, {setting.name for setting in settings}
     if layer is None or not (is_task or layer.variable in own):
         return body
-    inner = [name for name in (layer.numbers, *layer.clear) if name]
     # A mask that an option sets replaces those of the job.
     unset = [
         name
-        for name in inner
+        for name in layer.inner
         if name not in own and (layer.variable in own or not layer.numbers)
     ]
     comment = f"  # One layer of GPU masking: {layer.variable}.\n"
     if unset:
         body = f"{comment}  unset -v {' '.join(unset)}\n{body}"
     if layer.numbers:
-        if options := [name for name in inner if name in own]:
+        if options := [name for name in layer.inner if name in own]:
             body += f"  ENVCFG_PRESET=\"$ENVCFG_PRESET\"'{' '.join(options)} '\n"
         words = [f'{layer.variable} "${{{layer.variable}--}}"']
-        words += [f'{name} "${{{name}-}}"' for name in inner]
+        words += [f'{name} "${{{name}-}}"' for name in layer.inner]
         body += f"{comment}  envcfg_number_gpus " + " \\\n    ".join(words) + "\n"
     return body
 
