@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -66,40 +67,43 @@ def run(options: argparse.Namespace) -> int:
     from envcfg.nodes.monitor.node_board import PATIENCE, Board, rounds
     from envcfg.nodes.monitor.outliers import by_host, find_marks
     from envcfg.nodes.probe.probes import MONITOR
-    from envcfg.nodes.probe.slurm_job import start_step
+    from envcfg.nodes.probe.slurm_job import lost_nodes, start_step
     from envcfg.report.monitor_report import showing
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     requirements = requirements._replace(asked_gpus=job.gpus)
-    board = Board(hosts, idle_below=options.gpus_idle_below)
-    silent, looks = PATIENCE + options.interval, 0
+    silent = PATIENCE + options.interval
     is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
-    extra = options.srun_arg
+    extra, left, errors = options.srun_arg, hosts, deque[str]()
     writer = showing(
         job, requirements.interfaces, as_json=options.json, once=options.once
     )
-    with (
-        start_step(MONITOR, job.id, hosts, is_part=is_part, more=extra) as step,
-        writer as show,
-    ):
-        for now in rounds(step, board, options.interval):
-            if not board.has_any():
-                raise no_answer(step.errors, "no node has answered")
-            looks += 1
-            if is_once and looks < _LOOKS:
-                continue
-            nodes = board.views(now, silent)
-            findings = find_marks(
-                nodes, requirements, idle_below=options.gpus_idle_below
-            )
-            if options.format is not None:
-                result = Result(by_host(nodes, findings), "node")
-                return put_result(result, options.format, strict=options.strict)
-            show(nodes, findings)
-            if options.once:
-                return 0
-    return _after_end(name, step.errors)
+    with writer as show:
+        # srun ends a step with a node that it cannot reach; the others are asked again.
+        while left:
+            board, looks = Board(hosts, idle_below=options.gpus_idle_below), 0
+            with start_step(MONITOR, job.id, left, is_part=is_part, more=extra) as step:
+                for now in rounds(step, board, options.interval):
+                    if not board.has_any():
+                        raise no_answer(step.errors, "no node has answered")
+                    looks += 1
+                    if is_once and looks < _LOOKS:
+                        continue
+                    nodes = board.views(now, silent)
+                    findings = find_marks(
+                        nodes, requirements, idle_below=options.gpus_idle_below
+                    )
+                    if options.format is not None:
+                        result = Result(by_host(nodes, findings), "node")
+                        return put_result(result, options.format, strict=options.strict)
+                    show(nodes, findings)
+                    if options.once:
+                        return 0
+            errors, lost = step.errors, lost_nodes(step.errors, left)
+            left = [host for host in left if host not in lost] if lost else []
+            is_part = True
+    return _after_end(name, errors)
 
 
 def _wanted(name: str | None, *, writable: bool) -> ExpectedNodes:

@@ -108,6 +108,37 @@ def test_what_each_rank_does_is_told(start: Start) -> None:
     assert node.processes == 3
 
 
+def named(start: Start, name: str, **names: str) -> subprocess.Popen[str]:
+    """Start a process with this name."""
+    code = f"import ctypes; ctypes.CDLL(None).prctl(15, b{name!r}); print('named', flush=True)"
+    process = python(start, f"{code}; {SLEEP}", **names)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+def test_tasks_of_ray_are_no_ranks(start: Start) -> None:
+    launcher = python(start, SLEEP, SLURM_PROCID="0")
+    assert [each.pid for each in probe().ranks] == [launcher.pid]
+    for name in ("raylet", "ray::IDLE", "ray::Train.step"):
+        named(start, name, SLURM_PROCID="0")
+    node = probe()
+    assert (node.ranks, node.processes, node.ray) == ((), 4, 1)
+
+
+def test_the_text_of_a_program_is_not_its_stack(start: Start, tmp_path: Path) -> None:
+    python(start, SLEEP, RANK="0")
+    spy = tmp_path / "py-spy"
+    text = "\\n".join(f"line {number}" for number in range(300))
+    thread = 'Thread 7 (idle): \\"MainThread\\"\\n    step (train.py:7)'
+    spy.write_text(
+        f'#!/bin/sh\nprintf "Process 7: python -c {text}\\n\\n{thread}\\n"\n'
+    )
+    spy.chmod(0o755)
+    (rank,) = probe(path=f"{tmp_path}:/usr/bin:/bin").ranks
+    assert (rank.stack, rank.stack_problem) == (("step (train.py:7)",), "")
+
+
 # The one that starts a program cannot be interrupted until that has opened its files; here
 # one is a pipe, which needs somebody at its other end.
 STUCK = """

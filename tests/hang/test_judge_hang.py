@@ -446,6 +446,36 @@ def test_what_was_missing_is_said_and_nothing_that_was_there() -> None:
     assert said["hang-ras-absent"] == "port 1 is silent"
 
 
+def test_a_job_without_gpus_has_no_sources_of_nccl_to_miss() -> None:
+    bare = evidence(*four(WAITS, WAITS, WAITS, WAITS))
+    no_gpus = tuple(node._replace(tool="none") for node in bare.nodes)
+    rules = messages(bare._replace(nodes=no_gpus))
+    assert [rule for rule in rules if rule.endswith("-absent")] == [
+        "hang-stacks-absent"
+    ]
+    # An open port without an answer is a fact about this job.
+    odd = bare._replace(nodes=no_gpus, problems={"RAS": "port 1 is silent"})
+    assert messages(odd)["hang-ras-absent"] == "port 1 is silent"
+
+
+def test_ranks_that_compute_are_no_contradiction_to_an_open_verdict() -> None:
+    said = messages(evidence(*four(RUNS, WAITS, WAITS, WAITS)))
+    assert "computes, while 3 others wait" in said["hang-rank-busy"]
+    assert said["hang-unclear"] == (
+        "ranks that compute may hold it up, and nothing proves it"
+    )
+
+
+def test_workers_of_ray_have_no_ranks() -> None:
+    bare = evidence()
+    nodes = tuple(node._replace(ray=n) for n, node in enumerate(bare.nodes, 1))
+    said = messages(bare._replace(nodes=nodes))
+    assert said["hang-unclear"] == (
+        "I cannot tell: 3 busy workers of Ray have no ranks; ray stack on a node shows "
+        "their lines"
+    )
+
+
 @pytest.mark.parametrize(
     ("channel", "call", "said"),
     [

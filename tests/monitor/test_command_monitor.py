@@ -229,6 +229,22 @@ def test_a_node_that_does_not_answer_is_named(
     assert "error: node2" not in said
 
 
+def test_nodes_are_asked_again_without_one_that_srun_does_not_reach(
+    notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    srun = notes.parent / "tools/srun"
+    lost = "srun: error: Task launch for StepId=12.7 failed on node node1: Communication connection failure"
+    first = f'if mkdir "$FAKE_NOTES/asked"; then echo "{lost}" >&2; exit 1; fi\n'
+    srun.write_text(SRUN.replace("#!/bin/bash\n", f"#!/bin/bash\n{first}"))
+    monkeypatch.setenv("FAKE_NODES", "node2")
+    monkeypatch.setattr(node_board, "PATIENCE", 0.5)
+    assert cli.main(["monitor", "--once", "--interval", "0.2", "12"]) == 0
+    said = capfd.readouterr()
+    assert "error: node1: did not answer  [node-silent]" in said.out
+    assert "job 12: 1 of 2 nodes answer" in said.out
+    assert b"--nodelist=node2" in zero_separated(notes / "srun")
+
+
 def test_when_nobody_answers_that_is_an_error(
     notes: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -104,6 +104,14 @@ def slow_gpu(speed: int) -> list[str]:
     return everyone(("multiply 100.0",), (f"multiply {speed}.0",), ("multiply 100.0",))
 
 
+@pytest.mark.parametrize("lines", [speeds_of(4), speeds_of(10, 4), slow_gpu(40)])
+def test_one_measured_speed_alone_condemns_no_node(lines: list[str]) -> None:
+    found, _ = judge_ranks(PLAIN, *ranks(lines), {})
+    (one,) = found[HOSTS[1]]
+    assert one.fix is not None
+    assert one.fix.startswith("measure again")
+
+
 FAULTS = {
     "wrong sum": (everyone((), ("wrong 4096 3",)), ("sum-wrong", "error", HOSTS[1])),
     "slow GPU": (slow_gpu(40), ("gpu-slow", "error", HOSTS[1])),

@@ -75,7 +75,10 @@ def judge(evidence: Evidence) -> Judgement:
         return Judgement("moves", (*_with_log([*seen_now, *moves], evidence),))
     if any(finding.severity == "error" for finding in findings):
         return Judgement("named", (*_with_log(findings, evidence), *notes))
-    unclear = finding("hang-unclear", f"job {evidence.job}", _why_unclear(evidence))
+    why = "ranks that compute may hold it up, and nothing proves it"
+    if all(finding.severity != "warning" for finding in findings):
+        why = _why_unclear(evidence)
+    unclear = finding("hang-unclear", f"job {evidence.job}", why)
     return Judgement("unclear", (*_with_log([*findings, unclear], evidence), *notes))
 
 
@@ -167,6 +170,14 @@ def _why_unclear(evidence: Evidence) -> str:
     ranks = evidence.ranks
     if not any(node.answers for node in evidence.nodes):
         return "no node has answered"
+    busy = [node.ray for node in evidence.nodes if node.ray is not None]
+    if busy and not ranks:
+        workers = count_of(
+            sum(busy), "busy worker of Ray has", "busy workers of Ray have"
+        )
+        return (
+            f"I cannot tell: {workers} no ranks; ray stack on a node shows their lines"
+        )
     if not ranks:
         return (
             "no process of the job says that it is a rank (RANK, or a task of a step)"
@@ -186,10 +197,12 @@ def _missing(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.ranks:
         return
     job = f"job {evidence.job}"
-    if not evidence.ras_read:
+    # NCCL, and with it both of its sources, needs GPUs.
+    on_gpus = any(node.tool != "none" for node in evidence.nodes)
+    if not evidence.ras_read and (on_gpus or RAS in evidence.problems):
         message = evidence.problems.get(RAS, "NCCL's RAS does not answer on any node")
         yield finding("hang-ras-absent", job, message)
-    if not evidence.flights:
+    if not evidence.flights and (on_gpus or FLIGHT in evidence.problems):
         message = evidence.problems.get(FLIGHT, "Flight Recorder is not set up")
         yield finding("hang-flight-absent", job, message)
     if without := [rank for rank in evidence.ranks if not rank.stack]:

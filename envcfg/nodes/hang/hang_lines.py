@@ -36,7 +36,7 @@ class HangReader:
         if sample := self._gpus.feed(line):
             if isinstance(sample, GpuSample) and sample.host in self._nodes:
                 ours = tuple(gpu for gpu in sample.gpus if gpu.is_ours)
-                self._change(sample.host, gpus=ours)
+                self._change(sample.host, gpus=ours, tool=sample.tool)
             return
         host, kind, text = words_of(line, TAG, 3) or ("", "", "")
         if host not in self._nodes:
@@ -103,8 +103,8 @@ class HangReader:
         # Each kind has a fixed number of words, and the last one may hold blanks.
         port, _, text_read = text.partition(" ")
         match kind:
-            case "processes":
-                self._change(host, processes=int(text))
+            case "processes" | "ray":
+                self._change(host, **{kind: int(text)})
             case "link":
                 links = {**self._nodes[host].links, port: text_read}
                 self._change(host, links=links)

@@ -93,6 +93,8 @@ class NodeView(NamedTuple):
         ranks: their programs.
         ras: answers on NCCL's port.
         gpus: of the job, from the node's tool.
+        tool: that program; ``none`` if there is none, empty if it has not answered.
+        ray: workers of Ray that are not idle; None without Ray.
         links: ``up`` or ``down`` of each interface.
         state: Slurm's state of the node, if requested: ``allocated*``.
         reason: srun's reason why it is unreachable; empty if it is reachable.
@@ -105,6 +107,8 @@ class NodeView(NamedTuple):
     ranks: tuple[RankView, ...] = ()
     ras: tuple[RasAnswer, ...] = ()
     gpus: tuple[Gpu, ...] = ()
+    tool: str = ""
+    ray: int | None = None
     links: Mapping[str, str] = {}
     state: str = ""
     reason: str = ""

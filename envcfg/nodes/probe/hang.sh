@@ -127,7 +127,7 @@ envcfg_find_spy() { # PID
 }
 
 envcfg_say_stacks() {
-  local envcfg_pid envcfg_line envcfg_count envcfg_scope=0
+  local envcfg_pid envcfg_line envcfg_count envcfg_scope=0 envcfg_is_head
   read -r envcfg_scope </proc/sys/kernel/yama/ptrace_scope
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_count=0
@@ -140,8 +140,14 @@ envcfg_say_stacks() {
       continue
     fi
     envcfg_find_spy "$envcfg_pid" || continue
-    envcfg_count=0
-    while IFS= read -r envcfg_line && ((envcfg_count++ < 200)); do
+    envcfg_count=0 envcfg_is_head=
+    while IFS= read -r envcfg_line && ((envcfg_count < 200)); do
+      case $envcfg_line in # it begins with the command, which may be a whole program
+        'Process '*) envcfg_is_head=yes ;;
+        'Thread '*) envcfg_is_head= ;;
+      esac
+      [[ -z $envcfg_is_head ]] || continue
+      ((++envcfg_count))
       envcfg_tell stack "$envcfg_pid $envcfg_line"
     done < <(timeout -s KILL 8 "$envcfg_spy" dump --pid "$envcfg_pid" --nonblocking 2>&1 </dev/null)
   done
@@ -330,6 +336,7 @@ envcfg_probe() { # JOB [HOST...]
   envcfg_tell begin "$envcfg_time"
   envcfg_find
   envcfg_tell processes "${#envcfg_ours[@]}"
+  [[ -z $envcfg_ray ]] || envcfg_tell ray "$envcfg_ray"
   envcfg_links envcfg_link
   if [[ ${1-} == --abort=* ]]; then
     envcfg_abort "${1#*=}"

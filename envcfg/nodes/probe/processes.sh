@@ -60,8 +60,9 @@ envcfg_is_wrapper() { # PID: it only holds the program that it has started
 } 2>/dev/null
 
 envcfg_find() { # the processes of the job, and of each rank the one that is its program
-  local envcfg_path envcfg_pid envcfg_has_rank=
+  local envcfg_path envcfg_pid envcfg_name envcfg_has_rank=
   local -a envcfg_pids=()
+  envcfg_ray= # its workers that are not idle; empty without Ray
   for envcfg_path in /proc/[0-9]*; do
     envcfg_pid=${envcfg_path##*/}
     [[ -O $envcfg_path && $envcfg_pid != "$$" ]] || continue
@@ -73,12 +74,19 @@ envcfg_find() { # the processes of the job, and of each rank the one that is its
   for envcfg_pid in "${envcfg_pids[@]}"; do
     envcfg_is_of_job "$envcfg_pid" || continue
     envcfg_ours+=("$envcfg_pid")
+    envcfg_name=
+    { IFS= read -r envcfg_name <"/proc/$envcfg_pid/comm"; } 2>/dev/null
+    case $envcfg_name in
+      raylet | ray::IDLE) : "${envcfg_ray:=0}" ;;
+      ray::*) envcfg_ray=$((envcfg_ray + 1)) ;;
+    esac
     envcfg_value=${envcfg_of[${envcfg_pid}_RANK]-}
     [[ $envcfg_value =~ ^[0-9]{1,7}$ ]] || continue
     envcfg_rank[$envcfg_pid]=$envcfg_value
     envcfg_has_rank=yes
   done
-  if [[ -z $envcfg_has_rank ]]; then # a program of MPI, say: a rank is a task
+  # A task of a program of MPI is a rank, and that of a cluster of Ray only starts it.
+  if [[ -z $envcfg_has_rank$envcfg_ray ]]; then
     for envcfg_pid in "${envcfg_ours[@]}"; do
       envcfg_inherit "$envcfg_pid" SLURM_STEP_ID || continue # the batch script is none
       [[ $envcfg_value != 42949672?? ]] || continue          # nor is the shell of salloc
