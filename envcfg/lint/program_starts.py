@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.backends.programs import load_all
 from envcfg.common.datafile import load_kept
+from envcfg.common.getopt import OptionTable, getopt, read_table
 from envcfg.lint.traced_text import (
     Flat,
     Scope,
@@ -46,19 +47,15 @@ class Program(NamedTuple):
     scope: Scope | None = None
     verbs: tuple[str, ...] = ()
     operands: int = 0
-    short: Mapping[str, str] = {}
-    values: frozenset[str] = frozenset()
-    pairs: frozenset[str] = frozenset()
+    table: OptionTable = OptionTable({})
     sets: frozenset[str] = frozenset()
     lists: bool = False
     binds: frozenset[str] = frozenset()
     inherits: bool = False
-    same: Mapping[str, str] = {}
     assigns: bool = False
     behind: str = ""
     containers: tuple[str, ...] = ()
     prefix: str = ""
-    single_dash: bool = False
     shell: bool = False
 
 
@@ -151,22 +148,19 @@ def load_programs() -> Mapping[str, Program]:
 
 
 def _program(entry: Mapping[str, Any]) -> Program:
-    # Other keys document the entry.
-    fields = {key: entry[key] for key in Program._fields if key in entry}
-    for key in ("values", "binds", "sets"):
-        fields[key] = frozenset(fields.get(key, "").split())
-    if line := entry.get("line"):
-        record = load_all()[line]["line"]
-        fields["pairs"] = frozenset(record.get("pairs", ()))
-        fields["sets"] |= {*record.get("exports", ()), *record.get("sets", "").split()}
-        fields["lists"] = record.get("lists", fields.get("lists", False))
-        # Launch lines share their options with job scripts: one table serves both.
-        fields["values"] |= {*record["values"].split()}
-        letters = {**record["short"], **fields.get("short", {})}.items()
-        fields["short"] = {a: name for a, name in letters if name in fields["values"]}
+    # Launch lines share their options with job scripts: one table serves both.
+    line = load_all()[entry["line"]]["line"] if "line" in entry else {}
+    both = {**line, **entry}
+    for key in ("values", "sets"):
+        both[key] = f"{line.get(key, '')} {entry.get(key, '')}"
+    both["short"] = {**line.get("short", {}), **entry.get("short", {})}
+    # Other keys document the entry, or belong to launch lines.
+    fields = {key: both[key] for key in Program._fields if key in both}
+    fields["binds"] = frozenset(entry.get("binds", "").split())
+    fields["sets"] = frozenset((*line.get("exports", ()), *both["sets"].split()))
     for key in ("verbs", "containers"):
-        fields[key] = tuple(fields.get(key, ()))
-    return Program(**fields)
+        fields[key] = tuple(entry.get(key, ()))
+    return Program(**fields, table=read_table(both))
 
 
 def shell_input(command: Command) -> ShellInput:
@@ -230,44 +224,43 @@ def _options(
     assigned: list[Word] = []
     vague: list[Word] = []  # options, or an image, or nothing
     images: list[Word] = []
-    index = 0
-    while index < len(words):
-        word = words[index]
-        text = word.shown
-        # An unknown word may expand to several options, or to nothing.
-        if word.is_loose and word.text[0].hole and not _names_program(word):
-            vague.append(word)
-            index += 1
-        elif text == "--":
-            index += 1
-            break
-        elif program.behind and text[:1] != "-":
-            index += 1
-        elif text.startswith("-") and len(text) > 1 and not word.text[0].hole:
-            name, value, behind = _option(program, words, index)
-            lines.append((name, value))
-            if name in program.sets:
+    # The text of a hole is no option, whatever its source looks like.
+    texts = ["" if w.text and w.text[0].hole else w.shown for w in words]
+    end = len(words)
+    for option in getopt(program.table, texts):
+        word = words[option.begin]
+        if option.name:
+            value = split_at(word, option.cut) if option.cut else word
+            if option.end > option.begin + 1:
+                value = words[option.begin + 1]
+            lines.append((option.name, value))
+            if option.name in program.sets:
                 # A third word is the value of a variable named by the second.
-                third = words[behind - 1] if behind - index == 3 else None
+                third = words[option.begin + 2 : option.end]
                 assigned += _settings(program, value, third)
-            index = behind
+        # An unknown word may expand to several options, or to nothing.
+        elif word.is_loose and word.text[0].hole and not _names_program(word):
+            vague.append(word)
+        elif option.value == "--":
+            end = option.end
+            break
         # After unknown words only a word that looks like an image is one.
         elif operands and not (vague and not _is_image(word)):
             images.append(word)
             operands -= 1
-            index += 1
-        else:
+        elif not program.behind:
+            end = option.begin
             break
     # Without another operand the last unknown word must be the image.
     if operands and vague:
         images.append(vague.pop())
     lines += [("image", image) for image in images[:1]]
-    return lines, words[index:], bool(vague), assigned
+    return lines, words[end:], bool(vague), assigned
 
 
-def _settings(program: Program, word: Word, value: Word | None) -> list[Word]:
+def _settings(program: Program, word: Word, values: Sequence[Word]) -> list[Word]:
     """Return the words ``NAME=value`` in an option that sets variables."""
-    if value is not None:
+    for value in values:
         word = word._replace(text=joined([word.text, plain("="), value.text]))
     if program.lists:
         return list(split_list(word))
@@ -294,31 +287,6 @@ def _is_image(word: Word) -> bool:
 def _names_program(word: Word) -> bool:
     """Return whether an unknown word continues as a path (``$DIR/run.sh``)."""
     return len(word.text) > 1 and word.text[-1].chars.startswith("/")
-
-
-def _option(program: Program, words: list[Word], index: int) -> tuple[str, Word, int]:
-    """Return an option: its name, its value or itself, and the index of the next word."""
-    word = words[index]
-    text = word.shown
-    long = text.startswith("--") or program.single_dash
-    if long and text.lstrip("-").partition("=")[0] not in program.short:
-        name = text.lstrip("-").partition("=")[0]
-        # Long options may be abbreviated or renamed; the table maps them to one name.
-        takes = program.same.get(name, name) in program.values or name in program.values
-        skip = text.find("=") + 1
-    else:
-        takes, name = text[1:2] in program.short, text[1:2]
-        name = program.short.get(name, name)
-        # Both "-n4" and "-n=4" give a value in the same word.
-        skip = (3 if text[2] == "=" else 2) if takes and len(text) > 2 else 0
-    name = program.same.get(name, name)
-    if skip:
-        return name, split_at(word, skip), index + 1
-    if not takes or index + 1 >= len(words):
-        return name, word, index + 1
-    # Options such as "-env NAME VALUE" of mpiexec take two words, or one with "=".
-    is_pair = name in program.pairs and "=" not in words[index + 1].shown
-    return name, words[index + 1], index + (3 if is_pair else 2)
 
 
 def split_at(word: Word, index: int) -> Word:

@@ -217,6 +217,7 @@ def test_no_option_stands_twice_in_the_table() -> None:
             *known["values"].split(),
             *known["flags"].split(),
             *known.get("attached", "").split(),
+            *({*known.get("options", ())} - {*known.get("without", "").split()}),
         ]
         assert len(names) == len({*names}), program
         assert {*known["short"].values()} <= {*names}, program

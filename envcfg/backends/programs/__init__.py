@@ -53,7 +53,12 @@ def _merged(
     entry: Mapping[str, Any], other: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the sections of *entry*, whose keys override those of *other*."""
-    return {key: {**other.get(key, {}), **entry.get(key, {})} for key in _SECTIONS}
+    sections = {key: {**other.get(key, {}), **entry.get(key, {})} for key in _SECTIONS}
+    if scheduler := sections["line"].get("options_of"):
+        folder = os.path.join(os.path.dirname(_FOLDER), "schedulers")
+        (data,) = load_kept(scheduler, [os.path.join(folder, f"{scheduler}.yaml")])
+        sections["line"]["options"] = {**data["options"], **data["plugins"]}
+    return sections
 
 
 def _path(name: str) -> str:

@@ -6,12 +6,13 @@ error, because it may take the next word as its value. The options are data in
 ``backends/programs``, which are read only for such a line.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from envcfg.backends import programs
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.errors import UsageError
+from envcfg.common.getopt import OptionWord, getopt, read_table
 
 
 class Line(NamedTuple):
@@ -43,18 +44,6 @@ class Line(NamedTuple):
 
 class CertainError(UsageError):
     """Words that envcfg does not know or cannot use, whatever follows them."""
-
-
-class _LineOption(NamedTuple):
-    """An option: its long name, its value if it has one, and its words in the line."""
-
-    name: str
-    value: str | None
-    words: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return " ".join(self.words)
 
 
 def begins_line(word: str) -> bool:
@@ -120,11 +109,12 @@ def _parse_words(
 
     Pyxis and the Container Engine have their image among the options of the starter.
     """
-    program, rest = _name(words[0]), words[1:]
+    program, begin = _name(words[0]), 1
     line = line._replace(runtime=record.get("runtime", line.runtime))
     if "verbs" in record:
-        rest = _behind_verb(words, record)
-    options_read, rest = _options(program, rest, record)
+        begin = _behind_verb(words, record)
+    options_read, end = _options(words, begin, record)
+    rest = words[end + (words[end : end + 1] == ["--"]) :]
     # A colon separates the programs of an MPMD step. Ranks with different programs
     # have no common plan.
     if ":" in rest and record.get("ends_at_colon"):
@@ -140,26 +130,26 @@ def _parse_words(
     own = "" if "runtime" in record else entered.get("own", "\0")
     # Default values are dropped, because repeating them would only lengthen the
     # generated line.
+    is_single = record.get("single_dash")
     for option in options_read:
         if _is_default(option, record):
             continue
+        words_given = words[option.begin : option.end]
         if option.name == image:
             line = line._replace(container=option.value, runtime=entered["runtime"])
         elif option.name == entered.get("binds"):
             line = line._replace(binds=(*line.binds, option.value or ""))
         elif option.name == entered.get("sets"):
-            line = line._replace(settings={**line.settings, **_set(program, option)})
+            line = line._replace(settings={**line.settings, **_set(words, option)})
         else:
             # Programs with single-dash options do not understand --name=value, so
             # their words stay unchanged.
-            words_shown = (
-                option.words if record.get("single_dash") else (_word(option),)
-            )
+            words_shown = words_given if is_single else (_word(option),)
             if option.name.startswith(own):
                 line = line._replace(arguments=(*line.arguments, *words_shown))
             else:
                 line = line._replace(options=(*line.options, *words_shown))
-            line = _exporting(line, option, record)
+            line = _exporting(line, option, words_given, record)
     # The image is a positional word here, and "--" may separate it from the
     # program.
     if image == "word" and rest:
@@ -175,14 +165,16 @@ def _parse_words(
     return line, rest
 
 
-def _exporting(line: Line, option: _LineOption, record: Mapping[str, Any]) -> Line:
+def _exporting(
+    line: Line, option: OptionWord, words: Sequence[str], record: Mapping[str, Any]
+) -> Line:
     """Return the line with the settings of an option, which override the profile."""
     if option.name not in record.get("exports", ()):
         return line
     pairs = [option.value or ""]
     # mpirun -genv takes NAME and VALUE as two words.
-    if option.name in record.get("pairs", ()) and len(option.words) > 2:
-        pairs = ["=".join(option.words[1:])]
+    if len(words) > 2:
+        pairs = ["=".join(words[1:])]
     elif record.get("lists"):
         pairs = pairs[0].split(",")
     pairs_split = (pair.partition("=") for pair in pairs)
@@ -208,8 +200,8 @@ def _verb_index(words: Sequence[str], record: Mapping[str, Any]) -> int:
     return index
 
 
-def _behind_verb(words: Sequence[str], record: Mapping[str, Any]) -> Sequence[str]:
-    """Return the words after ``exec``; options before it may only affect messages."""
+def _behind_verb(words: Sequence[str], record: Mapping[str, Any]) -> int:
+    """Return the index after ``exec``; options before it may only affect messages."""
     program, index = _name(words[0]), _verb_index(words, record)
     verb = words[index] if index < len(words) else ""
     why = record["verbs"].get(verb)
@@ -222,36 +214,30 @@ def _behind_verb(words: Sequence[str], record: Mapping[str, Any]) -> Sequence[st
         _refuse(
             f"{program} {verb}", f"cannot be used: {why}", "name the program to start"
         )
-    return words[index + 1 :]
+    return index + 1
 
 
 def _options(
-    program: str, words: Sequence[str], record: Mapping[str, Any]
-) -> tuple[list[_LineOption], Sequence[str]]:
-    """Return the options at the beginning of *words*, and the rest."""
-    rest, options_read = list(words), []
-    while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
+    words: Sequence[str], begin: int, record: Mapping[str, Any]
+) -> tuple[list[OptionWord], int]:
+    """Return the options from index *begin*, and the index of the first other word."""
+    options_read: list[OptionWord] = []
+    for option in getopt(read_table(record), words, begin):
         # "--" ends the options, but a single "-" is a program that reads stdin.
-        if word == "--":
-            break
-        for option in _options_of(program, word, record):
-            current = option
-            if current.value is None and current.name in record["values"].split():
-                if not rest:
-                    subject = f"{program} {current.text}"
-                    _fail(subject, "lacks its value", "write it behind")
-                # Two words belong to the option if the first holds no "=": NAME
-                # VALUE instead of NAME=VALUE.
-                is_pair = current.name in record.get("pairs", ()) and "=" not in rest[0]
-                both, rest = rest[: 1 + is_pair], rest[1 + is_pair :]
-                current = _LineOption(current.name, both[0], (*current.words, *both))
-            _check_option(program, current, record)
-            options_read.append(current)
-    return options_read, rest
+        if not option.name:
+            return options_read, option.begin
+        if option.fault == "unknown":
+            _fail_unknown(words, option)
+        if option.fault == "missing":
+            _fail(_shown(words, option), "lacks its value", "write it behind")
+        _check_option(words, option, record)
+        options_read.append(option)
+    return options_read, len(words)
 
 
-def _check_option(program: str, option: _LineOption, record: Mapping[str, Any]) -> None:
+def _check_option(
+    words: Sequence[str], option: OptionWord, record: Mapping[str, Any]
+) -> None:
     why = record.get("refused", {}).get(option.name)
     # No value begins with "\0", so an option without an exception is always refused.
     allowed = record.get("unless", {}).get(option.name, "\0")
@@ -261,64 +247,25 @@ def _check_option(program: str, option: _LineOption, record: Mapping[str, Any]) 
         or _is_default(option, record)
     ):
         return
-    msg = f"{program} {option.text} cannot be used: {why}"
-    raise CertainError(msg, hint="leave it out")
+    _refuse(_shown(words, option), f"cannot be used: {why}", "leave it out")
 
 
-def _options_of(
-    program: str, word: str, record: Mapping[str, Any]
-) -> Iterator[_LineOption]:
-    """Yield the options of one word: a long one, or letters, the last with a value."""
-    # The split tables are strings in YAML, because long lists of words are easier
-    # to read on a few lines.
-    values, flags = record["values"].split(), record["flags"].split()
-    attached = record.get("attached", "").split()
-    name, equals, value = word.lstrip("-").partition("=")
-    is_long = record.get("single_dash") and name not in record["short"]
-    # Old spellings are mapped first, so that the tables need only current names.
-    name = record.get("old", {}).get(name, name)
-    if word.startswith("--") or (is_long and name in {*values, *flags}):
-        # Abbreviations are not expanded: a newer version of the program may add a
-        # longer name.
-        if name not in {*values, *flags, *attached}:
-            _fail_unknown(program, word)
-        yield _LineOption(name, value if equals else None, (word,))
-        return
-    index = 1
-    while index < len(word):
-        name = record["short"].get(word[index], "")
-        rest = word[index + 1 :]
-        # In this dialect, letters cannot be combined, except with a number such as
-        # -n4.
-        if record.get("single_dash") and not rest.isdigit() and rest:
-            _fail_unknown(program, word)
-        if name in values or name in attached:
-            # An attached value may also begin with an equals sign.
-            value = rest.removeprefix("=")
-            yield _LineOption(name, value if rest else None, (word,))
-            return
-        if name not in flags:
-            _fail_unknown(program, word)
-        yield _LineOption(name, None, (f"-{word[index]}",))
-        index += 1
-
-
-def _set(program: str, option: _LineOption) -> dict[str, str]:
+def _set(words: Sequence[str], option: OptionWord) -> dict[str, str]:
     """Return the settings of ``--env``, which may list several with commas."""
     settings = {}
     for part in (option.value or "").split(","):
         name, equals, text = part.partition("=")
         if not (equals and name.isidentifier()):
-            _fail(f"{program} {option.text}", "sets no variable", "write NAME=VALUE")
+            _fail(_shown(words, option), "sets no variable", "write NAME=VALUE")
         settings[name] = text
     return settings
 
 
-def _is_default(option: _LineOption, record: Mapping[str, Any]) -> bool:
+def _is_default(option: OptionWord, record: Mapping[str, Any]) -> bool:
     return (option.value or "") in record.get("default", {}).get(option.name, ())
 
 
-def _word(option: _LineOption) -> str:
+def _word(option: OptionWord) -> str:
     """Return an option as one word."""
     return (
         f"--{option.name}"
@@ -331,10 +278,17 @@ def _name(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-def _fail_unknown(program: str, word: str) -> NoReturn:
-    msg = f"{program} {word}: this option is not known, and it may take the next word"
-    raise CertainError(
-        msg, hint=f"write it as --srun-arg={word} or --runtime-arg={word}"
+def _shown(words: Sequence[str], option: OptionWord) -> str:
+    """Return the program and the words of an option, for messages."""
+    return " ".join((_name(words[0]), *words[option.begin : option.end]))
+
+
+def _fail_unknown(words: Sequence[str], option: OptionWord) -> NoReturn:
+    word = words[option.begin]
+    _refuse(
+        f"{_shown(words, option)}:",
+        "this option is not known, and it may take the next word",
+        f"write it as --srun-arg={word} or --runtime-arg={word}",
     )
 
 

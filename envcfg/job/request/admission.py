@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from envcfg.common.findings import Severity
-from envcfg.job.request.scheduler_options import Option, Table
+from envcfg.common.getopt import getopt
+from envcfg.job.request.scheduler_options import Table
 
 HOLE = "\x01"  # replaces a text that is unknown before the job runs
 _NEAR = 0.8  # similarity of a name with a typing error
@@ -68,103 +69,51 @@ def read_options(
         if message := table.words[kind].format_map(words):
             problems.append(Problem("refused", at, message, fix))
 
-    # A reversed list makes taking the next word cheap.
-    remaining = list(reversed(words))
-    while remaining:
-        word, offset = remaining.pop()
-        value: str | None = None
+    skips = False
+    for given in getopt(table.reader, [word for word, _ in words]):
+        word, offset = words[given.begin]
+        # After an error, the following words are probably its values, and each would be
+        # a second error.
+        skips = skips and not word.startswith("-")
+        name, fault = given.name, given.fault
         # A name with an unknown part may be any option, so it is not judged.
-        if word == "--" or HOLE in word.partition("=")[0]:
+        if skips or word == "--" or HOLE in word.partition("=")[0]:
             continue
-        if not word.startswith("-") or word == "-":
+        if not name:
+            skips = True
             refuse("stray", offset, _stray_fix(table, word), word=_decoded(word))
-            # After an error, the following words are probably its values, and each
-            # would be a second error.
-            _skip_values(remaining)
-            continue
-        typed, equals, rest = word.lstrip("-").partition("=")
-        is_long = typed in table.options and len(typed) > 1 and table.single_dash
-        if word.startswith("--") or is_long:
-            option = _find(table, typed, word, offset, problems)
-            if option is None:
-                _skip_values(remaining)
-                continue
-            value = rest if equals else None
-            if not option.takes and equals:
-                fix = f"{table.dashed(option.name)} alone"
-                refuse("unwanted", offset, fix, name=option.name, word=word)
-            # An optional value must be attached with "=", so the next word is a new
-            # option.
-            elif option.takes and not option.may and not equals:
-                if not remaining:
-                    fix = f"{table.dashed(option.name)}=VALUE"
-                    refuse("missing", offset, fix, name=option.name, word=word)
-                    continue
-                value = remaining.pop()[0]
-            given_options.append(GivenOption(_same(table, option), value, offset, part))
-            continue
-        rest = word[1:]
-        while rest:
-            # Letters can be combined, and the first letter with a value takes the
-            # rest of the word.
-            letter, rest = rest[0], rest[1:]
-            name = table.letters.get(letter)
-            if name is None:
-                refuse("letter", offset, _letter_fix(table, word), word=letter)
-                break
-            option = table.options[name]
-            if option.takes:
-                if rest or option.may:
-                    value = rest or None
-                elif remaining:
-                    value = remaining.pop()[0]
-                else:
-                    refuse("letter-missing", offset, f"-{letter} VALUE", word=letter)
-                    break
-                rest = ""
-            given_options.append(GivenOption(_same(table, option), value, offset, part))
+        elif fault in {"unknown", "ambiguous"} and word.startswith("--"):
+            skips = True
+            problems.append(_unknown(table, name, word, offset))
+        elif fault == "unknown":
+            refuse("letter", offset, _letter_fix(table, word), word=name)
+        elif fault == "missing" and word.startswith("--"):
+            fix = f"{table.dashed(name)}=VALUE"
+            refuse("missing", offset, fix, name=name, word=word)
+        elif fault == "missing":
+            refuse("letter-missing", offset, f"-{word[-1]} VALUE", word=word[-1])
+        else:
+            if fault:
+                refuse(
+                    fault, offset, f"{table.dashed(name)} alone", name=name, word=word
+                )
+            given_options.append(GivenOption(name, given.value, offset, part))
     return given_options, problems
-
-
-def _skip_values(remaining: list[tuple[str, int]]) -> None:
-    """Skip words that are not options, so that one fault is reported once."""
-    while remaining and not remaining[-1][0].startswith("-"):
-        remaining.pop()
 
 
 def _decoded(word: str) -> str:
     return word.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-def _same(table: Table, option: Option) -> str:
-    return table.same.get(option.name, option.name)
-
-
-def _find(
-    table: Table, typed: str, word: str, offset: int, problems: list[Problem]
-) -> Option | None:
-    """Return the option named by *typed*; add the reason to *problems* if there is none."""
-    if option := table.options.get(typed):
-        return option
-    begun = [
-        option
-        # Options of plug-ins exist at some sites only, so an abbreviation does not
-        # count them.
-        for name, option in table.options.items()
-        if typed and name.startswith(typed) and not option.is_plugin
-    ]
-    # A newer option may be missing in the installed version. The abbreviation then
-    # means the old option.
-    old = [option for option in begun if not option.is_newer] or begun
-    if len({_same(table, option) for option in old}) == 1:
-        return old[0]
+def _unknown(table: Table, typed: str, word: str, offset: int) -> Problem:
+    """Return the problem of an option that no spelling, or several, stand for."""
     near = _near(table, typed)
     fix = f"did you mean {table.dashed(near)}?" if near else "leave it out"
     severity: Severity = "error"
     # Several names match, and getopt_long lists them in the same form.
-    if old:
-        names = " ".join(f"'--{option.name}'" for option in old)
-        message = table.words["ambiguous"].format(word=word, names=names)
+    if names := table.reader.find(word.partition("=")[0]):
+        listed = " ".join(f"'{name}'" for name in names)
+        message = table.words["ambiguous"].format(word=word, names=listed)
     else:
         message = table.words["unknown"].format(word=word)
         # srun has more options than sbatch. This is the usual reason for an unknown
@@ -176,15 +125,14 @@ def _find(
         elif not near:
             fix += f", unless your site adds --{typed} by a plug-in"
             severity = "warning"
-    problems.append(Problem("refused", offset, message, fix, severity))
-    return None
+    return Problem("refused", offset, message, fix, severity)
 
 
 def _near(table: Table, typed: str) -> str | None:
     from difflib import get_close_matches
 
     typed = typed.replace("_", "-").rstrip(":").lower()
-    matches = get_close_matches(typed, table.options, 1, _NEAR)
+    matches = get_close_matches(typed, table.formats_of, 1, _NEAR)
     return matches[0] if matches else None
 
 
@@ -192,7 +140,7 @@ def _stray_fix(table: Table, word: str) -> str:
     text = _decoded(word)
     if dashes := _DASHES.match(text):
         return f"type the dash again: -- for {dashes[0]}"
-    if text.partition("=")[0] in table.options:
+    if text.partition("=")[0] in table.formats_of:
         return f"--{text}"
     return "leave it out, put quotes around a value with blanks, or # before a comment"
 
@@ -209,10 +157,9 @@ def check_options(table: Table, options: Sequence[GivenOption]) -> Iterator[Prob
     """
     last: dict[tuple[int, str], GivenOption] = {}
     for each in options:
-        option = table.options.get(each.name)
         value = each.value
-        if option and value is not None and not _OPEN.search(value):
-            yield from _check_value(table, option, each, value)
+        if value is not None and not _OPEN.search(value):
+            yield from _check_value(table, each, value)
         # Two equal values are harmless, and options of table.many add up.
         before = last.get((each.part, each.name))
         if (
@@ -249,10 +196,8 @@ def check_needs(table: Table, options: Sequence[GivenOption]) -> Iterator[Proble
             yield Problem("refused", given[-1].offset, need.says, fix, "warning")
 
 
-def _check_value(
-    table: Table, option: Option, given: GivenOption, value: str
-) -> Iterator[Problem]:
-    format_ = table.formats.get(option.takes)
+def _check_value(table: Table, given: GivenOption, value: str) -> Iterator[Problem]:
+    format_ = table.formats.get(table.formats_of.get(given.name, ""))
     # A format without a pattern accepts any value, so there is nothing to compare.
     if format_ is None:
         return

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from envcfg.backends import schedulers
 from envcfg.common.datafile import load_kept
+from envcfg.common.getopt import OptionTable, read_table
 
 
 class Format(NamedTuple):
@@ -41,22 +42,13 @@ class Need(NamedTuple):
     says: str
 
 
-class Option(NamedTuple):
-    """One option; *takes*: the name of its format, empty if it takes no value."""
-
-    name: str
-    takes: str
-    may: bool = False
-    is_newer: bool = False
-    is_plugin: bool = False
-
-
 class Table(NamedTuple):
     """The options of one scheduler; *words*: its messages for rejected ones.
 
     Attributes:
+        reader: the table of ``getopt``.
+        formats_of: by option, the name of its format.
         means: the names of options in the rules of profiles, if different.
-        single_dash: long names may have one dash.
         listed: the option that contains a list of others.
         answers: parts of the scheduler's messages about a job, each with its remedy.
         hints: by text of lint's hints, which name Slurm's variables, its replacement.
@@ -66,16 +58,14 @@ class Table(NamedTuple):
     """
 
     command: str
-    options: Mapping[str, Option]
-    letters: Mapping[str, str]
-    same: Mapping[str, str]
+    reader: OptionTable
+    formats_of: Mapping[str, str]
     steps: frozenset[str]
     many: frozenset[str]
     formats: Mapping[str, Format]
     pairs: tuple[Pair, ...]
     words: Mapping[str, str]
     means: Mapping[str, str] = {}
-    single_dash: bool = False
     listed: str = ""
     answers: Mapping[str, str] = {}
     hints: Mapping[str, str] = {}
@@ -86,7 +76,7 @@ class Table(NamedTuple):
 
     def dashed(self, name: str) -> str:
         """Return an option as it is typed; one letter has one dash."""
-        return f"-{name}" if self.single_dash or len(name) == 1 else f"--{name}"
+        return f"-{name}" if len(name) == 1 else f"--{name}"
 
 
 @cache
@@ -94,23 +84,24 @@ def option_table(scheduler: str) -> Table:
     """Return the options of *scheduler*, a name in ``SCHEDULERS``."""
     folder = os.path.dirname(schedulers.__file__)
     (data,) = load_kept(scheduler, [os.path.join(folder, f"{scheduler}.yaml")])
-    newer = set(data.get("newer", "").split())
-    options, letters = {}, {}
-    entries = [(name, text, False) for name, text in data["options"].items()]
-    entries += [(name, text, True) for name, text in data.get("plugins", {}).items()]
-    for name, text, is_plugin in entries:
-        *letter, takes = text.split()
-        if letter:
-            letters[letter[0]] = name
-        may, takes = takes.startswith("?"), takes.lstrip("?")
-        options[name] = Option(
-            name, "" if takes == "flag" else takes, may, name in newer, is_plugin
-        )
+    options, plugins = data["options"], data.get("plugins", {})
+    reader = read_table({**data, "options": {**options, **plugins}})
+    # An equals sign after a letter is a part of the value.
+    spellings = {
+        name: spec for name, spec in reader.options.items() if name[:2] == "--"
+    }
+    # A newer option may be missing in the installed version, so an abbreviation means
+    # the old option. Options of plug-ins exist at some sites only.
+    names = [f"--{name}" for name in options]
+    newer = {f"--{name}" for name in data.get("newer", "").split()}
+    old = [name for name in names if name not in newer]
     return Table(
         command=data["command"],
-        options=options,
-        letters=letters,
-        same=data.get("same", {}),
+        reader=reader._replace(options=spellings, abbreviated=(old, names)),
+        formats_of={
+            name: text.split()[-1].lstrip("?")
+            for name, text in {**options, **plugins}.items()
+        },
         steps=frozenset(data.get("steps", "").split()),
         many=frozenset(data.get("many", "").split()),
         formats={name: Format(**entry) for name, entry in data["formats"].items()},
@@ -120,7 +111,6 @@ def option_table(scheduler: str) -> Table:
         ),
         words=data["words"],
         means=data.get("means", {}),
-        single_dash=data.get("single_dash", False),
         listed=data.get("listed", ""),
         answers=data.get("answers", {}),
         hints=data.get("hints", {}),

@@ -236,7 +236,7 @@ def _clean(job: Job) -> Iterator[Fault]:
             continue
         lists = command.options
         if (
-            not {"cleanenv", "e", "containall", "C"} & lists.keys()
+            not {"cleanenv", "containall"} & lists.keys()
             # An environment file may set everything that a clean start drops.
             or "env-file" in lists
         ):

@@ -14,7 +14,7 @@ from envcfg.lint.traced_text import Word, shown
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
 _GPU_SWITCH = re.compile(r"(?:SINGULARITY|APPTAINER)_(?:NV|NVCCLI|ROCM)$")
-_APART = frozenset({"cleanenv", "e", "containall", "C"})
+_APART = frozenset({"cleanenv", "containall"})
 _NONE_LEFT = frozenset({"purge", "reset", "restore"})  # they unload all modules
 _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
@@ -41,10 +41,7 @@ def container_start(job: Job) -> Iterator[Fault]:
                 command.offset
             ]
             yield Fault(offsets[0], {}, "rocm")
-        if (
-            "workdir" in words
-            and not {"contain", "containall", "c", "C"} & words.keys()
-        ):
+        if "workdir" in words and not {"contain", "containall"} & words.keys():
             yield Fault(words["workdir"].offset, {}, "workdir")
         yield from _verb(command, job)
         yield from _gpus(command, job)

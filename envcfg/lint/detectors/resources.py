@@ -47,7 +47,7 @@ _WRAPPER = re.compile(r"(?i)\.sh$|wrap|select|bind|affinity")
 # Options that pass a variable on by its name, that remove it, or that remove all.
 _PASSES = frozenset({"env", "container-env"})
 _REMOVES = frozenset({"unset", "unset-env", "env-remove"})
-_CLEAN = frozenset({"cleanenv", "e", "containall", "C", "clearenv", "E"})
+_CLEAN = frozenset({"cleanenv", "containall", "clearenv"})
 
 
 @detects("EC633")
