@@ -48,7 +48,7 @@ PACKAGES = {
 }
 
 
-class Row(NamedTuple):
+class DoctorRow(NamedTuple):
     """One fact of the environment.
 
     Attributes:
@@ -65,7 +65,7 @@ class Row(NamedTuple):
     hint: str = ""
 
 
-def examine() -> list[Row]:
+def examine() -> list[DoctorRow]:
     """Return the facts of the environment, in the order of their display.
 
     A part that cannot be read is a row with the reason, never an exception.
@@ -87,20 +87,20 @@ def examine() -> list[Row]:
     return rows
 
 
-def _guarded(part: str, rows: Iterator[Row]) -> Iterator[Row]:
+def _guarded(part: str, rows: Iterator[DoctorRow]) -> Iterator[DoctorRow]:
     try:
         yield from rows
     except EnvcfgError as err:
         yield _error(part, err)
     except OSError as err:  # a file that vanished, or that the user may not read
-        yield Row(part, "error", f"{err.strerror}: {err.filename}", "problem")
+        yield DoctorRow(part, "error", f"{err.strerror}: {err.filename}", "problem")
 
 
-def _error(part: str, err: EnvcfgError) -> Row:
+def _error(part: str, err: EnvcfgError) -> DoctorRow:
     first, *rest = err.lines()
     message = first.removeprefix("envcfg: error: ")
     hint = " ".join(rest).strip().removeprefix("hint: ")
-    return Row(part, "error", message, "problem", hint)
+    return DoctorRow(part, "error", message, "problem", hint)
 
 
 def short(path: str) -> str:
@@ -110,23 +110,23 @@ def short(path: str) -> str:
     return f"~{path[len(home) :]}" if is_below else path
 
 
-def _own_rows() -> Iterator[Row]:
+def _own_rows() -> Iterator[DoctorRow]:
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    yield Row("envcfg", "version", __version__)
-    yield Row("envcfg", "installed in", short(folder))
-    yield Row(
+    yield DoctorRow("envcfg", "version", __version__)
+    yield DoctorRow("envcfg", "installed in", short(folder))
+    yield DoctorRow(
         "envcfg", "python", f"{platform.python_version()} {short(sys.executable)}"
     )
-    yield Row("envcfg", "kernel", f"{platform.system()} {platform.release()}")
+    yield DoctorRow("envcfg", "kernel", f"{platform.system()} {platform.release()}")
     for package, use in PACKAGES.items():
         found = _version_of(package)
         # A zipapp contains packages without the metadata that has the version.
         if found or folder.endswith(".pyz/envcfg"):
-            yield Row("envcfg", package, found or "in the zipapp")
+            yield DoctorRow("envcfg", package, found or "in the zipapp")
         else:
             hint = f"python3 -m pip install {package}"
             value = f"missing, needed for {use}"
-            yield Row("envcfg", package, value, "problem", hint)
+            yield DoctorRow("envcfg", package, value, "problem", hint)
 
 
 def _version_of(package: str) -> str | None:
@@ -138,25 +138,27 @@ def _version_of(package: str) -> str | None:
         return None
 
 
-def _system_rows(catalog: Catalog) -> Iterator[Row]:
+def _system_rows(catalog: Catalog) -> Iterator[DoctorRow]:
     detection, machine = detect_system(catalog)
-    yield Row("system", "host", machine.host)
-    yield Row("system", "cluster", machine.cluster or "", _state(machine.cluster))
+    yield DoctorRow("system", "host", machine.host)
+    yield DoctorRow("system", "cluster", machine.cluster or "", _state(machine.cluster))
     if choice := os.environ.get("ENVCFG_PROFILE"):
-        yield Row("system", "ENVCFG_PROFILE", choice)
+        yield DoctorRow("system", "ENVCFG_PROFILE", choice)
     for answer in detection.matches:
-        yield Row("system", "profile", f"{answer.name}: {answer.why}")
+        yield DoctorRow("system", "profile", f"{answer.name}: {answer.why}")
     if not detection.matches:
         hint = "envcfg profiles show here creates one from the scheduler's answers"
         value = "none fits this machine"
-        yield Row("system", "profile", value, "absent", hint)
+        yield DoctorRow("system", "profile", value, "absent", hint)
     for path in detection.broken:
         hint = f"envcfg profiles validate {short(path)}"
-        yield Row("system", "profile", f"{short(path)} is broken", "problem", hint)
+        yield DoctorRow(
+            "system", "profile", f"{short(path)} is broken", "problem", hint
+        )
     yield from _limit_rows(catalog, [answer.name for answer in detection.matches])
 
 
-def _limit_rows(catalog: Catalog, names: Sequence[str]) -> Iterator[Row]:
+def _limit_rows(catalog: Catalog, names: Sequence[str]) -> Iterator[DoctorRow]:
     """Yield the state of the limits of the one matching profile."""
     if len(names) != 1:
         return
@@ -169,28 +171,30 @@ def _limit_rows(catalog: Catalog, names: Sequence[str]) -> Iterator[Row]:
     value = f"{len(queues)} partitions, oldest source {dates[0]}" if dates else ""
     if old:
         hint = f"envcfg profiles show {names[0]} names the sources"
-        yield Row(
+        yield DoctorRow(
             "system", "limits", f"{value}; old: {', '.join(old)}", "problem", hint
         )
     else:
-        yield Row("system", "limits", value, _state(value))
+        yield DoctorRow("system", "limits", value, _state(value))
 
 
-def _scheduler_rows() -> Iterator[Row]:
+def _scheduler_rows() -> Iterator[DoctorRow]:
     programs = {
         scheduler.title: scheduler.submit.split()[0]
         for scheduler in SCHEDULERS.values()
     }
     yield from _version_rows("scheduler", programs)
-    yield Row("scheduler", "this is a job of", job_kind() or "", _state(job_kind()))
+    yield DoctorRow(
+        "scheduler", "this is a job of", job_kind() or "", _state(job_kind())
+    )
 
 
-def _runtime_rows() -> Iterator[Row]:
+def _runtime_rows() -> Iterator[DoctorRow]:
     programs = dict.fromkeys(runtime(name).program for name in NAMES)
     yield from _version_rows("runtimes", {name: name for name in programs if name})
 
 
-def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
+def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[DoctorRow]:
     """Yield the path and version of each program on PATH; each is asked once.
 
     Args:
@@ -204,30 +208,32 @@ def _version_rows(part: str, programs: Mapping[str, str]) -> Iterator[Row]:
         is_well = answer.exit_code == 0
         hint = "" if is_well else f"try it: {path} --version"
         state: State = "ok" if is_well else "problem"
-        yield Row(part, name, f"{short(path)}: {text}", state, hint)
+        yield DoctorRow(part, name, f"{short(path)}: {text}", state, hint)
     if not paths:
-        yield Row(part, "program", "", "absent")
+        yield DoctorRow(part, "program", "", "absent")
 
 
-def _file_rows(catalog: Catalog) -> Iterator[Row]:
+def _file_rows(catalog: Catalog) -> Iterator[DoctorRow]:
     """Yield the files that change results, and those that others may have written."""
     for layer, folder in catalog.layer_folders().items():
         number = sum(name.endswith(".yaml") for name in listed(folder))
         value = f"{short(folder)}: {number} profiles" if number else ""
-        yield Row("files", f"profiles, {layer}", value, _state(value))
+        yield DoctorRow("files", f"profiles, {layer}", value, _state(value))
     user, (*strangers, project) = default_files(os.environ, current_folder())
     paths = [*program_files(os.environ), user, project]
     for path in filter(os.path.exists, filter(None, paths)):
-        yield Row("files", "settings", short(path))
+        yield DoctorRow("files", "settings", short(path))
     for path in strangers:
         value = f"{short(path)} is ignored: it belongs to another user"
-        yield Row("files", "settings", value, "problem", "remove it, or ask its owner")
+        yield DoctorRow(
+            "files", "settings", value, "problem", "remove it, or ask its owner"
+        )
     for finding in files_of_others(catalog):
         value = f"{short(finding.subject)}: {finding.message}"
-        yield Row("files", "settings", value, "problem", finding.fix or "")
+        yield DoctorRow("files", "settings", value, "problem", finding.fix or "")
 
 
-def _default_rows() -> Iterator[Row]:
+def _default_rows() -> Iterator[DoctorRow]:
     """Yield the source of each default, without its value, which may be a secret."""
     from envcfg.core.defaults import read_files, settle
 
@@ -236,38 +242,40 @@ def _default_rows() -> Iterator[Row]:
     defaults = settle(read_files(user, project, skip=notes.append), os.environ)
     for note in notes:
         value = f"{short(note.subject)}: {note.message}"
-        yield Row("defaults", "file", value, "problem", note.fix or "")
+        yield DoctorRow("defaults", "file", value, "problem", note.fix or "")
     for default in defaults:
         line = f":{default.line}" if default.line else ""  # a variable has none
-        yield Row(
+        yield DoctorRow(
             "defaults", default.key, f"{short(default.file)}{line}, {default.state}"
         )
     if not defaults:
-        yield Row("defaults", "option", "", "absent")
+        yield DoctorRow("defaults", "option", "", "absent")
 
 
-def _folder_rows() -> Iterator[Row]:
+def _folder_rows() -> Iterator[DoctorRow]:
     """Yield the folder of the cache: its size, or the reason that it is not used."""
     folder = kept_folder(os.environ)
     if folder is None:
         value = "none: neither HOME nor XDG_CACHE_HOME is a path"
         hint = "export HOME; without it, answers are computed again"
-        yield Row("folders", "cache", value, "problem", hint)
+        yield DoctorRow("folders", "cache", value, "problem", hint)
         return
     try:
         status = os.stat(folder)
     except FileNotFoundError:
-        yield Row("folders", "cache", f"{short(folder)}: not made yet", "absent")
+        yield DoctorRow("folders", "cache", f"{short(folder)}: not made yet", "absent")
         return
     except OSError as err:
-        yield Row("folders", "cache", f"{short(folder)}: {err.strerror}", "problem")
+        yield DoctorRow(
+            "folders", "cache", f"{short(folder)}: {err.strerror}", "problem"
+        )
         return
     is_own = status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
     if is_own and os.access(folder, os.W_OK):
-        yield Row("folders", "cache", f"{short(folder)}: {_size(folder)}")
+        yield DoctorRow("folders", "cache", f"{short(folder)}: {_size(folder)}")
         return
     value = f"{short(folder)} is not yours alone, or cannot be written"
-    yield Row("folders", "cache", value, "problem", f"chmod 700 {short(folder)}")
+    yield DoctorRow("folders", "cache", value, "problem", f"chmod 700 {short(folder)}")
 
 
 def _size(folder: str) -> str:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variable_record import Variable
-from envcfg.lint.lint_rule import Rule as LintRule
-from envcfg.log.rulebook import Rule, load_rules, stack_rules
+from envcfg.lint.lint_rule import LintRule
+from envcfg.log.rulebook import LogRule, load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from envcfg.profile.conditions import FACTS
-from envcfg.profile.look.survey import Uses
+from envcfg.profile.look.survey import VariableUses
 
 
 class PlainEntry(NamedTuple):
@@ -40,11 +40,11 @@ class Explained(NamedTuple):
     name: str
     variable: Variable | None
     slips: tuple[str, ...]
-    uses: Uses
+    uses: VariableUses
     rules: tuple[str, ...]
 
 
-Ruled = Rule | LintRule | PlainEntry
+Ruled = LogRule | LintRule | PlainEntry
 Explainable = Ruled | Explained
 
 
@@ -69,7 +69,7 @@ def words_known(topics: Iterable[Topic]) -> dict[str, PlainEntry]:
     return facts | {name: PlainEntry(name, meaning, "word") for name, meaning in terms}
 
 
-def log_rules() -> dict[str, Rule]:
+def log_rules() -> dict[str, LogRule]:
     """Return the rules of logs and of hangs, by their ids."""
     return {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
 
@@ -99,7 +99,7 @@ def file_topic(entry: Ruled) -> str:
 
 def words_of(entry: Ruled) -> tuple[str, ...]:
     """Return the texts of a finding, its meaning first."""
-    if isinstance(entry, Rule):
+    if isinstance(entry, LogRule):
         return entry.meaning, entry.fix or "", entry.needle, *entry.samples
     if isinstance(entry, LintRule):
         return entry.why, entry.fix, entry.message

@@ -24,7 +24,7 @@ from envcfg.core.selection import files_of_others, open_catalog
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
 
@@ -47,7 +47,7 @@ class Explanation(NamedTuple):
 
     entries: list[Explainable]
     topics: list[Topic]
-    rules: dict[str, Rule]
+    rules: dict[str, LogRule]
 
 
 def explain(
@@ -122,7 +122,7 @@ def explain(
     return Explanation(explanation, topics, rules)
 
 
-def _rules_with(name: str, rules: Iterable[Rule]) -> tuple[str, ...]:
+def _rules_with(name: str, rules: Iterable[LogRule]) -> tuple[str, ...]:
     """Return the ids of the rules that mention a variable."""
     # The word boundary prevents NCCL_IB from matching NCCL_IB_HCA.
     word = re.compile(rf"(?<![A-Z0-9_]){re.escape(name)}(?![A-Z0-9_])")

@@ -15,7 +15,7 @@ from envcfg.image.host_libraries import Host, parse_host, read_host
 from envcfg.image.host_parts import Image, Parts, choose_parts
 from envcfg.image.image_facts import inspect_tree
 from envcfg.image.image_record import Inspection
-from envcfg.image.layers import Mount, Overlay
+from envcfg.image.layers import LayerMount, Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.open_image import open_image
@@ -111,10 +111,10 @@ def judge_image(
     findings: list[Finding] = []
     is_laid, own, provider = False, tree, None
     if profile is None:
-        from envcfg.profile.version_conflicts import Job, known_faults
+        from envcfg.profile.version_conflicts import KnownJob, known_faults
 
         values = {name: value for name, (value, _) in step_facts(inspection).items()}
-        faults = known_faults(Job(values))
+        faults = known_faults(KnownJob(values))
     else:
         from envcfg.core.selection import open_catalog
         from envcfg.job.plan.plan_facts import wrong_architecture
@@ -221,7 +221,7 @@ def _facts(profile: Profile, inspection: Inspection, tree: Tree) -> Facts:
     return gather_facts(profile, options, launcher, runtime)[0]
 
 
-def _layers(profile: Profile, facts: Facts) -> Iterator[Mount]:
+def _layers(profile: Profile, facts: Facts) -> Iterator[LayerMount]:
     """Yield the mounts of the profile that apply to this image."""
     from envcfg.profile.conditions import Truth
 
@@ -229,7 +229,7 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[Mount]:
         if not mount or mount.bind.refers:
             continue  # the values of the job's variables are unknown here
         if facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
-            yield Mount(mount.bind.source, mount.bind.target or mount.bind.source)
+            yield LayerMount(mount.bind.source, mount.bind.target or mount.bind.source)
 
 
 def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:

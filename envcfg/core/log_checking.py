@@ -8,7 +8,7 @@ from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.files import Reading, check_files
 from envcfg.log.follow import follow
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import LogReport
@@ -87,9 +87,9 @@ def follow_logs(
         OutputError: a file cannot be read.
     """
     rulebook = Rulebook(load_rules())
-    reader = Reader(Job(rulebook), Job(rulebook, certain=True))
+    reader = Reader(JobLog(rulebook), JobLog(rulebook, certain=True))
 
-    def answer(job: Job) -> LogReport:
+    def answer(job: JobLog) -> LogReport:
         return judge(job, expect, reader.locate, InputSize(reader.files, reader.size))
 
     return follow(files, reader, answer, timeout, is_output_complete)

@@ -31,7 +31,7 @@ from envcfg.job.plan.plan_notes import one_node_notes
 from envcfg.job.plan.program_file import program_notes
 from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
-from envcfg.profile.entries import Mount
+from envcfg.profile.entries import BindMount
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 from envcfg.site.machine import on_path
@@ -273,7 +273,9 @@ def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ..
     )
     mounts = tuple(
         # Another node may lack the file: then NCCL_NET ends the job.
-        Mount(Bind(mount.source, mount.target, ("ro",)), reason, if_exists=mount.source)
+        BindMount(
+            Bind(mount.source, mount.target, ("ro",)), reason, if_exists=mount.source
+        )
         for mount in parts.mounts
     )
     return (

@@ -22,7 +22,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.files import check_files
 from envcfg.log.follow import GrowingFile, is_safe, present
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.log_source import EDGE, files_in
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
@@ -64,7 +64,7 @@ class Network:
         """
         self._rulebook = rulebook = Rulebook(load_rules())
         # Two jobs are filled: one with all lines, one with NCCL's lines in its own files.
-        self._reader = Reader(Job(rulebook), Job(rulebook, certain=True))
+        self._reader = Reader(JobLog(rulebook), JobLog(rulebook, certain=True))
         self._folder, self._starts, self._expect = folder, outputs, expect
         self._verify, self._say = verify, say
         self._outputs = [

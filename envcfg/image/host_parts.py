@@ -14,7 +14,7 @@ from envcfg.image.communication import stems
 from envcfg.image.fact_patterns import is_of_c_library, is_of_driver
 from envcfg.image.host_libraries import Host
 from envcfg.image.image_record import ImageFact, version_number
-from envcfg.image.layers import Mount, Overlay
+from envcfg.image.layers import LayerMount, Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.tree import Tree
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
         findings: the parts that fit, or the reason why there are none.
     """
 
-    mounts: tuple[Mount, ...] = ()
+    mounts: tuple[LayerMount, ...] = ()
     findings: tuple[Finding, ...] = ()
 
 
@@ -102,7 +102,7 @@ def _newer(image: Image, host: Host, libfabric: str) -> list[str]:
 
 def _fill(
     image: Image, host: Host, plugin: ImageFact, libfabric: str
-) -> tuple[tuple[Mount, ...], Chain]:
+) -> tuple[tuple[LayerMount, ...], Chain]:
     """Return the mounts for *plugin*, and the libraries loaded with them.
 
     Of the libraries that plug-in and libfabric need, those are added that the image
@@ -113,7 +113,9 @@ def _fill(
     names = {f"{stem}.so": plugin.evidence, _LIBFABRIC: libfabric}
     search = ":".join(filter(None, (FOLDER, image.environ.get("LD_LIBRARY_PATH"))))
     while True:
-        mounts = tuple(Mount(path, f"{FOLDER}/{name}") for name, path in names.items())
+        mounts = tuple(
+            LayerMount(path, f"{FOLDER}/{name}") for name, path in names.items()
+        )
         overlay = Overlay(image.tree, host.tree(), mounts)
         index = LibraryIndex(overlay, {**image.environ, "LD_LIBRARY_PATH": search})
         starts = [(nccl, "the image's"), (f"{FOLDER}/{stem}.so", "bound")]

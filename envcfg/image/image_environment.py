@@ -33,7 +33,7 @@ _CLOSING = ("fi", "done", "esac", "}")
 _RUNSCRIPT = "/.singularity.d/runscript"
 
 
-class Variable(NamedTuple):
+class ImageVariable(NamedTuple):
     """A variable in the image: its value, and the file or form that sets it."""
 
     value: str
@@ -45,23 +45,23 @@ def folders_of(path: str) -> list[str]:
     return [part.rstrip("/") for part in path.split(":") if part.startswith("/")]
 
 
-def read_environment(tree: Tree, metadata: Metadata) -> dict[str, Variable]:
+def read_environment(tree: Tree, metadata: Metadata) -> dict[str, ImageVariable]:
     """Return the variables that the image sets, later files over earlier ones."""
     variables = {
-        name: Variable(value, f"environment of the {metadata.form}")
+        name: ImageVariable(value, f"environment of the {metadata.form}")
         for name, value in metadata.environment.items()
     }
     # `PATH=/opt/venv/bin:$PATH` extends the runtime's initial value.
-    variables_before = {"PATH": Variable(DEFAULT_PATH, "the runtime"), **variables}
+    variables_before = {"PATH": ImageVariable(DEFAULT_PATH, "the runtime"), **variables}
     for path in tree.glob(_SHELL):
         text = tree.text(path, _MOST) or ""
         for name, value in shell_assignments(text, variables_before | variables):
-            variables[name] = Variable(value, path)
+            variables[name] = ImageVariable(value, path)
     return variables
 
 
 def shell_assignments(
-    text: str, variables: Mapping[str, Variable]
+    text: str, variables: Mapping[str, ImageVariable]
 ) -> Iterator[tuple[str, str]]:
     r"""Yield names and values of the plain assignments of a shell script.
 

@@ -11,7 +11,7 @@ from envcfg.image.communication import (
     provider_facts,
 )
 from envcfg.image.fact_patterns import load_signs
-from envcfg.image.image_environment import Variable, read_environment, start_fact
+from envcfg.image.image_environment import ImageVariable, read_environment, start_fact
 from envcfg.image.image_record import ImageFact, Inspection, Library, Metadata, agree
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.python_packages import (
@@ -253,7 +253,9 @@ def _with_labels(
 
 
 def _remarks(
-    places: Sequence[str], present: Iterable[str], variables: Mapping[str, Variable]
+    places: Sequence[str],
+    present: Iterable[str],
+    variables: Mapping[str, ImageVariable],
 ) -> Iterator[Finding]:
     """Yield findings on several copies of PyTorch, missing files and variables.
 

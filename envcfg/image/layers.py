@@ -6,11 +6,11 @@ from io import BufferedReader
 from typing import NamedTuple
 
 from envcfg.image.image_record import Library
-from envcfg.image.tree import Entry, Tree
+from envcfg.image.tree import Tree, TreeEntry
 
 _WHITEOUT = ".wh."  # a file .wh.NAME hides NAME of the layers below
 _OPAQUE = ".wh..wh..opq"  # a folder with this file hides the lower ones
-_FOLDER = Entry("folder")
+_FOLDER = TreeEntry("folder")
 
 
 class LayeredTree(Tree):
@@ -21,7 +21,7 @@ class LayeredTree(Tree):
         self._layers = tuple(layers)
         self._seen: dict[str, tuple[Tree, ...]] = {}
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         hit = self._find(path)
         return None if hit is None else hit[1]
@@ -49,7 +49,7 @@ class LayeredTree(Tree):
             raise FileNotFoundError(path)
         return hit[0].open_entry(path)
 
-    def _find(self, path: str) -> tuple[Tree, Entry] | None:
+    def _find(self, path: str) -> tuple[Tree, TreeEntry] | None:
         """Return the uppermost layer with an entry for *path*, or None if it is removed."""
         folder = posixpath.dirname(path)
         for layer in self._layers if path == "/" else self._folders(folder):
@@ -90,7 +90,7 @@ def _hides(layer: Tree, path: str) -> bool:
     return layer.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
 
 
-class Mount(NamedTuple):
+class LayerMount(NamedTuple):
     """A mount: *source* of the host appears at *target* of the image."""
 
     source: str
@@ -113,12 +113,12 @@ class RecordedTree(Tree):
                 if name:
                     self._names.setdefault(folder, set()).add(name)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         if path in self.libraries:
-            return Entry("file")
+            return TreeEntry("file")
         if path in self._links:
-            return Entry("link", target=self._links[path])
+            return TreeEntry("link", target=self._links[path])
         return _FOLDER if path in self._names or path == "/" else None
 
     def children(self, path: str) -> list[str]:
@@ -134,7 +134,7 @@ class RecordedTree(Tree):
 class Overlay(Tree):
     """An image with mounts of a host over it, the last one on top."""
 
-    def __init__(self, image: Tree, host: Tree, mounts: Sequence[Mount]) -> None:
+    def __init__(self, image: Tree, host: Tree, mounts: Sequence[LayerMount]) -> None:
         """Lay *mounts* of *host* over *image*; mounts with a missing source are skipped."""
         self._image, self._host = image, host
         real = [
@@ -160,7 +160,7 @@ class Overlay(Tree):
             return None
         return self._host.libraries.get(self._host.resolve(host_path) or host_path)
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         if (host_path := self.on_host(path)) is not None:
             return self._host.entry(host_path)

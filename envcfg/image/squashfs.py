@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from envcfg.image.bounded_file import BoundedFile, refuse
 from envcfg.image.squashfs_blocks import NONE, Blocks, Place, stored_length
-from envcfg.image.tree import OPAQUE_ATTRIBUTES, Entry, Kind, Tree
+from envcfg.image.tree import OPAQUE_ATTRIBUTES, Kind, Tree, TreeEntry
 
 # Limits of time and memory. Larger values occur only in damaged or hostile images.
 _MOST_LISTING = 4 << 20  # bytes of a folder's list: more than 100,000 names
@@ -61,7 +61,7 @@ class SquashTree(Tree):
         if self._inode(self._blocks.root).kind != _FOLDER:
             refuse("its root is not a folder")
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         inode = self._find(path)
         if inode is None:
@@ -76,7 +76,7 @@ class SquashTree(Tree):
         if inode.kind == _FILE:
             size = inode.body[1] if inode.extended else inode.body[3]
         kind = _KINDS.get(inode.kind, "other")
-        return Entry(kind, size, bool(inode.mode & 0o111), target)
+        return TreeEntry(kind, size, bool(inode.mode & 0o111), target)
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""

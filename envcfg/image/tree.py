@@ -31,7 +31,7 @@ _KINDS: dict[int, Kind] = {
 }
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """An entry of a folder.
 
     Attributes:
@@ -61,7 +61,7 @@ class Tree(abc.ABC):
     is_closed = False
 
     @abc.abstractmethod
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """Return the entry at *path* without following links; None: it does not exist."""
 
     @abc.abstractmethod
@@ -106,7 +106,7 @@ class Tree(abc.ABC):
             remaining.extend([part for part in entry.target.split("/") if part][::-1])
         return done
 
-    def look(self, path: str) -> Entry | None:
+    def look(self, path: str) -> TreeEntry | None:
         """Return the entry that *path* leads to, following links; None if there is none."""
         target = self.resolve(path)
         return None if target is None else self.entry(target)
@@ -177,7 +177,7 @@ class FolderTree(Tree):
         """Read the folder *root*."""
         self._root = root.rstrip("/")
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         path_on_disk = self._root + path
         try:
@@ -186,7 +186,7 @@ class FolderTree(Tree):
         except (FileNotFoundError, NotADirectoryError, PermissionError, ValueError):
             return None  # an unreadable entry counts as missing
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
-        return Entry(kind, status.st_size, bool(status.st_mode & 0o111), target)
+        return TreeEntry(kind, status.st_size, bool(status.st_mode & 0o111), target)
 
     def children(self, path: str) -> list[str]:
         """See ``Tree``."""
@@ -242,7 +242,7 @@ class DeadlineTree(Tree):
         # The clock is a parameter so that tests need not wait.
         self._end = clock() + seconds
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""
         self.check()
         return self._tree.entry(path)

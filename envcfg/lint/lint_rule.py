@@ -51,7 +51,7 @@ class Form(NamedTuple):
     fix: str | None = None
 
 
-class Rule(NamedTuple):
+class LintRule(NamedTuple):
     """One fault of scripts.
 
     Attributes:
@@ -167,7 +167,7 @@ def load_detectors() -> Mapping[str, Detector]:
 
 
 @cache
-def load_rules() -> Mapping[str, Rule]:
+def load_rules() -> Mapping[str, LintRule]:
     """Return every rule by its id, sorted."""
     names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
     files = load_kept("lint", [os.path.join(FOLDER, name) for name in names])
@@ -187,14 +187,14 @@ def known_values(rule: str, table: str) -> Mapping[str, Any]:
     return table_found
 
 
-def _rule(entry: Mapping[str, Any], group: str) -> Rule:
+def _rule(entry: Mapping[str, Any], group: str) -> LintRule:
     fields = dict(entry) | {"group": group, "date": str(entry["date"])}
     fields["also"] = {
         k: Form(**element) for k, element in entry.get("also", {}).items()
     }
     for key in ("bad", "good"):
         fields[key] = tuple(map(_sample, entry.get(key, ())))
-    return Rule(**fields)
+    return LintRule(**fields)
 
 
 def _sample(entry: Mapping[str, Any]) -> Sample:
@@ -206,12 +206,12 @@ def _sample(entry: Mapping[str, Any]) -> Sample:
 
 
 def chosen(
-    rules: Mapping[str, Rule], select: Sequence[str], ignore: Sequence[str]
+    rules: Mapping[str, LintRule], select: Sequence[str], ignore: Sequence[str]
 ) -> list[str]:
     """Return the ids of *select* without *ignore*: beginnings of ids or names."""
     wanted = [r for r in rules if not select or _is_selected(rules[r], select)]
     return [r for r in wanted if not _is_selected(rules[r], ignore)]
 
 
-def _is_selected(rule: Rule, names: Sequence[str]) -> bool:
+def _is_selected(rule: LintRule, names: Sequence[str]) -> bool:
     return any(rule.id.startswith(name) or rule.name.startswith(name) for name in names)

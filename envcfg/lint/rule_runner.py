@@ -15,8 +15,8 @@ from envcfg.lint.lint_rule import (
     Fault,
     Form,
     Job,
+    LintRule,
     ReadLine,
-    Rule,
     load_detectors,
     load_rules,
 )
@@ -184,7 +184,7 @@ def is_ignored(rule: str, sources: Sources, offset: int) -> bool:
     return False
 
 
-def _remark(rule: Rule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
+def _remark(rule: LintRule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.offset)
     form, words = rule.also.get(fault.form, Form()), dict(fault.words)
     message = (form.message or rule.message).format_map(words)

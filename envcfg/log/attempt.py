@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 from envcfg.log.endings import Endings, has_agents, in_order
 from envcfg.log.exceptions import ABSENT, STOPPED, End, LogException
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner
 from envcfg.log.numbers import count_of
-from envcfg.log.rulebook import RAISED, Rule
+from envcfg.log.rulebook import RAISED, LogRule
 from envcfg.log.world import World
 
 EXCEPTION = "program-exception"
@@ -130,7 +130,7 @@ class Attempt:
             if not own or own & failed or isinstance(cause, End)
         ]
 
-    def rule(self, event: LogException | End) -> Rule:
+    def rule(self, event: LogException | End) -> LogRule:
         """Return the rule that matched *event*."""
         if isinstance(event, End):
             return event.rule
@@ -172,7 +172,7 @@ def by_step(ends: Iterable[LogException | End]) -> list[list[LogException | End]
     return steps
 
 
-def others_of(ranks: Sequence[int], job: Job, attempt: Attempt) -> str:
+def others_of(ranks: Sequence[int], job: JobLog, attempt: Attempt) -> str:
     """Return the number of ranks that report a loss, else of those that were ended.
 
     Tasks of the starter that are agents are not ranks.
@@ -241,11 +241,11 @@ def silent_of(attempt: Attempt, world: World) -> tuple[int, ...]:
     return silent if len(silent) <= size // 4 else ()
 
 
-def _is_stop(rule: Rule) -> bool:
+def _is_stop(rule: LogRule) -> bool:
     return rule.event == STOPPED or (rule.event == "attempt" and rule.ends)
 
 
-def _is_reaction(event: LogException | End, rule: Rule) -> bool:
+def _is_reaction(event: LogException | End, rule: LogRule) -> bool:
     """Return whether a signal explains *event*, or the program may have gone on."""
     doubtful = isinstance(event, End) and event.is_doubtful
     return (

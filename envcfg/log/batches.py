@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from envcfg.common.findings import Finding
 from envcfg.log.groups import connected, groups_of, head_of
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.numbers import count_of, first_of, grouped
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.verdict import (
     WORST_FIRST,
     Coverage,
@@ -29,7 +29,7 @@ LOOSE = "files without a communicator"
 PART = "another-job"
 
 
-def by_communicator(job: Job, files: Sequence[str]) -> dict[str, list[str]]:
+def by_communicator(job: JobLog, files: Sequence[str]) -> dict[str, list[str]]:
     """Group *files* by the communicators that their lines share.
 
     Files with one communicator or one process belong together. A file with all ranks of a
@@ -75,7 +75,7 @@ def name_of_files(files: Sequence[str]) -> str:
     return os.path.basename(files[0]) + more
 
 
-def _whole(job: Job) -> set[int]:
+def _whole(job: JobLog) -> set[int]:
     """Return the files that hold all ranks of their largest communicator."""
     ranks: dict[int, dict[int, set[int]]] = {}
     for process in job.processes.values():
@@ -90,7 +90,7 @@ def _whole(job: Job) -> set[int]:
 
 
 def of_jobs(
-    reports: Mapping[str, LogReport], rule: Rule, undecided: Sequence[str] = ()
+    reports: Mapping[str, LogReport], rule: LogRule, undecided: Sequence[str] = ()
 ) -> LogReport:
     """Return the worst of *reports* (by job name), with a summary of the other jobs.
 
@@ -141,7 +141,7 @@ def of_jobs(
     )
 
 
-def note_of(rule: Rule, subject: str, message: str) -> Finding:
+def note_of(rule: LogRule, subject: str, message: str) -> Finding:
     """Return a note with the words of *rule* on *subject*."""
     return Finding(
         rule=rule.id,
@@ -154,7 +154,7 @@ def note_of(rule: Rule, subject: str, message: str) -> Finding:
     )
 
 
-def note_of_starts(job: Job, rule: Rule) -> Iterator[Finding]:
+def note_of_starts(job: JobLog, rule: LogRule) -> Iterator[Finding]:
     """Yield a note if *job* has lines of several jobs or starts, one after another.
 
     A start is the processes that communicators join. The processes of one job write their
@@ -183,7 +183,7 @@ def note_of_starts(job: Job, rule: Rule) -> Iterator[Finding]:
     yield note_of(rule, "the log", message)
 
 
-def parts_of(job: Job, world: World) -> Iterator[Job]:
+def parts_of(job: JobLog, world: World) -> Iterator[JobLog]:
     """Yield each attempt of *world* if there are several, with the lines between
     attempts."""
     if world.islands > 1 or not world.parts:
@@ -192,12 +192,12 @@ def parts_of(job: Job, world: World) -> Iterator[Job]:
         process: index for index, part in enumerate(world.parts) for process in part
     }
     beside = len(world.parts)
-    parts: dict[int, Job] = {}
+    parts: dict[int, JobLog] = {}
     for key, process in job.processes.items():
         if process.communicators:
             index = home.get(process, beside)
             if index not in parts:
-                parts[index] = Job(job.rulebook)
+                parts[index] = JobLog(job.rulebook)
                 parts[index].life = job.life
             part = parts[index]
             part.processes[key] = process
@@ -209,7 +209,7 @@ def parts_of(job: Job, world: World) -> Iterator[Job]:
         )
 
 
-def with_part(report: LogReport, part: Job, alone: LogReport, fix: str) -> LogReport:
+def with_part(report: LogReport, part: JobLog, alone: LogReport, fix: str) -> LogReport:
     """Return *report*, but never better than *alone*, the verdict on one *part* of the
     log."""
     if not is_worse(alone.verdict, report.verdict):

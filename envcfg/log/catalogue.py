@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Za-z_]\w{2,}")
 _ENOUGH = 8  # letters of a format that distinguish it from other text
 
 
-class Entry(NamedTuple):
+class WarningFormat(NamedTuple):
     """A format of a warning.
 
     Attributes:
@@ -60,7 +60,7 @@ def libraries() -> list[str]:
     return sorted(name[:-4] for name in names_in(FOLDER) if name.endswith(".tsv"))
 
 
-def entries(library: str) -> Iterator[Entry]:
+def entries(library: str) -> Iterator[WarningFormat]:
     """Yield the known warnings of a *library*."""
     text = read_text(os.path.join(FOLDER, f"{library}.tsv"))
     head, *lines = text.splitlines()
@@ -70,16 +70,18 @@ def entries(library: str) -> Iterator[Entry]:
         if effect in EFFECTS:
             pieces = (piece.strip() for piece in _BREAKS.split(words))
             texts = tuple(piece.replace("%%", "%") for piece in pieces if piece)
-            yield Entry(library, since, last, last == newest, part, effect, path, texts)
+            yield WarningFormat(
+                library, since, last, last == newest, part, effect, path, texts
+            )
 
 
 @lru_cache(maxsize=1)
-def _index() -> dict[str, list[Entry]]:
+def _index() -> dict[str, list[WarningFormat]]:
     """Return all entries, each by its rarest word."""
     entries_known = [entry for library in libraries() for entry in entries(library)]
     words = [set(_WORD.findall(" ".join(entry.pieces))) for entry in entries_known]
     counts = Counter(word for words_of_entry in words for word in words_of_entry)
-    index: dict[str, list[Entry]] = {}
+    index: dict[str, list[WarningFormat]] = {}
     for each, words_of_entry in zip(entries_known, words, strict=True):
         # A short format matches too many messages.
         if sum(map(len, words_of_entry)) >= _ENOUGH:
@@ -89,12 +91,12 @@ def _index() -> dict[str, list[Entry]]:
 
 
 @lru_cache(maxsize=256)
-def look_up(message: str) -> tuple[Entry, ...]:
+def look_up(message: str) -> tuple[WarningFormat, ...]:
     """Return the entries that can print *message*: those of the most literal matching
     format."""
     message = " ".join(message.split())
     index = _index()
-    by_libraries: dict[tuple[str, ...], list[Entry]] = {}
+    by_libraries: dict[tuple[str, ...], list[WarningFormat]] = {}
     for word in set(_WORD.findall(message)):
         for entry in index.get(word, ()):
             if _fits(entry.pieces, message):
@@ -119,7 +121,7 @@ def warned(sighting: Sighting) -> str:
     return sighting.text.partition("NCCL WARN ")[2]
 
 
-def said_by(found: tuple[Entry, ...]) -> str:
+def said_by(found: tuple[WarningFormat, ...]) -> str:
     """Return a sentence on the libraries that print a warning and the effect on the
     call.
 

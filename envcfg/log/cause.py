@@ -21,12 +21,12 @@ from envcfg.log.attempt import (
     silent_of,
 )
 from envcfg.log.endings import attempt_of
-from envcfg.log.exceptions import End, Frame, LogException
-from envcfg.log.job_state import Job
+from envcfg.log.exceptions import End, LogException, TracebackFrame
+from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner, named
 from envcfg.log.numbers import ranks_of
 from envcfg.log.process_facts import Sighting
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.world import World
 
 _SILENT, _ABSENT = "rank-left", "rank-absent"
@@ -49,12 +49,12 @@ class FirstEnd(NamedTuple):
         repeats: number of earlier attempts with the same end.
     """
 
-    rule: Rule
+    rule: LogRule
     process: Owner
     says: str
     sighting: Sighting
     fingerprint: str
-    frame: Frame | None = None
+    frame: TracebackFrame | None = None
     other_ranks: str = ""
     repeats: int = 0
 
@@ -64,7 +64,7 @@ class FirstEnd(NamedTuple):
         return one_line(f"{self.process.words} {self.says}")
 
 
-def first_end(job: Job, world: World) -> FirstEnd | None:
+def first_end(job: JobLog, world: World) -> FirstEnd | None:
     """Return the first end in the job; None if no line reports an end."""
     endings = job.endings
     events: list[LogException | End] = [*endings.tracebacks.found]
@@ -137,7 +137,7 @@ def _is_handled(lines: Iterable[End]) -> bool:
     )
 
 
-def _first_of(attempt: Attempt, job: Job, world: World) -> FirstEnd | None:
+def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     """Return the process that ended first, with the reason; None if no line reports it.
 
     Evidence in this order, the strongest first: a line by which the job was stopped
@@ -303,7 +303,7 @@ def _of_thrown(
     )
 
 
-def _frame(thrown: LogException) -> Frame | None:
+def _frame(thrown: LogException) -> TracebackFrame | None:
     # "raise ... from" names the true cause; "during handling" is a second error.
     deepest = thrown.earlier if thrown.link == "from" else None
     first = deepest and deepest.frame

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
-from envcfg.log.rulebook import CLASSES, Rule
+from envcfg.log.rulebook import CLASSES, LogRule
 from envcfg.log.verdict import Action, CauseClass, LogReport
 
 
@@ -37,7 +37,7 @@ def _load_classes() -> _Classes:
     return _Classes(data["general"], signs, steps)
 
 
-def class_of(rule: Rule, words: str) -> CauseClass | Literal[""]:
+def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
     """Return the class of a cause with *rule* and *words*."""
     classes = _load_classes()
     if rule.class_ not in classes.general:
@@ -50,14 +50,14 @@ def class_of(rule: Rule, words: str) -> CauseClass | Literal[""]:
     return next(known, rule.class_)
 
 
-def next_of(rule: Rule, class_: CauseClass | Literal[""]) -> Action:
+def next_of(rule: LogRule, class_: CauseClass | Literal[""]) -> Action:
     """Return the next step after a cause with *rule*, which its words put in *class_*."""
     if class_ and class_ != rule.class_:
         return _load_classes().steps[class_]
     return rule.next or "unknown"
 
 
-def with_class(report: LogReport, rules: Mapping[str, Rule]) -> LogReport:
+def with_class(report: LogReport, rules: Mapping[str, LogRule]) -> LogReport:
     """Return *report* with the class of its cause, if it has a cause with a rule."""
     cause = report.cause
     if cause is None or cause.rule not in rules:

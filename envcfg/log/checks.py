@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.log.catalogue import look_up, said_by, warned
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.names import (
     is_fast,
     network_family,
@@ -29,7 +29,7 @@ _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
 
-def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
+def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]:
     """Return the problems of the job as a whole, and of ranks that differ from the
     others."""
     # An unreachable store is an error, unless a communicator shows a later success.
@@ -56,7 +56,7 @@ def job_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
     ]
 
 
-def versions_of(job: Job) -> dict[str, tuple[str, ...]]:
+def versions_of(job: JobLog) -> dict[str, tuple[str, ...]]:
     """Return every version that was seen, by library."""
     versions: dict[str, set[str]] = {}
     for process in job.everyone:
@@ -269,7 +269,7 @@ def _fatal_plugin(world: World) -> Iterator[Found]:
             yield entity, Symptom("plugin-init-fatal", "broken", detail, sighting)
 
 
-def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
+def _masks(job: JobLog, expect: Expectations) -> Iterator[Found]:
     if not expect.masks:
         return
     wrong = []
@@ -291,7 +291,7 @@ def _masks(job: Job, expect: Expectations) -> Iterator[Found]:
         yield None, Symptom("affinity-order", "degraded", detail, sighting)
 
 
-def _warnings(job: Job) -> Iterator[Found]:
+def _warnings(job: JobLog) -> Iterator[Found]:
     reasons = reasons_of(job)
     for shape, (count, sighting) in job.unknown.items():
         # The catalogue knows the meaning of messages that no rule judges.

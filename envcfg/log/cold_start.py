@@ -25,7 +25,7 @@ _DASH = re.compile(rb"-(?<=\d{4}-)\d\d-\d\d[ T]\d\d:\d\d:\d\d(?![\d:Z+])")
 _KEPT = re.compile(rb"envcfg: note: compile caches (?:are empty|copied)")  # by the job
 
 
-class Start(NamedTuple):
+class FirstStep(NamedTuple):
     """The first step, *seconds* after the start, and a line of a compiler before it."""
 
     step: str
@@ -42,7 +42,7 @@ class ColdStart:
 
     def __init__(self) -> None:
         """Begin before the first line."""
-        self.start: Start | None = None
+        self.start: FirstStep | None = None
         self._clocks: dict[int, str] = {}  # of the first line with one, by source
         self._lines: dict[int, Sighting] = {}  # of compilers, by source
         self._kept: set[int] = set()  # sources of jobs with --keep-caches
@@ -81,7 +81,7 @@ class ColdStart:
             return
         # With --keep-caches the next start is warm in any case.
         if source in self._lines and source not in self._kept:
-            self.start = Start(step, seconds, self._lines[source])
+            self.start = FirstStep(step, seconds, self._lines[source])
 
     @property
     def message(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
-class Progress(NamedTuple):
+class GroupProgress(NamedTuple):
     """The progress of a rank in its group.
 
     Attributes:
@@ -55,7 +55,9 @@ class Front(NamedTuple):
 
 
 def front_of(
-    ranks: Mapping[int, Progress], numbers: Sequence[int], otherwise: int | None = None
+    ranks: Mapping[int, GroupProgress],
+    numbers: Sequence[int],
+    otherwise: int | None = None,
 ) -> Front | None:
     """Return the oldest open collective of a group; None if all collectives have ended.
 

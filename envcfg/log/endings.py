@@ -10,7 +10,7 @@ from envcfg.log.exceptions import ABSENT, STOPPED, End, LogException
 from envcfg.log.line_owner import Owner, numbers_in, owner, speaker
 from envcfg.log.prefix import Record
 from envcfg.log.process_facts import Sighting, Spot
-from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.rulebook import LogRule, Match, Rulebook
 from envcfg.log.steps import is_run, runs_of
 from envcfg.log.tracebacks import Tracebacks
 
@@ -44,7 +44,7 @@ class Endings:
         self.attempts: list[End] = []
         self.files: dict[int, Owner] = {}
         self.nodes: dict[str, tuple[int, ...]] = {}
-        self._known: dict[str, Rule | None] = {}
+        self._known: dict[str, LogRule | None] = {}
         self._marks: dict[int, End] = {}
         self._failure: dict[str, str] = {}  # torchrun's report, one field in each line
 
@@ -162,7 +162,7 @@ class Endings:
         marks, self._marks = self._marks, {}
         self.tracebacks.take(text, spot, marks, contained, rows)
 
-    def rule_of(self, thrown: LogException) -> Rule | None:
+    def rule_of(self, thrown: LogException) -> LogRule | None:
         """Return the rule for an exception, or for the exception that caused it.
 
         The cause has the rule if the rule of the exception names it in ``unless``.
@@ -175,7 +175,7 @@ class Endings:
             return earlier
         return rule or earlier
 
-    def _rule_of_text(self, text: str) -> Rule | None:
+    def _rule_of_text(self, text: str) -> LogRule | None:
         if text not in self._known:  # ranks print the same message
             match = next(self.rulebook.matches(text), None)
             self._known[text] = match and match.rule

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from envcfg.log.line_owner import Owner, named, speaker
 from envcfg.log.prefix import Record, quotes_launcher
 from envcfg.log.process_facts import Sighting, Spot
-from envcfg.log.rulebook import Match, Rule, fill
+from envcfg.log.rulebook import LogRule, Match, fill
 
 ABSENT = "absent"  # the event of a line that names ranks that did not come
 STOPPED = "stopped"  # the event of a line that ends a whole job or step
@@ -25,7 +25,7 @@ _TOPS = frozenset(
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/")
 
 
-class Frame(NamedTuple):
+class TracebackFrame(NamedTuple):
     """A line of the program: its file, its number from 1, and its function."""
 
     file: str
@@ -68,7 +68,7 @@ class LogException:
         self.aside = aside
         self.is_headless = False
         self.kind = self.message = self.said = self.link = ""
-        self.frame: Frame | None = None
+        self.frame: TracebackFrame | None = None
         self.outermost = ""
         self.sighting = Sighting(Spot(0, 0, 0), "")
         self.earlier: LogException | None = None
@@ -96,7 +96,7 @@ class LogException:
         """
         return not (self.process or self.earlier or self.outermost in _TOPS)
 
-    def see(self, frame: Frame) -> None:
+    def see(self, frame: TracebackFrame) -> None:
         """Add a frame; the last frame in the user's code counts, else the last of all."""
         frame_before = self.frame
         self.outermost = self.outermost or frame.function or "<module>"
@@ -123,7 +123,7 @@ class End:
 
     def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
         """Begin with the line that shows the end."""
-        self.rule: Rule = match.rule
+        self.rule: LogRule = match.rule
         self.fields: Mapping[str, str | None] = match.fields
         self.sighting = sighting
         self.time = record.time

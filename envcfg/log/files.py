@@ -12,8 +12,8 @@ from envcfg.log.bugs import Bugs, with_bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_files import by_job, marks_of, undecided_groups
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
-from envcfg.log.log_source import Source
+from envcfg.log.job_state import JobLog
+from envcfg.log.log_source import LogSource
 from envcfg.log.next_step import with_doubts
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
@@ -125,13 +125,13 @@ class _Judges:
                 reports[called] = self._read_job(own)[1]
         return reports
 
-    def _read_job(self, files: Sequence[str]) -> tuple[Job, LogReport]:
+    def _read_job(self, files: Sequence[str]) -> tuple[JobLog, LogReport]:
         """Return the state of one job read from its files, and its report.
 
         If a log takes too long, only its first part is judged, and the report shows that. A
         fault in that part counts, but it cannot show that the rest is good.
         """
-        job = Job(self._rulebook)
+        job = JobLog(self._rulebook)
         reader = Reader(job)
         stops: list[SpentError] = []
         try:
@@ -157,7 +157,7 @@ class _Judges:
         except SpentError as err:
             stops.append(err)
             # Judging stopped too, so the report is on an empty job.
-            nothing = Job(self._rulebook)
+            nothing = JobLog(self._rulebook)
             report = judge(
                 nothing, self._expect, reader.locate, reading._replace(size=0)
             )
@@ -175,7 +175,7 @@ def _take_in(
     """Read *files* one after another; *progress* gets the number of bytes read so far."""
     behind = 0
     for name in files:
-        source = Source(name, starts.get(name, 0))
+        source = LogSource(name, starts.get(name, 0))
         try:
             base = behind
             reader.read(source, lambda done, base=base: progress(base + done))  # type: ignore[misc]

@@ -8,26 +8,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from envcfg.common.findings import Evidence, Finding
 from envcfg.log.bugs import Bugs
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_state import Job, Occurrence
+from envcfg.log.job_state import JobLog, Occurrence
 from envcfg.log.numbers import first_of, grouped, named, ranks_of, said_of
 from envcfg.log.process import Process
 from envcfg.log.process_facts import Sighting
 from envcfg.log.rank import Symptom, told_together
 from envcfg.log.reasons import RULE as WARNED
 from envcfg.log.reasons import Reasons
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity
 from envcfg.log.world import World
 from envcfg.profile.conditions import FACTS, fact_problem
-from envcfg.profile.version_conflicts import Job as Known
-from envcfg.profile.version_conflicts import known_faults
+from envcfg.profile.version_conflicts import KnownJob, known_faults
 
 Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
 Found = tuple[Finding, Sighting | None]
 
 
 def findings_of(
-    job: Job,
+    job: JobLog,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
     reasons: Reasons,
@@ -79,7 +78,7 @@ def _weight(finding: Finding) -> tuple[bool, int, int]:
     return not finding.cause, order.index(finding.severity), often
 
 
-def ends(rules: Mapping[str, Rule], finding: Finding) -> bool:
+def ends(rules: Mapping[str, LogRule], finding: Finding) -> bool:
     """Return whether a finding reports the end of the program and nothing on its
     network."""
     rule = rules.get(finding.rule)
@@ -87,7 +86,7 @@ def ends(rules: Mapping[str, Rule], finding: Finding) -> bool:
 
 
 def _rule_findings(
-    job: Job,
+    job: JobLog,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
     reasons: Reasons,
@@ -124,7 +123,7 @@ def _rule_findings(
     return built
 
 
-def _first_errors(job: Job, *, warned: bool) -> list[Occurrence]:
+def _first_errors(job: JobLog, *, warned: bool) -> list[Occurrence]:
     """Return the errors without another explanation, the first in time first.
 
     That is the first error of each node. If lines have times, an error that came later
@@ -166,7 +165,7 @@ def _in_order(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
 
 def _symptom_findings(
     symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: dict[str, Rule],
+    rules: dict[str, LogRule],
     reasons: Reasons,
 ) -> list[Found]:
     # Rules without a severity only raise an open question.
@@ -202,7 +201,7 @@ def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
     return ranks_of(ranks, hosts) if ranks else first_of(hosts) or "job"
 
 
-def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
+def _stack_findings(job: JobLog, expect: Expectations) -> list[Found]:
     """Return the findings on the library versions in the log.
 
     They are notes at most: versions that can fail do not prove that this job did.
@@ -231,7 +230,7 @@ def _stack_findings(job: Job, expect: Expectations) -> list[Found]:
         {process.host for process in processes if process.host and process.pid}
     ):
         facts["nodes"] = str(nodes)
-    job_facts = Known(
+    job_facts = KnownJob(
         facts=facts,
         # Several providers mean several stacks, so the profile's provider is taken.
         provider=providers.pop() if len(providers) == 1 else expect.provider,

@@ -12,7 +12,7 @@ from envcfg.common.errors import UsageError
 from envcfg.log.content import is_compressed
 from envcfg.log.files import log_budget
 from envcfg.log.job_files import by_job
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.log_source import BLOCK, LONGEST, files_in
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
@@ -29,7 +29,7 @@ _UNSAFE = {"ranks-unexpected", "worlds-of-one"}
 _HASTY = {"plugin-init-failed", "plugin-init-fatal", "plugin-not-found"}
 _TROUBLE = {"plugin-failed", "plugin-missing", "plugin-unsupported"}
 
-Judge = Callable[[Job], LogReport]
+Judge = Callable[[JobLog], LogReport]
 # Whether the scheduler reports the end of the job that writes these files.
 HasEnded = Callable[[Sequence[str]], bool]
 
@@ -187,7 +187,7 @@ def present(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(files))
 
 
-def is_safe(report: LogReport, proof: LogReport, certain: Job) -> bool:
+def is_safe(report: LogReport, proof: LogReport, certain: JobLog) -> bool:
     """Return whether more lines of this job cannot change the verdict.
 
     A bad verdict is safe as soon as a line with a certain writer shows it. ``ok`` is safe

@@ -16,7 +16,7 @@ _PAIRS = 1024  # the largest number of channels with all lines read
 _LOCAL = ("P2P", "SHM")  # transports within a node
 
 
-class Group:
+class RankGroup:
     """The facts about one communicator in the log.
 
     Communicators without an id form one group for each size, because the log does not
@@ -61,7 +61,7 @@ class Group:
                 self.alike.append(process)
                 return
 
-    def join(self, second: Group) -> None:
+    def join(self, second: RankGroup) -> None:
         """Add *second*, a part of the same communicator."""
         self.ranks |= second.ranks
         self.holders |= second.holders
@@ -126,16 +126,16 @@ def _span_of(process: Process) -> tuple[Spot, Spot] | None:
     return min(spots), max(spots)
 
 
-def groups_of(processes: Iterable[Process]) -> list[Group]:
+def groups_of(processes: Iterable[Process]) -> list[RankGroup]:
     """Return the communicators that *processes* take part in."""
-    groups: dict[tuple[str | None, int], Group] = {}
+    groups: dict[tuple[str | None, int], RankGroup] = {}
     for process in processes:
         parts = grouped(
             process.communicators.values(), lambda comm: (comm.comm_id, comm.nranks)
         )
         for key, comms in parts.items():
             if key not in groups:
-                groups[key] = Group(*key)
+                groups[key] = RankGroup(*key)
             groups[key].add(process, comms)
     alike = grouped(groups.values(), lambda group: group.nranks)
     for key, group in list(groups.items()):
@@ -155,7 +155,7 @@ def groups_of(processes: Iterable[Process]) -> list[Group]:
     return list(groups.values())
 
 
-def connected(groups: Sequence[Group]) -> list[list[Group]]:
+def connected(groups: Sequence[RankGroup]) -> list[list[RankGroup]]:
     """Return *groups* in parts, so that no two parts share a process.
 
     The parts are attempts of a job that was started again, or jobs in one log.

@@ -21,7 +21,7 @@ from envcfg.log.cause_class import class_of, with_class
 from envcfg.log.cold_start import RULE as COMPILED
 from envcfg.log.expectations import Expectations
 from envcfg.log.finding_builder import Locate, findings_of
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.last_words import RULE as SURVIVED
 from envcfg.log.last_words import (
     error_before,
@@ -44,7 +44,7 @@ from envcfg.log.outcome import (
 from envcfg.log.prefix import parse
 from envcfg.log.ranks import judge_ranks, rank_reports, told_of, worst_of_each
 from envcfg.log.reasons import Member, Reasons
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.summary import ending, job_report, summarize, transports_of
 from envcfg.log.verdict import (
     EFFECT,
@@ -67,7 +67,7 @@ class InputSize(NamedTuple):
 
 
 def judge(
-    job: Job, expect: Expectations, locate: Locate, reading: InputSize
+    job: JobLog, expect: Expectations, locate: Locate, reading: InputSize
 ) -> LogReport:
     """Return the report on *job*.
 
@@ -98,7 +98,7 @@ def judge(
     return with_bugs(report, bugs)
 
 
-def _note_of_start(job: Job, locate: Locate) -> Iterator[Finding]:
+def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
     """Yield a note if the first step waited for a compiler."""
     if start := job.cold_start.start:
         (evidence,) = locate([start.sighting])
@@ -131,7 +131,7 @@ _NOTHING = JobReport(
 # on the network ignores what ended the program. A known end leads the summary, because
 # readers want to know it first.
 def _judge_whole(
-    job: Job, expect: Expectations, locate: Locate, reading: InputSize, bugs: Bugs
+    job: JobLog, expect: Expectations, locate: Locate, reading: InputSize, bugs: Bugs
 ) -> tuple[LogReport, World]:
     """Return the report on all lines together, and the world that it describes."""
     rules = job.rulebook.rules
@@ -225,7 +225,7 @@ def _judge_whole(
 
 def _with_last_words(
     unknowns: tuple[OpenQuestion, ...],
-    job: Job,
+    job: JobLog,
     first: FirstEnd | None,
     findings: Sequence[Finding],
     bugs: Bugs,
@@ -250,7 +250,7 @@ def _with_last_words(
 
 
 def _shown_together(
-    job: Job, world: World, expect: Expectations, bugs: Bugs
+    job: JobLog, world: World, expect: Expectations, bugs: Bugs
 ) -> list[Member]:
     """Return the symptoms that only all ranks together show."""
     together = [
@@ -275,7 +275,7 @@ def _shown_together(
 
 
 def _with_first_end(
-    job: Job, world: World, findings: list[Finding], locate: Locate
+    job: JobLog, world: World, findings: list[Finding], locate: Locate
 ) -> tuple[FirstEnd | None, Owner | None, list[Finding]]:
     """Return the end of the job before network errors, and the findings with it first.
 
@@ -310,7 +310,7 @@ def _with_first_end(
     return None, None, findings
 
 
-def _with_quote(report: LogReport, first: FirstEnd | None, job: Job) -> LogReport:
+def _with_quote(report: LogReport, first: FirstEnd | None, job: JobLog) -> LogReport:
     """Return *report* with the line of the log in its cause, if only a rule's words are."""
     cause = report.cause
     if cause is None or cause.message not in report.summary:
@@ -350,13 +350,13 @@ def _shortened(message: str, quote: str, width: int) -> str:
     return f"{clause}: {quote if len(quote) <= room else quote[: room - 3] + '...'}"
 
 
-def _words_of(rule: Rule, job: Job) -> list[Rule]:
+def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:
     """Return *rule* and the rules that may have better words for it."""
     rules = job.rulebook.rules.values()
     return [rule, *(better for better in rules if rule.id in better.explains)]
 
 
-def _coverage(job: Job, reading: InputSize) -> Coverage:
+def _coverage(job: JobLog, reading: InputSize) -> Coverage:
     entries = (
         count
         for count, sighting in job.unknown.values()
@@ -365,7 +365,9 @@ def _coverage(job: Job, reading: InputSize) -> Coverage:
     return Coverage(reading.files, reading.size, job.records, sum(entries))
 
 
-def _summary(report: LogReport, first: FirstEnd | None, network: str, job: Job) -> str:
+def _summary(
+    report: LogReport, first: FirstEnd | None, network: str, job: JobLog
+) -> str:
     """Return the first line: the end of the program, then the *network*."""
     if first:
         parts = [f"broken: {first.words}", first.other_ranks]

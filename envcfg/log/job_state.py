@@ -19,7 +19,7 @@ from envcfg.log.prefix import Record
 from envcfg.log.process import Process, RaisedWarning
 from envcfg.log.process_facts import Room, Sighting, Spot, clip
 from envcfg.log.quoted_lines import Speakers
-from envcfg.log.rulebook import Match, Rule, Rulebook
+from envcfg.log.rulebook import LogRule, Match, Rulebook
 from envcfg.log.steps import is_long, runs_of
 
 _OWN, _SHELL = "envcfg: ", "coproc ENVCFG_"  # lines of envcfg, and of bash about it
@@ -37,7 +37,9 @@ _SHAPES = 64  # unknown warnings to keep; a program may print endless different 
 class Occurrence:
     """The occurrences of a rule: their number, the first place, and the processes."""
 
-    def __init__(self, rule: Rule, sighting: Sighting, order: int, time: str) -> None:
+    def __init__(
+        self, rule: LogRule, sighting: Sighting, order: int, time: str
+    ) -> None:
         """Begin with the first line."""
         self.rule = self.given = rule
         self.first = sighting
@@ -48,7 +50,7 @@ class Occurrence:
         self.processes: dict[tuple[str, int | None], Process] = {}
 
 
-class Job:
+class JobLog:
     """Everything that the lines of a job report, by process."""
 
     def __init__(self, rulebook: Rulebook, *, certain: bool = False) -> None:
@@ -91,7 +93,7 @@ class Job:
         # The node of each writer in a source, and the writers with several nodes.
         self._homes: dict[tuple[int, str], object] = {}
         self._copiers: set[tuple[int, str]] = set()
-        self.doubted: list[Rule] = []  # errors that later steps contradict
+        self.doubted: list[LogRule] = []  # errors that later steps contradict
         self.bugs = Bugs()  # bugs of envcfg that stopped the reading of a line
         self.died = False  # an error ended the program before its end
         self.weights: dict[int, Weight] = {}  # of ends and exceptions, by their id
@@ -251,7 +253,7 @@ class Job:
                 for process in error.processes.values():
                     firsts.setdefault(process.host, error)
 
-    def outlives(self, rule: Rule, spot: Spot | None, *, steps: bool = True) -> bool:
+    def outlives(self, rule: LogRule, spot: Spot | None, *, steps: bool = True) -> bool:
         """Return whether the job continued after an error at *spot*, or had ended before.
 
         A program may still die after it reports its end. An error that ends a program
@@ -528,7 +530,7 @@ class Job:
         return process
 
     def _occurrence(
-        self, rule: Rule, process: Process, sighting: Sighting, time: str
+        self, rule: LogRule, process: Process, sighting: Sighting, time: str
     ) -> None:
         occurrence = self.occurrences.get(rule.id)
         if occurrence is None:

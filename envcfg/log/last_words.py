@@ -7,10 +7,10 @@ from collections.abc import Collection
 
 from envcfg.common.characters import one_line
 from envcfg.log.exceptions import LogException
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner, speaker
 from envcfg.log.prefix import parse, quotes_launcher, without_colours
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 
 RULE = "exception-survived"
 _WIDE = 160  # characters of a line
@@ -39,7 +39,7 @@ _FRAME = " " * 4  # in front of the lines of the program in a traceback
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception): ")
 
 
-def last_exception(job: Job) -> LogException | None:
+def last_exception(job: JobLog) -> LogException | None:
     """Return the last exception of *job* that does not only follow from another one."""
     endings = job.endings
     thrown = endings.tracebacks.found
@@ -54,7 +54,7 @@ def words_of(thrown: LogException) -> str:
     return one_line(f"{thrown.text[:_WIDE]}{place}")
 
 
-def last_words(job: Job) -> tuple[str, Rule | None]:
+def last_words(job: JobLog) -> tuple[str, LogRule | None]:
     """Return the last line that looks like an error, with its writer, and the rule for it.
 
     The words may be empty.
@@ -84,7 +84,7 @@ def last_words(job: Job) -> tuple[str, Rule | None]:
     return "", None
 
 
-def error_before(job: Job, ranks: Collection[int], exits: Collection[str]) -> str:
+def error_before(job: JobLog, ranks: Collection[int], exits: Collection[str]) -> str:
     """Return the last error line of a process that ended with a mere exit code.
 
     Args:

@@ -17,8 +17,8 @@ from envcfg.log.line_owner import speaker
 from envcfg.log.numbers import grouped
 from envcfg.log.prefix import without_colours
 from envcfg.log.process_facts import Spot, clip
-from envcfg.log.steps import Step
-from envcfg.log.verdict import Progress
+from envcfg.log.steps import StepLine
+from envcfg.log.verdict import ProgramProgress
 
 _FILE = os.path.join(os.path.dirname(__file__), "life_signs.yaml")
 _EACH = 4  # last lines with one needle to examine in a block
@@ -215,9 +215,9 @@ class JobProgress:
         """Return whether there is any sign in another file than *source*."""
         return any(spot.source != source for spot, _ in self._seen)
 
-    def steps_after(self, spot: Spot) -> list[Step]:
+    def steps_after(self, spot: Spot) -> list[StepLine]:
         """Return the steps after *spot* in its file."""
-        steps: list[Step] = []
+        steps: list[StepLine] = []
         last: dict[str, str] = {}
         for here, sign in self._seen:
             if here.source != spot.source or sign.kind != "step":
@@ -226,7 +226,7 @@ class JobProgress:
             last[sign.id] = sign.step
             if here > spot and sign.step and sign.step != before:
                 owner = speaker(sign.front)
-                steps.append(Step(sign.id, here, owner, is_first=before is None))
+                steps.append(StepLine(sign.id, here, owner, is_first=before is None))
         return steps
 
     def has_ended_before(self, spot: Spot | None) -> bool:
@@ -248,7 +248,7 @@ class JobProgress:
         return [e for e in self._seen if e[0].source == spot.source and e[0] > spot]
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> ProgramProgress | None:
         """The progress of the job; None if no line shows it."""
         if not self._seen:
             return None
@@ -258,7 +258,7 @@ class JobProgress:
             last.get("checkpoint"),
             self._seen[-1][1],
         )
-        return Progress(
+        return ProgramProgress(
             step=step.step if step else None,
             steps=(step and step.steps) or None,
             time=(step and step.time) or None,

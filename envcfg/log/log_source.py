@@ -94,7 +94,7 @@ def _near(name: str) -> str:
     return "Slurm writes slurm-JOBID.out in the folder where sbatch was called"
 
 
-class Source:
+class LogSource:
     """One log, read once, block by block.
 
     Attributes:

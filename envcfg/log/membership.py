@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from envcfg.log.collective_front import Front, Progress, front_of
+from envcfg.log.collective_front import Front, GroupProgress, front_of
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.numbers import count_of, ranks_of, said_of
 from envcfg.log.process import GAVE_UP, Process
 from envcfg.log.process_facts import Sighting
@@ -45,7 +45,7 @@ _ACTORS = {" actor"}  # Ray's form of a prefix
 _MOST = 3  # groups to report; further ones usually wait for these
 
 
-def member_symptoms(job: Job, world: World, expect: Expectations) -> list[Found]:
+def member_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]:
     """Return problems of the ranks as a whole, and of ranks that stopped early."""
     return [
         *_size(world, expect),
@@ -107,7 +107,7 @@ def _unclear(world: World) -> Iterator[Found]:
         yield None, Symptom("forms-differ", "inconclusive", detail)
 
 
-def _quotes(job: Job, world: World, expect: Expectations) -> Iterator[Found]:
+def _quotes(job: JobLog, world: World, expect: Expectations) -> Iterator[Found]:
     """Yield quoted lines; those that contradict a process of this job are a doubt."""
     for sighting in job.quoted:
         many = count_of(job.quotes, "line")
@@ -188,7 +188,7 @@ def _stage(process: Process) -> str:
     return "began to initialise and did not finish"
 
 
-def _traces(job: Job, world: World) -> Iterator[Found]:
+def _traces(job: JobLog, world: World) -> Iterator[Found]:
     """Yield errors that NCCL passed up without a line with the reason."""
     rules = (occurrence.rule for occurrence in job.occurrences.values())
     if any(rule.severity == "error" and not rule.ends for rule in rules):
@@ -212,7 +212,7 @@ def _traces(job: Job, world: World) -> Iterator[Found]:
             yield entity, Symptom("error-unexplained", "inconclusive", detail, sighting)
 
 
-class _Member(NamedTuple):
+class _WaitingRank(NamedTuple):
     wait: GivenUpCollective
     process: Process
     sighting: Sighting | None
@@ -225,7 +225,7 @@ class _Member(NamedTuple):
         return process.label or 0 if is_known else self.wait.rank
 
 
-def waiting_of(job: Job) -> tuple[GivenUpCollective, ...]:
+def waiting_of(job: JobLog) -> tuple[GivenUpCollective, ...]:
     """Return the open collective of each rank, by group and rank."""
     return tuple(
         member.wait._replace(group=name, rank=member.rank)
@@ -234,7 +234,7 @@ def waiting_of(job: Job) -> tuple[GivenUpCollective, ...]:
     )
 
 
-def lag_symptoms(job: Job, world: World) -> Iterator[tuple[None, Symptom]]:
+def lag_symptoms(job: JobLog, world: World) -> Iterator[tuple[None, Symptom]]:
     """Yield the watchdog's findings per group, the clearest first.
 
     A silent rank of one group may wait in another group, which is then the cause.
@@ -255,13 +255,13 @@ def lag_symptoms(job: Job, world: World) -> Iterator[tuple[None, Symptom]]:
         yield None, symptom
 
 
-def _groups(job: Job) -> dict[str, list[_Member]]:
-    groups: dict[str, list[_Member]] = {}
+def _groups(job: JobLog) -> dict[str, list[_WaitingRank]]:
+    groups: dict[str, list[_WaitingRank]] = {}
     for process in job.everyone:
         for wait in _positions(process):
             sighting = process.seen.get("collective")
             name = "" if wait.group in _DEFAULT else wait.group
-            groups.setdefault(name, []).append(_Member(wait, process, sighting))
+            groups.setdefault(name, []).append(_WaitingRank(wait, process, sighting))
     return groups
 
 
@@ -295,7 +295,7 @@ def _positions(process: Process) -> Iterator[GivenUpCollective]:
 
 def _judged(
     name: str,
-    members: Sequence[_Member],
+    members: Sequence[_WaitingRank],
     world: World,
     waits: set[int],
     hosts: dict[int, str],
@@ -354,7 +354,7 @@ def _judged(
 
 def _of_front(
     front: Front,
-    members: Sequence[_Member],
+    members: Sequence[_WaitingRank],
     operation: str,
     rest_text: str,
     hosts: dict[int, str],
@@ -385,12 +385,12 @@ def _of_front(
     return Symptom("lag-apart", "broken", detail, behind[0].sighting)
 
 
-def _progress(wait: GivenUpCollective) -> Progress:
+def _progress(wait: GivenUpCollective) -> GroupProgress:
     """Return the progress of a rank, whose line may lack the counts."""
     if _is_behind(wait):
-        return Progress(wait.enqueued or 0, None)
+        return GroupProgress(wait.enqueued or 0, None)
     seq = wait.seq or 0
-    return Progress(max(seq, wait.enqueued or 0), seq)
+    return GroupProgress(max(seq, wait.enqueued or 0), seq)
 
 
 def _is_behind(wait: GivenUpCollective) -> bool:
@@ -398,12 +398,12 @@ def _is_behind(wait: GivenUpCollective) -> bool:
     return wait.enqueued is not None and wait.enqueued < (wait.seq or 0)
 
 
-def _calls(current: Sequence[_Member]) -> list[tuple[str, list[_Member]]]:
+def _calls(current: Sequence[_WaitingRank]) -> list[tuple[str, list[_WaitingRank]]]:
     """Return the calls with their ranks, most ranks first; with sizes if every line has
     them."""
     # Sizes of some lines would split equal calls into two kinds.
     sized = all(member.wait.numel_in for member in current if member.wait.operation)
-    calls: dict[str, list[_Member]] = {}
+    calls: dict[str, list[_WaitingRank]] = {}
     for member in current:
         wait = member.wait
         if wait.operation:
@@ -413,7 +413,7 @@ def _calls(current: Sequence[_Member]) -> list[tuple[str, list[_Member]]]:
     return ordered or [("which is not named", list(current))]
 
 
-def _rank_text(members: Sequence[_Member], hosts: dict[int, str]) -> str:
+def _rank_text(members: Sequence[_WaitingRank], hosts: dict[int, str]) -> str:
     ranks = {member.rank for member in members}
     where = {
         member.process.host or hosts.get(member.rank, "") for member in members

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from envcfg.log.cause_class import next_of
 from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion
 
 _NO_END = "no line says how the job ended"
@@ -15,7 +15,7 @@ _NO_END = "no line says how the job ended"
 
 def with_next(
     report: LogReport,
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, LogRule],
     fingerprint: str = "",
     repeats: int = 0,
     *,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.common.characters import one_line
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.numbers import (
     count_of,
     grouped,
@@ -17,7 +17,7 @@ from envcfg.log.numbers import (
     said_of,
 )
 from envcfg.log.rank import Symptom
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import OpenQuestion
 from envcfg.log.world import World
@@ -34,10 +34,10 @@ _KEPT = {
 
 
 def unknowns_of(
-    job: Job,
+    job: JobLog,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, LogRule],
 ) -> tuple[OpenQuestion, ...]:
     """Return the facts that the log does not show, most important first."""
     # Gaps come first: they explain most doubts about single ranks.
@@ -56,7 +56,7 @@ def unknowns_of(
     )
 
 
-def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
+def _gaps(job: JobLog, world: World) -> Iterator[tuple[str, str]]:
     """Yield the rule and the words of each gap in the log.
 
     Without any usable line of NCCL one question is enough, because all others would
@@ -103,7 +103,7 @@ def _gaps(job: Job, world: World) -> Iterator[tuple[str, str]]:
     yield from _absent(world)
 
 
-def _doubts(job: Job) -> Iterator[tuple[str, str]]:
+def _doubts(job: JobLog) -> Iterator[tuple[str, str]]:
     """Yield the first line that may show an end of the job."""
     for sighting in job.doubts[:1]:
         many = f" (1 of {len(job.doubts)} such lines)" if job.doubts[1:] else ""

@@ -12,10 +12,10 @@ from envcfg.common.findings import Finding
 from envcfg.log.cause import FirstEnd
 from envcfg.log.endings import ENDS
 from envcfg.log.finding_builder import Locate, ends
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner, speaker
 from envcfg.log.prefix import parse
-from envcfg.log.rulebook import RAISED, Rule
+from envcfg.log.rulebook import RAISED, LogRule
 from envcfg.log.summary import said
 from envcfg.log.verdict import Cause, LogReport
 from envcfg.log.world import World
@@ -23,7 +23,7 @@ from envcfg.log.world import World
 _FILE = os.path.join(os.path.dirname(__file__), "network_ends.yaml")
 
 
-def leads(first: FirstEnd | None, job: Job) -> bool:
+def leads(first: FirstEnd | None, job: JobLog) -> bool:
     """Return whether *first* is the cause, without an earlier network error.
 
     A consequence of another end is no cause if there is a network error.
@@ -44,7 +44,7 @@ def leads(first: FirstEnd | None, job: Job) -> bool:
 
 
 def chained(
-    findings: Sequence[Finding], first: FirstEnd, job: Job, locate: Locate
+    findings: Sequence[Finding], first: FirstEnd, job: JobLog, locate: Locate
 ) -> list[Finding]:
     """Return *findings* with *first* at the head, followed by its consequences."""
     head = Finding(
@@ -71,7 +71,7 @@ def chained(
     ]
 
 
-def owner_of(head: Finding, first: FirstEnd | None, job: Job) -> Owner | None:
+def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None:
     """Return the process of the first error, if that names none itself.
 
     Its line may have a launcher's prefix. Else the ranks that failed wrote it, if each of
@@ -122,7 +122,7 @@ def _network_ends() -> _NetworkEnds:
 
 
 def with_interface_first(
-    findings: Sequence[Finding], first: FirstEnd | None, job: Job, world: World
+    findings: Sequence[Finding], first: FirstEnd | None, job: JobLog, world: World
 ) -> list[Finding] | None:
     """Return *findings* with a wrong interface at the head, followed by its consequences.
 
@@ -156,7 +156,7 @@ def with_interface_first(
 
 
 def _errors(
-    findings: Sequence[Finding], first: FirstEnd | None, job: Job
+    findings: Sequence[Finding], first: FirstEnd | None, job: JobLog
 ) -> list[tuple[frozenset[str], str]]:
     """Return the rules and the line of each error, end and exception of the log."""
     lines = [(line.rule.id, line.sighting.text) for line in job.endings.lines]
@@ -185,7 +185,7 @@ def _matches(
 
 
 def of_network(
-    findings: Sequence[Finding], rules: Mapping[str, Rule], first: FirstEnd | None
+    findings: Sequence[Finding], rules: Mapping[str, LogRule], first: FirstEnd | None
 ) -> list[Finding]:
     """Return the findings on the network, without those on the end of the program.
 

@@ -38,7 +38,7 @@ class Sighting(NamedTuple):
     text: str
 
 
-class Facts:
+class ProcessFacts:
     """The facts from the lines of a process, independent of their order.
 
     Processes with the same lines share one object. Each fact leads from it by a step to the
@@ -58,10 +58,10 @@ class Facts:
     devices: frozenset[int | None]
     seen: Mapping[str, Sighting]
 
-    def __init__(self, second: "Facts | None" = None) -> None:
+    def __init__(self, second: "ProcessFacts | None" = None) -> None:
         """Begin with the facts of *second*, or without facts."""
         self.is_shared = True
-        self.steps: dict[object, Facts] = {}
+        self.steps: dict[object, ProcessFacts] = {}
         if second is not None:
             for name in ("informed", *self._TABLES, *self._SETS, *self._WORDS):
                 setattr(self, name, getattr(second, name))
@@ -75,17 +75,17 @@ class Facts:
             for name in names:
                 setattr(self, name, nothing)
 
-    def alone(self) -> "Facts":
+    def alone(self) -> "ProcessFacts":
         """Return a copy that one process may change."""
-        own = Facts(self)
+        own = ProcessFacts(self)
         own.is_shared = False
         for name in self._TABLES:
             setattr(own, name, dict(getattr(self, name)))
         return own
 
-    def having(self, name: str, key: object, value: object) -> "Facts":
+    def having(self, name: str, key: object, value: object) -> "ProcessFacts":
         """Return these facts with *value* under *name*, or in its table under *key*."""
-        after = Facts(self)
+        after = ProcessFacts(self)
         if key is not None:
             value = {**getattr(self, name), key: value}
         setattr(after, name, value)
@@ -104,7 +104,7 @@ class Room:
         """Begin with the whole capacity."""
         self._left = dict(MOST)
         self._shown: dict[str, tuple[int, Sighting]] = {}
-        self.facts = Facts()
+        self.facts = ProcessFacts()
         self.refused: dict[str, int] = {}
 
     def sighting(self, key: str, new: Sighting) -> tuple[Sighting, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envcfg.log.process import Process
-from envcfg.log.process_facts import Facts, Room
+from envcfg.log.process_facts import ProcessFacts, Room
 
 _INFO = b" NCCL INFO "
 _OFTEN = 32  # times that a line is read before its effect is cached
@@ -55,7 +55,7 @@ class Speakers:
     def hear(
         self,
         process: Process,
-        before: Facts | None,
+        before: ProcessFacts | None,
         line: bytes,
         shape: bytes,
         *,

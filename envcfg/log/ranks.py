@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.numbers import grouped, said_of
 from envcfg.log.rank import Symptom, judge_rank
 from envcfg.log.reasons import Member, Reasons
@@ -44,7 +44,7 @@ def told_of(judged: Sequence[Judged], world: World) -> list[Member]:
 
 
 def rank_reports(
-    job: Job,
+    job: JobLog,
     world: World,
     judged: Sequence[Judged],
     together: Sequence[Member],

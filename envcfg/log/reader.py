@@ -12,9 +12,9 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Evidence
 from envcfg.log.folded_lines import rows_of, unfolded
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.life_signs import TAIL, Sign, is_looked_at, needles, signs_in
-from envcfg.log.log_source import Source, count_lines
+from envcfg.log.log_source import LogSource, count_lines
 from envcfg.log.prefix import Record, parse, plain_record, records
 from envcfg.log.process_facts import Sighting, Spot
 from envcfg.log.scan import MIDDLE, Scanner, Seeker
@@ -114,7 +114,7 @@ class _Block:
 class Reader:
     """Reads sources into a job, and returns the line of each sighting afterwards."""
 
-    def __init__(self, *jobs: Job) -> None:
+    def __init__(self, *jobs: JobLog) -> None:
         """Read for *jobs* (at least one); each takes the records it needs."""
         self.jobs = jobs
         self._match = jobs[0].rulebook.match
@@ -127,7 +127,7 @@ class Reader:
             gates, (*needles(), *WORDS, *_FENCES), (*entries, *_ALWAYS)
         )
         self._names: list[str] = []
-        self._takers: list[Sequence[Job]] = []  # the jobs of each source
+        self._takers: list[Sequence[JobLog]] = []  # the jobs of each source
         self._plain: list[bool] = []
         self._lines: dict[tuple[int, int], int] = {}
         self._cut: Spot | None = None  # a line that continues in the next block
@@ -157,7 +157,7 @@ class Reader:
         return len(self._names) - 1
 
     def read(
-        self, source: Source, progress: Callable[[int], None] | None = None
+        self, source: LogSource, progress: Callable[[int], None] | None = None
     ) -> None:
         """Read *source* to its end; *progress* gets the number of bytes that were read.
 

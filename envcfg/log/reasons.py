@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.names import fitted, network_kind
 from envcfg.log.process import GAVE_UP, Process, RaisedWarning
 from envcfg.log.rank import Symptom
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity
 from envcfg.log.world import World
 
@@ -28,10 +28,12 @@ _WORDS = 100  # characters of a warning to repeat in a finding
 class Reasons:
     """The reasons for findings that a log contains."""
 
-    def __init__(self, everyone: Sequence[Process], rules: Mapping[str, Rule]) -> None:
+    def __init__(
+        self, everyone: Sequence[Process], rules: Mapping[str, LogRule]
+    ) -> None:
         """Search *everyone*, all processes of a job, with the *rules* by their id."""
         self._rules = rules
-        self._by_name: dict[str, list[Rule]] = {}
+        self._by_name: dict[str, list[LogRule]] = {}
         for rule in rules.values():
             for name in rule.explains if rule.when else ():
                 self._by_name.setdefault(name, []).append(rule)
@@ -63,7 +65,7 @@ class Reasons:
             members[entity, symptom] = None
         return list(members)
 
-    def words(self, name: str, processes: Iterable[Process]) -> Rule:
+    def words(self, name: str, processes: Iterable[Process]) -> LogRule:
         """Return the rule *name*, or the rule with better words for most *processes*."""
         if name in self._by_name:
             better = (self._reason(name, process, own=False) for process in processes)
@@ -79,7 +81,7 @@ class Reasons:
             self._reason(name, process, own=True) for process in processes
         )
 
-    def _reason(self, name: str, process: Process, *, own: bool) -> Rule | None:
+    def _reason(self, name: str, process: Process, *, own: bool) -> LogRule | None:
         """Return the first rule with a reason: a finding if *own*, else better words."""
         for rule in self._by_name.get(name, ()):
             if bool(rule.severity) == own and all(
@@ -127,7 +129,7 @@ _TESTS: Mapping[str, Callable[[Process, Any], bool]] = {
 WHEN = frozenset(_TESTS) | {"elsewhere"}  # elsewhere: events on another node
 
 
-class Reason(NamedTuple):
+class EarlierWarning(NamedTuple):
     """A warning before an error, and the processes with both."""
 
     words: str
@@ -135,7 +137,7 @@ class Reason(NamedTuple):
     processes: tuple[Process, ...]
 
 
-def reasons_of(job: Job) -> dict[str, Reason]:
+def reasons_of(job: JobLog) -> dict[str, EarlierWarning]:
     """Return the warnings that errors followed, by their shape.
 
     If an error was passed up after a warning, the warning is its reason, whatever its
@@ -145,14 +147,16 @@ def reasons_of(job: Job) -> dict[str, Reason]:
 
     If an error states its own reason, no warning before it is used.
     """
-    reasons: dict[str, Reason] = {}
+    reasons: dict[str, EarlierWarning] = {}
     for process in job.everyone:
         if process.host in job.first_errors or process.is_anyone:
             continue
         for raised in process.raised.values():
             if raised.over or (raised.harmless and not raised.files & GAVE_UP):
                 continue
-            reason = reasons.get(raised.shape, Reason(_words(raised), raised, ()))
+            reason = reasons.get(
+                raised.shape, EarlierWarning(_words(raised), raised, ())
+            )
             holders = (*reason.processes, process)
             reasons[raised.shape] = reason._replace(processes=holders)
     rule = job.rulebook.rules.get(RULE)
@@ -167,11 +171,13 @@ def reasons_of(job: Job) -> dict[str, Reason]:
         warnings += [w for process in job.everyone for w in process.warned.values()]
         for first in warnings:
             if not (first.harmless or first.over):
-                return {first.shape: Reason(_words(first), first, ())}
+                return {first.shape: EarlierWarning(_words(first), first, ())}
     return reasons
 
 
-def warned_symptoms(job: Job, world: World) -> Iterator[tuple[Entity | None, Symptom]]:
+def warned_symptoms(
+    job: JobLog, world: World
+) -> Iterator[tuple[Entity | None, Symptom]]:
     """Yield a symptom for each process that gave up after a warning."""
     entities = {id(entity.process): entity for entity in world.entities}
     for reason in reasons_of(job).values():

@@ -34,7 +34,7 @@ RAISED = "exception"  # the event of a line that counts only at the end of a tra
 _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
 
 
-class Rule(NamedTuple):
+class LogRule(NamedTuple):
     """One format of a line, or one judgement.
 
     Attributes:
@@ -102,13 +102,15 @@ class Rule(NamedTuple):
 
 
 # Rules in files may set these keys only; gates and topic belong to the file.
-KEYS = tuple(name.rstrip("_") for name in Rule._fields[: Rule._fields.index("gates")])
+KEYS = tuple(
+    name.rstrip("_") for name in LogRule._fields[: LogRule._fields.index("gates")]
+)
 
 
 class Match(NamedTuple):
     """A message that a rule recognised, with its offset and captures."""
 
-    rule: Rule
+    rule: LogRule
     fields: Mapping[str, str | None]
     offset: int
 
@@ -142,7 +144,7 @@ class Rulebook:
         needles: needles of all rules, without duplicates.
     """
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[LogRule]) -> None:
         """Take *rules*; the first match wins."""
         self.rules = {rule.id: rule for rule in rules}
         gates = dict.fromkeys(gate for rule in rules for gate in rule.gates)
@@ -262,14 +264,14 @@ class Rulebook:
                 if match := self._pattern(rule).search(message):
                     yield Match(rule, match.groupdict(), match.start())
 
-    def _pattern(self, rule: Rule) -> re.Pattern[str]:
+    def _pattern(self, rule: LogRule) -> re.Pattern[str]:
         # Compiling all patterns takes longer than reading a short log.
         if rule.id not in self._compiled:
             self._compiled[rule.id] = re.compile(rule.pattern)
         return self._compiled[rule.id]
 
 
-def load_rules(folder: str = FOLDER) -> list[Rule]:
+def load_rules(folder: str = FOLDER) -> list[LogRule]:
     """Return every rule of *folder*, in the order of files and of each file."""
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     paths = [os.path.join(folder, name) for name in names]
@@ -289,16 +291,18 @@ def load_rules(folder: str = FOLDER) -> list[Rule]:
                 data.setdefault("next", classes["classes"][class_]["next"])
             for key in ("explains", "unless", "samples", "counter", "codes"):
                 data[key] = tuple(data.get(key, ()))
-            rules.append(Rule(**data, class_=class_, gates=gates, topic=file["topic"]))
+            rules.append(
+                LogRule(**data, class_=class_, gates=gates, topic=file["topic"])
+            )
     return rules
 
 
-def stack_rules() -> list[Rule]:
+def stack_rules() -> list[LogRule]:
     """Return the known stacks as rules, for ``explain``."""
     from envcfg.profile.version_conflicts import load_stacks
 
     return [
-        Rule(
+        LogRule(
             id=stack.id,
             severity=stack.severity,
             meaning=f"{stack.meaning}; {stack.why}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from envcfg.common.characters import one_line
 from envcfg.common.findings import Evidence
 from envcfg.log.numbers import count_of, first_of, ranks_of, said_of
-from envcfg.log.sidecars import Answer, TraceFinding, Traces, are_apart
+from envcfg.log.sidecars import RasReply, TraceFinding, Traces, are_apart
 
 if TYPE_CHECKING:
     from envcfg.log.trace.flight_recorder import FlightDump
@@ -20,7 +20,7 @@ _SHORT = 2.0  # seconds of a wait that are no hang
 _MOST = 5  # findings of one kind; the ranks farthest behind come first
 
 
-def of_answers(answers: Sequence[Answer]) -> Iterator[TraceFinding]:
+def of_answers(answers: Sequence[RasReply]) -> Iterator[TraceFinding]:
     """Yield the evidence in answers of RAS, oldest first.
 
     Dead processes and errors are final; progress is read from the last answer.
@@ -59,7 +59,7 @@ def of_answers(answers: Sequence[Answer]) -> Iterator[TraceFinding]:
             yield _behind(last, lag, stuck=stuck)
 
 
-def _silent(answer: Answer, *, dead: bool) -> Iterator[TraceFinding]:
+def _silent(answer: RasReply, *, dead: bool) -> Iterator[TraceFinding]:
     report = answer.report
     ras_processes = [
         ras_process for ras_process in report.silent if ras_process.dead == dead
@@ -89,7 +89,7 @@ def _silent(answer: Answer, *, dead: bool) -> Iterator[TraceFinding]:
         )
 
 
-def _of_comm(answer: Answer, comm: RasComm) -> Iterator[TraceFinding]:
+def _of_comm(answer: RasReply, comm: RasComm) -> Iterator[TraceFinding]:
     failed = [rank for rank in comm.ranks if rank.error]
     if failed or comm.failed:
         errors = first_of({ras_rank.error for ras_rank in failed}) or "an error"
@@ -115,7 +115,7 @@ def _of_comm(answer: Answer, comm: RasComm) -> Iterator[TraceFinding]:
                 )
 
 
-def _is_same(lag: Laggard, before: Answer) -> bool:
+def _is_same(lag: Laggard, before: RasReply) -> bool:
     """Return whether ranks were as far behind in an earlier answer."""
     from envcfg.log.trace.ras import laggards
 
@@ -129,7 +129,7 @@ def _is_same(lag: Laggard, before: Answer) -> bool:
     )
 
 
-def _behind(answer: Answer, lag: Laggard, *, stuck: bool) -> TraceFinding:
+def _behind(answer: RasReply, lag: Laggard, *, stuck: bool) -> TraceFinding:
     share = lag.share
     subject = _ranks(share.ranks) or count_of(share.count, "rank")
     launched = f"have launched {share.value} of {lag.most} {lag.operation}"
@@ -151,7 +151,7 @@ def _ranks(ranks: Sequence[RasRank]) -> str:
     return ranks_of({rank.rank for rank in ranks}, hosts) if ranks else ""
 
 
-def _line(answer: Answer, *texts: str) -> Evidence | None:
+def _line(answer: RasReply, *texts: str) -> Evidence | None:
     """Return the first line of an answer that holds one of *texts*, in their order."""
     for text in filter(None, texts):
         position = answer.text.find(text)

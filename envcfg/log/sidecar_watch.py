@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.sidecars import kinds_of, may_begin_sidecar
 from envcfg.log.verdict import LogReport
 
@@ -24,7 +24,7 @@ class SidecarWatch:
     """Evidence from followed files that are not logs."""
 
     def __init__(
-        self, rules: Mapping[str, Rule], clock: Clock = time.monotonic
+        self, rules: Mapping[str, LogRule], clock: Clock = time.monotonic
     ) -> None:
         """Begin without files; *rules* have the messages for the evidence, by id."""
         self._rules = rules

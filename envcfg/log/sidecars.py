@@ -122,7 +122,7 @@ def _unpacked(name: str) -> Iterator[io.BufferedReader]:
             raw.close()
 
 
-class Answer(NamedTuple):
+class RasReply(NamedTuple):
     """An answer of RAS: file, text, time (seconds), and content."""
 
     name: str
@@ -163,7 +163,7 @@ class Traces(NamedTuple):
         written: time of the first change of a dump, in seconds; None without dumps.
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[RasReply, ...]
     dumps: Mapping[int, tuple[str, FlightDump]]
     unread: Mapping[str, str]
     nameless: tuple[str, ...]
@@ -175,7 +175,7 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
     """Return the contents of the files that :func:`kinds_of` classified."""
     from datetime import datetime
 
-    answers: list[Answer] = []
+    answers: list[RasReply] = []
     dumps: dict[int, tuple[str, FlightDump]] = {}
     unread: dict[str, str] = {}
     nameless = []
@@ -197,7 +197,7 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
                 time = os.path.getmtime(name) if os.path.isfile(name) else None
                 with suppress(ValueError, OverflowError, OSError):
                     time = datetime.fromisoformat(report.time).timestamp()
-                answers.append(Answer(name, text, time, report))
+                answers.append(RasReply(name, text, time, report))
             elif (rank := rank_of(_ENDING.sub("", os.path.basename(name)))) is None:
                 nameless.append(name)
             else:
@@ -220,7 +220,7 @@ def _changed(name: str) -> float:
     return os.path.getmtime(name) if os.path.isfile(name) else 0.0
 
 
-def are_apart(first: Answer, second: Answer) -> bool:
+def are_apart(first: RasReply, second: RasReply) -> bool:
     """Return whether a running rank would have moved between two answers."""
     # Without times nothing can be concluded from two answers.
     if first.time is None or second.time is None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from envcfg.log.exceptions import Frame
+from envcfg.log.exceptions import TracebackFrame
 from envcfg.log.numbers import count_of
 
 _HEAD = re.compile(
@@ -36,7 +36,7 @@ class Places(NamedTuple):
         written: number of stacks that were begun; some of them may be torn.
     """
 
-    counts: Counter[Frame]
+    counts: Counter[TracebackFrame]
     written: int
 
     @property
@@ -54,9 +54,9 @@ class Places(NamedTuple):
 
 def places(lines: Iterable[str]) -> Places:
     """Return the places of the processes in the stacks of *lines*."""
-    counts: Counter[Frame] = Counter()
+    counts: Counter[TracebackFrame] = Counter()
     written = 0
-    open_: dict[str, list[Frame]] = {}  # by the prefix of their lines
+    open_: dict[str, list[TracebackFrame]] = {}  # by the prefix of their lines
     for line in lines:
         text = line.rstrip("\r\n")
         if head := _HEAD.match(text):
@@ -68,7 +68,7 @@ def places(lines: Iterable[str]) -> Places:
         elif match := _FRAME.match(text):
             if (frames := open_.get(match["prefix"])) is None:
                 continue
-            frame = Frame(match["file"], int(match["line"]), match["function"])
+            frame = TracebackFrame(match["file"], int(match["line"]), match["function"])
             frames.append(frame)
             if frame.function == "_bootstrap" and frame.file.endswith("threading.py"):
                 # A current thread is not a helper, so a line of another rank is mixed

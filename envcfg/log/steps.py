@@ -14,7 +14,7 @@ _BYTES = 1 << 14
 _LINE = 80  # bytes of a line, about
 
 
-class Step:
+class StepLine:
     """A line with a higher step than the lines of its form before it.
 
     Attributes:
@@ -37,7 +37,7 @@ class StepCounter:
 
     def __init__(self, most: int) -> None:
         """Begin without steps; *most* limits the number of forms and steps."""
-        self.steps: list[Step] = []
+        self.steps: list[StepLine] = []
         self.again: list[Spot] = []  # lower steps than before: of a new attempt
         self._highest: dict[str, float] = {}
         self._most = most
@@ -55,10 +55,10 @@ class StepCounter:
         if self.is_full or (highest is not None and number <= highest):
             return
         self._highest[form] = number
-        self.steps.append(Step(form, spot, owner, is_first=highest is None))
+        self.steps.append(StepLine(form, spot, owner, is_first=highest is None))
 
 
-def runs_of(steps: Iterable[Step]) -> Iterator[Sequence[Step]]:
+def runs_of(steps: Iterable[StepLine]) -> Iterator[Sequence[StepLine]]:
     """Yield the runs of *steps* that show that a program goes on.
 
     Each has one form. A single step is enough if it follows a step before *steps*.
@@ -68,12 +68,12 @@ def runs_of(steps: Iterable[Step]) -> Iterator[Sequence[Step]]:
             yield run
 
 
-def is_run(run: Sequence[Step]) -> bool:
+def is_run(run: Sequence[StepLine]) -> bool:
     """Return whether *run* has enough steps to show by itself that a program goes on."""
     return len(run) >= _RUN
 
 
-def is_long(spot: Spot, run: Sequence[Step]) -> bool:
+def is_long(spot: Spot, run: Sequence[StepLine]) -> bool:
     """Return whether *run* goes on after *spot* for longer than buffers hold."""
     last = run[-1].spot
     size = last.block - spot.block + _LINE * (last.line - spot.line)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from envcfg.common.findings import Finding
 from envcfg.log import checks
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.rank import Symptom, told_together
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import (
     JobReport,
@@ -30,7 +30,7 @@ _TRANSPORTS = 1 << 16  # pairs of ranks in a report; more cannot be drawn
 # "partial". The plug-in is loaded by "all" only if no rank lacks it and each rank reports
 # it; a silent rank makes it unknown. The package's name is preferred to the library's,
 # because it has a version.
-def job_report(job: Job, world: World, reports: Sequence[RankReport]) -> JobReport:
+def job_report(job: JobLog, world: World, reports: Sequence[RankReport]) -> JobReport:
     """Return the facts about the job from the *reports* of its ranks."""
     networks = Counter(report.network for report in reports if report.network)
     providers = {report.provider for report in reports if report.provider}
@@ -109,7 +109,7 @@ def summarize(
     report: LogReport,
     world: World,
     symptoms: Sequence[tuple[Entity | None, Symptom]],
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, LogRule],
 ) -> str:
     """Return the verdict in one sentence that begins with it."""
     if report.verdict == "ok":
@@ -146,7 +146,7 @@ def summarize(
     return "inconclusive: the log does not show which network the job used"
 
 
-def ending(findings: Sequence[Finding], rules: Mapping[str, Rule]) -> str:
+def ending(findings: Sequence[Finding], rules: Mapping[str, LogRule]) -> str:
     """Return a sentence on the end of the program, cause first."""
     errors = [finding for finding in findings if finding.severity == "error"]
     ends = [error for error in errors if error.rule in rules and rules[error.rule].ends]
@@ -198,7 +198,7 @@ def _bad(
     report: LogReport,
     world: World,
     symptoms: Sequence[tuple[Entity, Symptom]],
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, LogRule],
 ) -> str:
     """Return the most frequent problem of the degraded ranks, with its reason.
 

@@ -11,7 +11,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
 from envcfg.log.next_step import with_next
 from envcfg.log.numbers import first_of
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.log.sidecar_evidence import of_answers, of_dumps
 from envcfg.log.sidecars import TraceFinding, Traces
 from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, OpenQuestion, Verdict
@@ -21,7 +21,7 @@ _NO_LINES = "no-nccl-lines"
 
 
 def with_traces(
-    report: LogReport, traces: Traces, rules: Mapping[str, Rule], *, alone: bool
+    report: LogReport, traces: Traces, rules: Mapping[str, LogRule], *, alone: bool
 ) -> LogReport:
     """Return *report* with the evidence in *traces*.
 
@@ -90,7 +90,7 @@ def with_traces(
     return with_next(report, rules, report.next.fingerprint, report.next.repeats)
 
 
-def _finding(element: TraceFinding, rule: Rule) -> Finding:
+def _finding(element: TraceFinding, rule: LogRule) -> Finding:
     return Finding(
         rule=element.rule,
         severity=rule.severity or "note",
@@ -105,7 +105,7 @@ def _finding(element: TraceFinding, rule: Rule) -> Finding:
 
 
 def _doubts(
-    evidence: Iterable[TraceFinding], traces: Traces, rules: Mapping[str, Rule]
+    evidence: Iterable[TraceFinding], traces: Traces, rules: Mapping[str, LogRule]
 ) -> list[OpenQuestion]:
     """Return the questions that the files leave open, with those on unusable files."""
     open_ = [(element.rule, element.doubt) for element in evidence if element.doubt]

@@ -11,11 +11,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
-from envcfg.log.exceptions import PATIENCE, STAMP, End, Frame, LogException
+from envcfg.log.exceptions import PATIENCE, STAMP, End, LogException, TracebackFrame
 from envcfg.log.line_owner import Owner, speaker
 from envcfg.log.prefix import said_in_json, without_colours
 from envcfg.log.process_facts import Sighting, Spot, clip
-from envcfg.log.steps import Step, StepCounter
+from envcfg.log.steps import StepCounter, StepLine
 
 BEGIN = "Traceback (most recent call last)"
 _IN_FILE = '  File "'  # begins a frame
@@ -151,7 +151,7 @@ class Tracebacks:
             number += 1
         self._seen[spot.source] = self._plain
 
-    def after(self, subject: LogException | End) -> tuple[int, list[Step]]:
+    def after(self, subject: LogException | End) -> tuple[int, list[StepLine]]:
         """Return the number of lines and the steps after this event in its file."""
         spot = subject.sighting.spot
         counter = self._steps.get(spot.source)
@@ -229,7 +229,7 @@ class Tracebacks:
         stream.open = self._new(prefix, stream)
         # Its outermost function is unknown: it may be a part of the program's output.
         stream.open.is_headless = bool(match[3])
-        stream.open.see(Frame(match[1], int(match[2]), match[3] or ""))
+        stream.open.see(TracebackFrame(match[1], int(match[2]), match[3] or ""))
 
     def _speakers(self, line: str) -> Iterator[tuple[_Stream, str]]:
         """Yield the streams that *line* may belong to, each with the prefix."""
@@ -289,7 +289,7 @@ class Tracebacks:
         """Take a line into the open traceback; return whether it belongs to it."""
         thrown.left -= 1
         if frame := _FRAME.match(content) or _BOX_FRAME.match(content):
-            thrown.see(Frame(frame[1], int(frame[2]), frame[3] or ""))
+            thrown.see(TracebackFrame(frame[1], int(frame[2]), frame[3] or ""))
             return True
         # Without an end after so many lines the traceback was torn.
         if not thrown.left:

@@ -98,7 +98,7 @@ class Plugin(NamedTuple):
     loaded: Loaded
 
 
-class Progress(NamedTuple):
+class ProgramProgress(NamedTuple):
     """The progress of a job's program, from its own lines and its scheduler's.
 
     Attributes:
@@ -149,7 +149,7 @@ class JobReport(NamedTuple):
     gdr: Share
     interfaces: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, tuple[str, ...]]
-    progress: Progress | None = None
+    progress: ProgramProgress | None = None
 
 
 class OpenQuestion(NamedTuple):

@@ -4,8 +4,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.groups import Group, connected, groups_of
-from envcfg.log.job_state import Job
+from envcfg.log.groups import RankGroup, connected, groups_of
+from envcfg.log.job_state import JobLog
 from envcfg.log.names import NAMES_NETWORK, is_older, longest_end
 from envcfg.log.process import Communicator, Process
 from envcfg.log.traffic import Entity
@@ -47,7 +47,7 @@ class World(NamedTuple):
     silent: bool = False
     parts: tuple[frozenset[Process], ...] = ()
     blurred: bool = False
-    partial: tuple[Group, ...] = ()
+    partial: tuple[RankGroup, ...] = ()
     finished: frozenset[tuple[str | None, int]] = frozenset()
     islands: int = 1
     alike: tuple[Process, ...] = ()
@@ -65,7 +65,7 @@ class World(NamedTuple):
         return max(1, len(self.parts))
 
 
-def world_of(job: Job, expect: Expectations) -> World:
+def world_of(job: JobLog, expect: Expectations) -> World:
     """Return the world of *job*; ``expect.ranks`` replaces a size that the log lacks.
 
     The size comes first, because everything else refers to communicators of that size.
@@ -142,7 +142,7 @@ def _is_multi(
 
 
 def _with_groups(
-    world: World, groups: list[Group], attempts: list[list[Group]]
+    world: World, groups: list[RankGroup], attempts: list[list[RankGroup]]
 ) -> World:
     """Return *world* with the facts from its communicators and smaller groups.
 
@@ -182,7 +182,7 @@ def _with_groups(
 
 
 def _missing(
-    entities: list[Entity], attempts: list[list[Group]], total: int
+    entities: list[Entity], attempts: list[list[RankGroup]], total: int
 ) -> list[int]:
     """Return the ranks without lines, of any attempt: attempts do not prove each other."""
     if len(attempts) < 2:

@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
     retired: bool = False
 
 
-class Answer(NamedTuple):
+class ProfileMatch(NamedTuple):
     """The match of one profile with this machine.
 
     Attributes:
@@ -80,11 +80,11 @@ class Detection(NamedTuple):
         broken: files that could not be read.
     """
 
-    matches: tuple[Answer, ...]
-    others: tuple[Answer, ...]
+    matches: tuple[ProfileMatch, ...]
+    others: tuple[ProfileMatch, ...]
     broken: tuple[str, ...]
 
-    def single_match(self) -> Answer | None:
+    def single_match(self) -> ProfileMatch | None:
         """Return the only match, or None.
 
         Raises:
@@ -121,7 +121,7 @@ def ask(
 ) -> Detection:
     """Return the matches of *entries* profiles; *broken* files could not be read."""
     answers = [_ask(signs, machine) for signs in entries]
-    best: tuple[Answer, ...] = ()
+    best: tuple[ProfileMatch, ...] = ()
     # Kinds of evidence are in order of reliability. A name is chosen by the site,
     # devices only hint at it.
     for kind in ("cluster", "mark", "host", "devices"):
@@ -133,10 +133,10 @@ def ask(
     return Detection(best, rest, tuple(broken))
 
 
-def _ask(signs: Candidate, machine: Machine) -> Answer:
+def _ask(signs: Candidate, machine: Machine) -> ProfileMatch:
     detect, cluster = signs.detect, machine.cluster
     if cluster is not None and _fits(cluster, detect.clusters):
-        return Answer(signs.name, "cluster", f"the cluster is {cluster}")
+        return ProfileMatch(signs.name, "cluster", f"the cluster is {cluster}")
     # A named cluster is not matched by host names, because other clusters may use
     # the same ones.
     marks = {} if cluster is not None and detect.clusters else detect.marks
@@ -144,21 +144,21 @@ def _ask(signs: Candidate, machine: Machine) -> Answer:
         value = machine.mark(name)
         if value is not None and _fits(value, [glob or "*"]):
             sign = f"{name} says {value}" if glob else f"there is {name}"
-            return Answer(signs.name, "mark", sign)
+            return ProfileMatch(signs.name, "mark", sign)
     # Compute nodes of different sites have equal host names, so a cluster's name
     # decides first.
     if cluster is None and _fits(machine.host, detect.hosts):
-        return Answer(signs.name, "host", f"the host is {machine.host}")
+        return ProfileMatch(signs.name, "host", f"the host is {machine.host}")
     if detect.interfaces or detect.devices:
         return _ask_devices(signs, machine)
-    return Answer(signs.name, None, _not_named(detect, machine))
+    return ProfileMatch(signs.name, None, _not_named(detect, machine))
 
 
-def _ask_devices(signs: Candidate, machine: Machine) -> Answer:
+def _ask_devices(signs: Candidate, machine: Machine) -> ProfileMatch:
     detect = signs.detect
     # The devices of a retired system may be in use at its successor.
     if signs.retired:
-        return Answer(signs.name, None, "retired: it is known by its name only")
+        return ProfileMatch(signs.name, None, "retired: it is known by its name only")
     devices = []
     # Every pattern must match: single devices are common to many systems.
     for glob in detect.interfaces:
@@ -168,13 +168,13 @@ def _ask_devices(signs: Candidate, machine: Machine) -> Answer:
             if fnmatchcase(interface, glob)
         ]
         if not fitting:
-            return Answer(signs.name, None, f"no interface is named {glob}")
+            return ProfileMatch(signs.name, None, f"no interface is named {glob}")
         devices.append(fitting[0])
     for path in detect.devices:
         if not machine.exists(path):
-            return Answer(signs.name, None, f"there is no {path}")
+            return ProfileMatch(signs.name, None, f"there is no {path}")
         devices.append(path)
-    return Answer(signs.name, "devices", f"there is {' and '.join(devices)}")
+    return ProfileMatch(signs.name, "devices", f"there is {' and '.join(devices)}")
 
 
 def _not_named(detect: Detect, machine: Machine) -> str:

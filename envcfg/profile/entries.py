@@ -34,7 +34,7 @@ class Setting(NamedTuple):
     directory: bool = False
 
 
-class Mount(NamedTuple):
+class BindMount(NamedTuple):
     """A bind mount.
 
     Attributes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from envcfg.common.errors import ProfileError
 from envcfg.common.findings import Finding, Place
-from envcfg.profile.ownership import Doubt, Entry, judge, strangers
+from envcfg.profile.ownership import Doubt, OwnedPath, judge, strangers
 from envcfg.profile.read.yaml_nodes import MAX_BYTES
 
 _MOST_LINKS = 40  # the limit of Linux
@@ -63,7 +63,7 @@ def check_file(path: str, *, writable: bool = False) -> None:
     Raises:
         ProfileError: other users can write it, or its folders cannot be examined.
     """
-    way: list[Entry] = []
+    way: list[OwnedPath] = []
     try:
         real, _ = _follow(path, way)
     except FileNotFoundError:
@@ -84,7 +84,7 @@ def check_file(path: str, *, writable: bool = False) -> None:
         raise refuse(doubt, real, path)
 
 
-def _judge(way: Sequence[Entry], *, is_site: bool, writable: bool) -> Doubt | None:
+def _judge(way: Sequence[OwnedPath], *, is_site: bool, writable: bool) -> Doubt | None:
     uid = os.geteuid()
     doubt = judge(way, uid, site=is_site)
     if doubt is None or doubt.writers == "everybody":
@@ -186,7 +186,9 @@ def _groups() -> set[int]:
     return {os.getegid(), *os.getgroups()}
 
 
-def _follow(path: str, way: list[Entry] | None = None) -> tuple[str, list[Entry]]:
+def _follow(
+    path: str, way: list[OwnedPath] | None = None
+) -> tuple[str, list[OwnedPath]]:
     """Return the target of *path*, and all entries that the kernel passes on the way.
 
     Args:
@@ -218,11 +220,11 @@ def _follow(path: str, way: list[Entry] | None = None) -> tuple[str, list[Entry]
     return current or "/", way
 
 
-def _entry(path: str, found: os.stat_result) -> Entry:
-    return Entry(path, found.st_uid, found.st_gid, found.st_mode)
+def _entry(path: str, found: os.stat_result) -> OwnedPath:
+    return OwnedPath(path, found.st_uid, found.st_gid, found.st_mode)
 
 
-def _is_users_alone(entry: Entry, uid: int) -> bool:
+def _is_users_alone(entry: OwnedPath, uid: int) -> bool:
     """Return whether the group with write permission contains only the user.
 
     Many sites give each user such a group, with write permission on all files of the

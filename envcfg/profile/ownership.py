@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple
 
 
-class Entry(NamedTuple):
+class OwnedPath(NamedTuple):
     """A folder, link or file on the path to a file.
 
     Attributes:
@@ -35,11 +35,13 @@ class Doubt(NamedTuple):
     """
 
     writers: Literal["everybody", "owner", "group"]
-    entries: tuple[Entry, ...]
+    entries: tuple[OwnedPath, ...]
     is_groups: bool = False
 
 
-def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry | None:
+def strangers(
+    way: Sequence[OwnedPath], uid: int, groups: Collection[int]
+) -> OwnedPath | None:
     """Return the first entry on the path that a stranger controls; None if there is
     none.
 
@@ -60,7 +62,7 @@ def strangers(way: Sequence[Entry], uid: int, groups: Collection[int]) -> Entry 
     return None
 
 
-def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None:
+def judge(way: Sequence[OwnedPath], uid: int, *, site: bool = False) -> Doubt | None:
     """Return the reason not to use the last entry of *way*; None without a reason.
 
     Args:
@@ -83,7 +85,7 @@ def judge(way: Sequence[Entry], uid: int, *, site: bool = False) -> Doubt | None
     return None
 
 
-def _may_write(entry: Entry, bit: int) -> bool:
+def _may_write(entry: OwnedPath, bit: int) -> bool:
     if stat.S_ISLNK(entry.mode):  # its mode has no meaning
         return False
     if stat.S_ISDIR(entry.mode) and entry.mode & stat.S_ISVTX:

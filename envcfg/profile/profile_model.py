@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from envcfg.common.findings import Place
 from envcfg.profile import scheduler_settings
-from envcfg.profile.entries import Argument, Bundle, Export, Mount, Prefix, Setting
+from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Prefix, Setting
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.words import Word
 
@@ -22,7 +22,7 @@ class NameFact(NamedTuple):
     reason: Reason
 
 
-class Node(NamedTuple):
+class NodeShape(NamedTuple):
     """The shape of a node. Memory in the unit that the scheduler takes (``60G``).
 
     Attributes:
@@ -233,7 +233,7 @@ class Profile(NamedTuple):
     lifecycle: Status | None = None
     verified: Status | None = None
     detect: Detect | None = None
-    node: Node | None = None
+    node: NodeShape | None = None
     nvlink: Domain | None = None
     internet: Internet | None = None
     attachment: Attachment | None = None
@@ -247,7 +247,7 @@ class Profile(NamedTuple):
     image_facts: tuple[NameFact, ...] | None = None
     scratch: Scratch | None = None
     expect: Expect | None = None
-    binds: Mapping[str, Mount | None] = {}
+    binds: Mapping[str, BindMount | None] = {}
     arguments: Mapping[str, Argument | None] = {}
     exports: Mapping[str, Export | None] = {}
     env: Mapping[str, Setting | None] = {}
@@ -263,7 +263,7 @@ class Profile(NamedTuple):
     closed: tuple[str, ...] | None = None
     seen: Mapping[str, scheduler_settings.Partition] = {}
     own: scheduler_settings.Own | None = None
-    modules: Mapping[str, scheduler_settings.Module | None] = {}
+    modules: Mapping[str, scheduler_settings.EnvironmentModule | None] = {}
     billing: scheduler_settings.Billing | None = None
 
     def over(self, base: "Profile") -> "Profile":

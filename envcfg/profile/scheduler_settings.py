@@ -108,7 +108,7 @@ class Qos(NamedTuple):
         return f"QOS {self.name}"
 
 
-class Module(NamedTuple):
+class EnvironmentModule(NamedTuple):
     """An environment module to ``load``, ``unload`` or ``use`` before the step."""
 
     name: str

@@ -41,7 +41,7 @@ class Stack(NamedTuple):
     env: Condition = ()
 
 
-class Job(NamedTuple):
+class KnownJob(NamedTuple):
     """The known facts about a job, or only about an image.
 
     Attributes:
@@ -72,7 +72,7 @@ def load_stacks() -> list[Stack]:
     return stacks
 
 
-def known_faults(job: Job, stacks: Iterable[Stack] | None = None) -> list[Finding]:
+def known_faults(job: KnownJob, stacks: Iterable[Stack] | None = None) -> list[Finding]:
     """Return the known problems of *job*.
 
     An unknown fact is never guessed, and problems that depend on it are not reported.
@@ -93,7 +93,7 @@ def known_faults(job: Job, stacks: Iterable[Stack] | None = None) -> list[Findin
     ]
 
 
-def _severity(stack: Stack, job: Job) -> Severity | None:
+def _severity(stack: Stack, job: KnownJob) -> Severity | None:
     truth, _, _ = judge(stack.when, job.facts)
     # A condition on the number of nodes is decided in the job, so the problem is
     # still possible.
@@ -112,7 +112,7 @@ def _severity(stack: Stack, job: Job) -> Severity | None:
     return stack.severity if holds else None
 
 
-def _subject(stack: Stack, job: Job) -> str:
+def _subject(stack: Stack, job: KnownJob) -> str:
     facts = dict.fromkeys(test.fact for test in stack.when if test.fact in job.facts)
     environment = job.env or {}
     names = dict.fromkeys(test.fact for test in stack.env if test.fact in environment)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.core.doctor import Row
+from envcfg.core.doctor import DoctorRow
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line
 
 _STYLES = {"ok": "", "absent": "dim", "problem": "bold red"}
 
 
-def doctor_lines(rows: Sequence[Row]) -> Iterator[Line]:
+def doctor_lines(rows: Sequence[DoctorRow]) -> Iterator[Line]:
     """Yield a heading for each part, its facts below it, and the number of problems."""
     width = max(len(row.name) for row in rows)
     part = ""
@@ -32,7 +32,7 @@ def doctor_lines(rows: Sequence[Row]) -> Iterator[Line]:
         yield "bold green", "no problem"
 
 
-def doctor_json(rows: Sequence[Row]) -> str:
+def doctor_json(rows: Sequence[DoctorRow]) -> str:
     """Return the rows as JSON; ``schema_version`` counts incompatible changes."""
     problems = sum(row.state == "problem" for row in rows)
     facts = [row._asdict() for row in rows]

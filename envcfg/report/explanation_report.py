@@ -15,9 +15,8 @@ from envcfg.core.explainable import (
 from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variable_record import Variable, load_readers
 from envcfg.knowledge.variables import load_variables
-from envcfg.lint.lint_rule import Rule as LintRule
-from envcfg.lint.lint_rule import unfilled
-from envcfg.log.rulebook import Rule
+from envcfg.lint.lint_rule import LintRule, unfilled
+from envcfg.log.rulebook import LogRule
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use
 from envcfg.report.document import fields_of, json_text
@@ -35,7 +34,9 @@ class Background(NamedTuple):
 
 
 def explained_lines(
-    explainables: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+    explainables: Sequence[Explainable],
+    topics: list[Topic],
+    rules: Mapping[str, LogRule],
 ) -> Iterator[Line]:
     """Yield the meaning of findings and variables.
 
@@ -48,7 +49,7 @@ def explained_lines(
         if isinstance(explainable, Explained):
             yield from _variable_lines(explainable)
             continue
-        if isinstance(explainable, Rule):
+        if isinstance(explainable, LogRule):
             yield from _rule_lines(explainable)
         elif isinstance(explainable, LintRule):
             yield from _lint_lines(explainable)
@@ -63,7 +64,9 @@ def explained_lines(
 
 
 def explained_json(
-    explainables: Sequence[Explainable], topics: list[Topic], rules: Mapping[str, Rule]
+    explainables: Sequence[Explainable],
+    topics: list[Topic],
+    rules: Mapping[str, LogRule],
 ) -> str:
     """Return the explanations as JSON."""
     return json_text(
@@ -71,19 +74,21 @@ def explained_json(
     )
 
 
-def _behind(entry: Ruled, topics: list[Topic], rules: Mapping[str, Rule]) -> Background:
+def _behind(
+    entry: Ruled, topics: list[Topic], rules: Mapping[str, LogRule]
+) -> Background:
     topic = find_topic(topics, entry.id, file_topic(entry))
     page = f"docs/lint/{entry.id}.md" if isinstance(entry, LintRule) else ""
     return Background(
         topic=topic.name if topic else "",
         page=topic.page if topic else page,
         reasons=tuple(rule.id for rule in rules.values() if entry.id in rule.explains),
-        explains=entry.explains if isinstance(entry, Rule) else (),
+        explains=entry.explains if isinstance(entry, LogRule) else (),
     )
 
 
 def _data(
-    entry: Explainable, topics: list[Topic], rules: Mapping[str, Rule]
+    entry: Explainable, topics: list[Topic], rules: Mapping[str, LogRule]
 ) -> dict[str, object]:
     if isinstance(entry, Explained):
         return _variable_data(entry)
@@ -105,7 +110,7 @@ def listing(explainables: Sequence[Explainable], topics: list[Topic]) -> Iterato
         for member in members:
             if isinstance(member, LintRule):
                 meaning = f"{member.name}: {member.why}"
-            elif isinstance(member, Rule):
+            elif isinstance(member, LogRule):
                 meaning = f"{effect(member)}: {member.meaning}"
             else:
                 meaning = member.meaning
@@ -122,7 +127,7 @@ def index(explainables: Sequence[Explainable], topics: list[Topic]) -> Iterator[
     yield "", f"  {'variables':<42} {len(load_variables()):>4}  by their names"
 
 
-def effect(rule: Rule) -> str:
+def effect(rule: LogRule) -> str:
     """Return the severity of the lines that this rule recognises."""
     # The order matters: a benign rule may also have a severity.
     if rule.benign:
@@ -132,7 +137,7 @@ def effect(rule: Rule) -> str:
     return rule.severity or ("evidence" if rule.samples else "an open question")
 
 
-def _rule_lines(rule: Rule) -> Iterator[Line]:
+def _rule_lines(rule: LogRule) -> Iterator[Line]:
     """Yield the meaning of a rule, the remedy and the source."""
     yield "bold", f"{rule.id} ({effect(rule)})"
     versions = ", ".join(f"{library} {text}" for library, text in rule.versions.items())

@@ -165,14 +165,14 @@ def described_rules(names: Iterable[str]) -> list[dict[str, object]]:
 
 def _descriptor(entry: Ruled) -> dict[str, object]:
     from envcfg.core.explainable import PlainEntry, words_of
-    from envcfg.lint.lint_rule import Rule, unfilled
+    from envcfg.lint.lint_rule import LintRule, unfilled
 
     meaning, *_ = words_of(entry)
     title, fix, source = meaning, None, ""
     if not isinstance(entry, PlainEntry):
         fix, source = entry.fix, entry.source
     data: dict[str, object] = {}
-    if isinstance(entry, Rule):
+    if isinstance(entry, LintRule):
         data, fix = {"name": entry.name}, unfilled(entry.fix)
         title = unfilled(entry.message)
     more = f"envcfg explain {entry.id} says more."

@@ -7,7 +7,7 @@ from typing import NamedTuple
 IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
 
 
-class Shape(NamedTuple):
+class NodeGroup(NamedTuple):
     """Nodes with the same resources.
 
     Attributes:
@@ -43,7 +43,7 @@ class SeenPartition(NamedTuple):
     is_default: bool = False
     is_up: bool = True
     weights: Mapping[str, str] = {}
-    shapes: tuple[Shape, ...] = ()
+    shapes: tuple[NodeGroup, ...] = ()
     gpus: int | None = None
     qos: str = ""
 
@@ -125,7 +125,7 @@ def has_network(site: Site) -> bool:
     return is_named or bool(site.adapters) or "/dev/cxi0" in site.devices
 
 
-def main_shape(site: Site) -> Shape | None:
+def main_shape(site: Site) -> NodeGroup | None:
     """Return the most likely nodes for a profile: those with GPUs.
 
     They are in the default partition, or else the most numerous ones.

@@ -13,7 +13,7 @@ from envcfg.backends.runtimes import runtime
 from envcfg.common.findings import Place
 from envcfg.job.request.amounts import mebibytes, seconds
 from envcfg.log.names import network_family, provider_family
-from envcfg.profile.look.value_list import State, Value, View
+from envcfg.profile.look.value_list import Value, ValueState, View
 from envcfg.profile.profile_model import Profile
 from envcfg.site.machine_facts import IN_MEMORY
 from envcfg.site.observations import Observations, cpus_of
@@ -54,7 +54,11 @@ def hold(view: View, observations: Observations) -> Iterator[Comparison]:
         check = _CHECKS.get(".".join(key)) or _CHECKS.get(f"{value.section}.")
         is_so, text = _UNSEEN
         # A value whose condition does not hold here cannot be contradicted here.
-        if check and observations.nodes and value.state in (State.HOLDS, State.IN_JOB):
+        if (
+            check
+            and observations.nodes
+            and value.state in (ValueState.HOLDS, ValueState.IN_JOB)
+        ):
             is_so, text = check(view.profile, value, observations)
         verdict = {None: NOT_SEEN, True: CONFIRMED, False: CONTRADICTED}[is_so]
         yield Comparison(*key, value.text or "", verdict, text, value.place)

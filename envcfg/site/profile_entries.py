@@ -15,8 +15,8 @@ from envcfg.backends.starters import STARTERS
 from envcfg.profile.words import quote_comment
 from envcfg.site.machine_facts import (
     IN_MEMORY,
+    NodeGroup,
     SeenPartition,
-    Shape,
     Site,
     has_network,
     main_shape,
@@ -126,7 +126,7 @@ class Draft:
             nics=nics and f"[{_list(nics)}]",
         )
 
-    def _other_shapes(self, shape: Shape) -> Entries:
+    def _other_shapes(self, shape: NodeGroup) -> Entries:
         names_of_shapes = {
             alternative: partition.name
             for partition in self.site.partitions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from envcfg.backends.schedulers.scheduler import Scheduler
 from envcfg.common.characters import split_lines, whole_number
-from envcfg.site.machine_facts import SeenPartition, Shape, maker_of
+from envcfg.site.machine_facts import NodeGroup, SeenPartition, maker_of
 from envcfg.site.slurm_answers import read_partitions, read_shapes
 
 _SAID = re.compile(r"^[ \t]+(\S+) = (.*)$", re.MULTILINE)
@@ -83,9 +83,9 @@ def _pbs(text: str) -> Iterable[SeenPartition]:
 _MEMORY = re.compile(r"([0-9]{1,15})([kmgtp]?)b")
 
 
-def _pbs_nodes(text: str) -> Iterable[tuple[str, Shape]]:
+def _pbs_nodes(text: str) -> Iterable[tuple[str, NodeGroup]]:
     """Yield the hosts in the output of ``pbsnodes -av``, each with all its vnodes."""
-    shapes: dict[tuple[str, str], Shape] = {}
+    shapes: dict[tuple[str, str], NodeGroup] = {}
     for block in re.split(r"^(?=\S)", text, flags=re.MULTILINE)[1:]:
         values = dict(_SAID.findall(block))
         amounts_found = {
@@ -99,7 +99,7 @@ def _pbs_nodes(text: str) -> Iterable[tuple[str, Shape]]:
             values.get("queue", ""),
             amounts_found.get("host") or block.split(maxsplit=1)[0],
         )
-        before = shapes.get(key, Shape(1, 0, (), 0, 0))
+        before = shapes.get(key, NodeGroup(1, 0, (), 0, 0))
         # PBS counts in KiB steps; the shape counts in MiB.
         power = 10 * ("kmgtp".find(memory[2]) - 1 if memory and memory[2] else -2)
         shapes[key] = before._replace(
@@ -130,7 +130,7 @@ def _flux(text: str) -> Iterable[SeenPartition]:
         )
 
 
-def _flux_nodes(text: str) -> Iterable[tuple[str, Shape]]:
+def _flux_nodes(text: str) -> Iterable[tuple[str, NodeGroup]]:
     """Yield queues, properties, nodes, cores and GPUs from the lines.
 
     A line with nodes of several kinds is skipped, because its sums fit none of them.
@@ -141,7 +141,7 @@ def _flux_nodes(text: str) -> Iterable[tuple[str, Shape]]:
         # Sums that do not divide evenly belong to a mixture of nodes.
         if nodes and cores and not (cores % nodes or gpus % nodes):
             kinds = tuple(filter(maker_of, properties.split(",")))
-            shape = Shape(nodes, gpus // nodes, kinds, cores // nodes, 0)
+            shape = NodeGroup(nodes, gpus // nodes, kinds, cores // nodes, 0)
             yield from ((queue, shape) for queue in queues.split(","))
 
 
@@ -151,7 +151,7 @@ READERS: Mapping[str, Callable[[str], Iterable[SeenPartition]]] = {
     "pbs": _pbs,
     "flux": _flux,
 }
-_NODES: Mapping[str, Callable[[str], Iterable[tuple[str, Shape]]]] = {
+_NODES: Mapping[str, Callable[[str], Iterable[tuple[str, NodeGroup]]]] = {
     "slurm": read_shapes,
     "pbs": _pbs_nodes,
     "flux": _flux_nodes,
@@ -190,9 +190,9 @@ def read_site(
     )
 
 
-def read_nodes(scheduler: str, text: str) -> dict[str, tuple[Shape, ...]]:
+def read_nodes(scheduler: str, text: str) -> dict[str, tuple[NodeGroup, ...]]:
     """Return the nodes of each queue, equal ones together; no queue: an empty name."""
-    shapes: dict[str, tuple[Shape, ...]] = {}
+    shapes: dict[str, tuple[NodeGroup, ...]] = {}
     rows = _NODES[scheduler](text) if scheduler in _NODES else ()
     for (name, shape), number in Counter(rows).items():
         more = shape._replace(number=number * shape.number)

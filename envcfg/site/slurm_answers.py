@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 from envcfg.common.characters import split_lines, whole_number
-from envcfg.site.machine_facts import SeenPartition, Shape, maker_of
+from envcfg.site.machine_facts import NodeGroup, SeenPartition, maker_of
 
 _PAIR = re.compile(r"(?:^| )([A-Za-z]\w*)=(\S*)")
 # This precedes the reason why a node is down, which may be any text.
@@ -46,7 +46,7 @@ def read_partitions(text: str) -> list[SeenPartition]:
     return seen_partitions
 
 
-def read_shapes(text: str) -> Iterator[tuple[str, Shape]]:
+def read_shapes(text: str) -> Iterator[tuple[str, NodeGroup]]:
     """Yield each node of each partition, from ``scontrol show node --oneliner``."""
     for line in split_lines(text):
         values = dict(_PAIR.findall(_NODE.sub("", line)))
@@ -60,7 +60,7 @@ def read_shapes(text: str) -> Iterator[tuple[str, Shape]]:
         gpus = [(match["kind"], int(match["number"])) for match in matches]
         features = values.get("AvailableFeatures", "").split(",")
         kinds = [kind for kind, _ in gpus if kind] or filter(maker_of, features)
-        shape = Shape(
+        shape = NodeGroup(
             number=1,
             gpus=sum(number for _, number in gpus),
             kinds=tuple(dict.fromkeys(kinds)) if gpus else (),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envcfg.lint.lint_rule import Rule, Sample, load_rules, unfilled
+from envcfg.lint.lint_rule import LintRule, Sample, load_rules, unfilled
 from envcfg.lint.rule_runner import judge
 from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
@@ -26,7 +26,7 @@ def rule_rows(folder: str = "lint/") -> Iterator[list[str]]:
         yield [link, rule.name, rule.severity, rule.group]
 
 
-def _page(rule: Rule) -> Iterator[str]:
+def _page(rule: LintRule) -> Iterator[str]:
     yield f"# {rule.id} {rule.name}"
     yield ""
     yield (
@@ -57,7 +57,7 @@ def _page(rule: Rule) -> Iterator[str]:
     )
 
 
-def _repair(rule: Rule, sample: Sample) -> Iterator[str]:
+def _repair(rule: LintRule, sample: Sample) -> Iterator[str]:
     """Yield what lint prints about a sample, and the sample after ``--fix``."""
     sources, profile = Sources(), None
     if sample.profile:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.report.explanation_report import effect
 from scripts.pages.markdown import brief, code, linked, slug, table, text
 
-Topics = Mapping[str, tuple[Topic, list[Rule]]]
+Topics = Mapping[str, tuple[Topic, list[LogRule]]]
 
 
-def log_rule_pages(rules: Mapping[str, Rule], topics: Topics) -> dict[str, str]:
+def log_rule_pages(rules: Mapping[str, LogRule], topics: Topics) -> dict[str, str]:
     """Return the page of each topic by its path in the site, as Markdown."""
     links = rule_links(topics)
     pages = {
@@ -38,13 +38,13 @@ def rule_links(topics: Topics) -> dict[str, str]:
     }
 
 
-def rules_by_topic(rules: Mapping[str, Rule]) -> Topics:
+def rules_by_topic(rules: Mapping[str, LogRule]) -> Topics:
     """Return the rules of each topic, by its name.
 
     Raises:
         ValueError: a rule belongs to no topic.
     """
-    topics, by_name = load_topics(), dict[str, tuple[Topic, list[Rule]]]()
+    topics, by_name = load_topics(), dict[str, tuple[Topic, list[LogRule]]]()
     for rule in sorted(rules.values()):
         topic = find_topic(topics, rule.id, rule.topic)
         if topic is None:
@@ -54,7 +54,7 @@ def rules_by_topic(rules: Mapping[str, Rule]) -> Topics:
     return by_name
 
 
-def _page(topic: Topic, rules: list[Rule]) -> Iterator[str]:
+def _page(topic: Topic, rules: list[LogRule]) -> Iterator[str]:
     yield f"# Log lines: {topic.name}"
     yield ""
     page = topic.page.removeprefix("docs/")
@@ -64,7 +64,7 @@ def _page(topic: Topic, rules: list[Rule]) -> Iterator[str]:
         yield from _lines(rule)
 
 
-def _lines(rule: Rule) -> Iterator[str]:
+def _lines(rule: LogRule) -> Iterator[str]:
     yield f"## {rule.id}"
     versions = ", ".join(f"{name} {range_}" for name, range_ in rule.versions.items())
     for title, words in (

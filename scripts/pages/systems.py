@@ -9,7 +9,7 @@ from pathlib import Path
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.profile_model import Argument, Mount, Profile, Setting
+from envcfg.profile.profile_model import Argument, BindMount, Profile, Setting
 from envcfg.profile.scheduler_settings import UNASKED, Billing, Partition, Qos
 from envcfg.profile.words import Word, format_word
 from scripts.pages.markdown import cited, code, table, text
@@ -228,7 +228,7 @@ def _containers(profile: Profile) -> Iterator[str]:
     yield from _mounts(profile.binds)
 
 
-def _mounts(mounts: Mapping[str, Mount | None]) -> Iterator[str]:
+def _mounts(mounts: Mapping[str, BindMount | None]) -> Iterator[str]:
     for mount in filter(None, mounts.values()):
         own = mount.if_exists == mount.bind.source
         path = "it" if own else code(mount.if_exists or "")

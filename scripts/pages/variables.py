@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.knowledge.variable_record import Variable
 from envcfg.knowledge.variables import UNDOCUMENTED
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use, uses_of
@@ -27,7 +27,7 @@ _NAME = re.compile(r"(?<![A-Z0-9_])[A-Z][A-Z0-9_]+(?![A-Z0-9_])")
 
 def variable_pages(
     variables: Mapping[str, Variable],
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, LogRule],
     rule_links: Mapping[str, str],
     catalog: Catalog,
 ) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.profile import guard
-from envcfg.profile.ownership import Entry
+from envcfg.profile.ownership import OwnedPath
 from support import ROOT, bash, envcfg, require, require_root
 
 NOBODY = 65534
@@ -57,7 +57,7 @@ def owners(monkeypatch: pytest.MonkeyPatch) -> None:
     OWNERS.clear()
     entry = guard._entry
 
-    def owned(path: str, status: os.stat_result) -> Entry:
+    def owned(path: str, status: os.stat_result) -> OwnedPath:
         return entry(path, status)._replace(**OWNERS.get(path, {}))
 
     if os.geteuid() != 0:

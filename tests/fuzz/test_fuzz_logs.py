@@ -24,8 +24,8 @@ from wrappers import LABELS, QUOTES
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import GrowingFile, is_safe
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job as State
-from envcfg.log.log_source import Source
+from envcfg.log.job_state import JobLog as State
+from envcfg.log.log_source import LogSource
 from envcfg.log.reader import Reader
 from envcfg.log.verdict import LogReport
 from envcfg.report.log.log_findings import log_json
@@ -128,7 +128,7 @@ def read(*paths: Path) -> LogReport:
     state = State(rulebook())
     reader = Reader(state)
     for path in paths:
-        source = Source(str(path))
+        source = LogSource(str(path))
         reader.read(source)
         source.close()
     return judge(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from envcfg.image.image_environment import (
     DEFAULT_PATH,
-    Variable,
+    ImageVariable,
     read_environment,
     shell_assignments,
 )
@@ -19,7 +19,7 @@ from envcfg.image.image_record import Metadata
 from envcfg.image.tree import FolderTree
 from imaging import Image
 
-KNOWN = {"PATH": Variable("/bin", "x")}
+KNOWN = {"PATH": ImageVariable("/bin", "x")}
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_later_file_counts_before_an_earlier_one(tmp_path: Path) -> None:
     found = read_environment(
         FolderTree(str(image.root)), Metadata("sif", environment={"A": "0", "C": "5"})
     )
-    assert found["A"] == Variable("4", "/.singularity.d/env/90-environment.sh")
-    assert found["C"] == Variable("5", "environment of the sif")
+    assert found["A"] == ImageVariable("4", "/.singularity.d/env/90-environment.sh")
+    assert found["C"] == ImageVariable("5", "environment of the sif")
 
 
 @pytest.mark.parametrize(

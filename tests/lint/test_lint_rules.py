@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from following import read_sources
 
-from envcfg.lint.lint_rule import Rule, Sample, load_detectors, load_rules
+from envcfg.lint.lint_rule import LintRule, Sample, load_detectors, load_rules
 from envcfg.lint.rule_runner import judge
 from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
@@ -117,7 +117,7 @@ def test_forms_of_a_fault_are_known_to_a_rule_and_found_by_a_detector() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_has_all_that_it_needs(rule: Rule) -> None:
+def test_a_rule_has_all_that_it_needs(rule: LintRule) -> None:
     assert len(rule.bad) >= 2
     assert len(rule.good) >= 2
     assert all(each.shows for each in rule.good)

@@ -10,7 +10,7 @@ from string import Formatter
 import pytest
 import yaml
 
-from envcfg.lint.lint_rule import Rule, load_rules, unfilled
+from envcfg.lint.lint_rule import LintRule, load_rules, unfilled
 from envcfg.report.finding_report import described_rules
 from support import ROOT, envcfg
 
@@ -48,7 +48,7 @@ def test_placeholders_are_told_from_text() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
-def test_a_rule_says_more_than_what_fills_it_in(rule: Rule) -> None:
+def test_a_rule_says_more_than_what_fills_it_in(rule: LintRule) -> None:
     for text in (rule.message, rule.fix):
         names = [name for _, name, _, _ in Formatter().parse(text) if name]
         literal = "".join(part for part, *_ in Formatter().parse(text))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
@@ -23,7 +23,7 @@ def rulebook() -> Rulebook:
 def check(log: str | bytes, **expected: object) -> LogReport:
     """Judge *log* as the command does, in blocks of whole lines."""
     data = log.encode("utf-8", "surrogatepass") if isinstance(log, str) else log
-    job = Job(rulebook())
+    job = JobLog(rulebook())
     reader = Reader(job)
     source = reader.begin("job.log", plain=False)
     at = lines = 0

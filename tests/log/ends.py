@@ -9,7 +9,7 @@ from checking import rulebook
 
 from envcfg.log.endings import ENDS
 from envcfg.log.prefix import parse
-from envcfg.log.rulebook import RAISED, Rule, load_rules
+from envcfg.log.rulebook import RAISED, LogRule, load_rules
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "/u/t.py", line 3, in <module>\n    f()\n'
 
@@ -17,7 +17,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "/u/t.py", line 3, in <m
 class Ending(NamedTuple):
     """One line that tells of an end, and the rule that reads it."""
 
-    rule: Rule
+    rule: LogRule
     line: str
 
     @property
@@ -27,7 +27,7 @@ class Ending(NamedTuple):
         return f"{head}{self.line}\n"
 
 
-def variants(rule: Rule, sample: str) -> Iterator[str]:
+def variants(rule: LogRule, sample: str) -> Iterator[str]:
     """Yield *sample*, and it without each capture that the rule does not need."""
     yield sample
     message = parse(sample).message

@@ -150,7 +150,7 @@ def test_other_forms_and_sections_are_written(
 
 @pytest.mark.usefixtures("broken")
 def test_a_bug_in_each_line_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envcfg.log.job_state.Job.fold_plain", fail)
+    monkeypatch.setattr("envcfg.log.job_state.JobLog.fold_plain", fail)
     done = envcfg("check-log", "job.log")
     assert done.code == 70
     assert done.err.count("BugError") == 1

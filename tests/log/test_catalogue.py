@@ -12,7 +12,7 @@ from jobs import Job, text
 from envcfg.log.catalogue import (
     EFFECTS,
     PARTS,
-    Entry,
+    WarningFormat,
     entries,
     libraries,
     look_up,
@@ -24,7 +24,7 @@ ENTRIES = [each for library in libraries() for each in entries(library)]
 NAMELESS = "NET/IB : the cable hums in B flat"
 
 
-def filled(entry: Entry, order: random.Random) -> str:
+def filled(entry: WarningFormat, order: random.Random) -> str:
     """Return a warning of *entry*, with something in the place of each conversion."""
     values = ("7", "0x7f12", "-1", "hsn0", "Connection refused")
     return " ".join(f"{piece} {order.choice(values)}" for piece in entry.pieces)

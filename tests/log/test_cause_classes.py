@@ -14,7 +14,7 @@ from crashes import CRASHES
 from envcfg.log.cause_class import class_of
 from envcfg.log.endings import ENDS
 from envcfg.log.outcome import _network_ends
-from envcfg.log.rulebook import CLASSES, RAISED, Rule, load_rules
+from envcfg.log.rulebook import CLASSES, RAISED, LogRule, load_rules
 from envcfg.log.verdict import Action, CauseClass
 from support import envcfg
 
@@ -23,7 +23,7 @@ RULES = {rule.id: rule for rule in load_rules()}
 EXCEPTION = RULES["program-exception"]
 
 
-def may_be_a_cause(rule: Rule) -> bool:
+def may_be_a_cause(rule: LogRule) -> bool:
     """Return whether a cause can have *rule*: an error, or an end without a severity."""
     ended = bool(rule.says) and rule.event in {*ENDS, RAISED}
     return rule.severity == "error" or ended or rule.id in _network_ends().interfaces
@@ -32,7 +32,7 @@ def may_be_a_cause(rule: Rule) -> bool:
 @pytest.mark.parametrize(
     "rule", [r for r in RULES.values() if may_be_a_cause(r)], ids=lambda r: r.id
 )
-def test_each_rule_of_a_cause_has_a_class_and_a_next_step(rule: Rule) -> None:
+def test_each_rule_of_a_cause_has_a_class_and_a_next_step(rule: LogRule) -> None:
     assert rule.class_ in get_args(CauseClass)
     assert rule.consequence or rule.next in get_args(Action)
 

@@ -14,10 +14,10 @@ from jobs import Job, text
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job as State
+from envcfg.log.job_state import JobLog as State
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rule, load_rules
+from envcfg.log.rulebook import LogRule, load_rules
 
 GOOD = text(Job(dialect="nccl-2.24", ranks_per_node=2))
 HALF = "".join(
@@ -78,7 +78,7 @@ def test_a_line_whose_prefix_was_taken_off_still_tells(
 
 
 @pytest.mark.parametrize("rule", EVIDENCE, ids=lambda rule: rule.id)
-def test_evidence_that_stands_in_a_sentence_is_none(rule: Rule) -> None:
+def test_evidence_that_stands_in_a_sentence_is_none(rule: LogRule) -> None:
     for sample in rule.samples:
         said = re.sub(r".*?NCCL (?:INFO|WARN) ", "", sample)
         state = State(rulebook())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.collective_front import Progress, front_of
+from envcfg.log.collective_front import GroupProgress, front_of
 
 
 def front(*ranks: tuple[int, int | None]) -> tuple[tuple[int, ...], bool]:
-    progress = {rank: Progress(*own) for rank, own in enumerate(ranks)}
+    progress = {rank: GroupProgress(*own) for rank, own in enumerate(ranks)}
     numbers = sorted({number for own in ranks for number in own if number})
     result = front_of(progress, numbers)
     return (result.behind, result.is_desync) if result else ((), False)
@@ -31,7 +31,7 @@ def test_each_rank_has_one_place_and_none_ahead_is_behind(
     ranks: list[tuple[int, int]],
 ) -> None:
     progress = {
-        rank: Progress(called, called - back + 1 if 0 < back <= called else None)
+        rank: GroupProgress(called, called - back + 1 if 0 < back <= called else None)
         for rank, (called, back) in enumerate(ranks)
     }
     numbers = sorted({own.called for own in progress.values()} - {0})

@@ -30,7 +30,7 @@ from jobs import (
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job as State
+from envcfg.log.job_state import JobLog as State
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.verdict import LogReport

@@ -23,7 +23,7 @@ from jobs import text
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import load_rules
@@ -43,10 +43,10 @@ def with_prefix(ending: Ending, prefix: str) -> str:
     return "".join(f"{prefix}{line}\n" for line in ending.text.splitlines())
 
 
-def judged(log: str, *, certain: bool = False) -> tuple[LogReport, LogReport, Job]:
+def judged(log: str, *, certain: bool = False) -> tuple[LogReport, LogReport, JobLog]:
     """Return the report on *log*, that on its certain lines, and the job of these."""
-    jobs = (Job(rulebook()), Job(rulebook(), certain=True)) if certain else ()
-    reader = Reader(*(jobs or (Job(rulebook()),)))
+    jobs = (JobLog(rulebook()), JobLog(rulebook(), certain=True)) if certain else ()
+    reader = Reader(*(jobs or (JobLog(rulebook()),)))
     data = log.encode("utf-8", "surrogateescape")
     reader.take(data, Spot(reader.begin("job.log", plain=False), 0, 0), 0)
     reports = [

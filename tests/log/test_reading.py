@@ -17,8 +17,8 @@ from jobs import Job, iter_lines, text
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job as State
-from envcfg.log.log_source import EDGE, LARGE, Source, expand
+from envcfg.log.job_state import JobLog as State
+from envcfg.log.log_source import EDGE, LARGE, LogSource, expand
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
@@ -37,7 +37,7 @@ def read(*paths: Path | str) -> LogReport:
     state = State(BOOK)
     reader = Reader(state)
     for name in expand([str(path) for path in paths]):
-        source = Source(name)
+        source = LogSource(name)
         try:
             reader.read(source)
         finally:

@@ -17,7 +17,7 @@ import yaml
 from envcfg.common.findings import Severity
 from envcfg.log.prefix import parse
 from envcfg.log.reasons import WHEN
-from envcfg.log.rulebook import FOLDER, KEYS, Match, Rule, Rulebook, load_rules
+from envcfg.log.rulebook import FOLDER, KEYS, LogRule, Match, Rulebook, load_rules
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
 RULES = load_rules()
@@ -104,7 +104,7 @@ NAMES = {"Apptainer", "Charliecloud", "Docker", "Enroot", "Gloo", "Google"} | {
 LONG = 20_000  # twice what is looked at of a line without end
 
 
-def samples(rules: list[Rule]) -> list[Any]:
+def samples(rules: list[LogRule]) -> list[Any]:
     """Return a parameter for each sample of *rules*: the rule and the line."""
     return [
         pytest.param(rule, line, id=f"{rule.id}-{at}")
@@ -113,21 +113,21 @@ def samples(rules: list[Rule]) -> list[Any]:
     ]
 
 
-def message_of(rule: Rule, line: str) -> str:
+def message_of(rule: LogRule, line: str) -> str:
     """Return what the rule is held against; a wrapper's own words are taken off."""
     return line if rule.event == "deduplicated" else parse(line).message
 
 
-def matches_of(rule: Rule, line: str, end: int | None = None) -> list[Match]:
+def matches_of(rule: LogRule, line: str, end: int | None = None) -> list[Match]:
     """Return what matches a line, its message cut at *end*."""
     message = message_of(rule, line)
     return list(BOOK.matches(message[:end], parse(line).where))
 
 
 @pytest.fixture(params=LINE_RULES, ids=[rule.id for rule in LINE_RULES])
-def rule(request: pytest.FixtureRequest) -> Rule:
+def rule(request: pytest.FixtureRequest) -> LogRule:
     found = request.param
-    assert isinstance(found, Rule)
+    assert isinstance(found, LogRule)
     return found
 
 
@@ -156,7 +156,7 @@ def test_ids_are_unique_and_in_kebab_case() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
-def test_a_rule_says_what_it_means_and_who_says_so(rule: Rule) -> None:
+def test_a_rule_says_what_it_means_and_who_says_so(rule: LogRule) -> None:
     assert rule.meaning
     assert rule.source
     for text in (rule.meaning, rule.fix or ""):
@@ -172,7 +172,7 @@ def test_a_rule_says_what_it_means_and_who_says_so(rule: Rule) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
-def test_versions_are_ranges_of_a_library(rule: Rule) -> None:
+def test_versions_are_ranges_of_a_library(rule: LogRule) -> None:
     assert set(rule.versions) <= LIBRARIES
     for text in rule.versions.values():
         low, dash, high = text.partition("-")
@@ -197,7 +197,7 @@ def test_a_rule_without_pattern_has_words_only() -> None:
             assert not rule.counter, rule.id
 
 
-def test_events_and_captures_are_known(rule: Rule) -> None:
+def test_events_and_captures_are_known(rule: LogRule) -> None:
     groups = set(re.compile(rule.pattern).groupindex)
     if rule.event is None:
         assert not groups
@@ -205,7 +205,7 @@ def test_events_and_captures_are_known(rule: Rule) -> None:
         assert groups <= set(EVENTS[rule.event].split())
 
 
-def test_every_rule_has_a_needle_and_a_sample(rule: Rule) -> None:
+def test_every_rule_has_a_needle_and_a_sample(rule: LogRule) -> None:
     assert len(rule.needle or rule.where) >= 3
     assert rule.samples
 
@@ -215,7 +215,7 @@ def test_every_event_has_a_rule() -> None:
 
 
 @pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
-def test_a_sample_is_matched_by_its_rule_alone(rule: Rule, line: str) -> None:
+def test_a_sample_is_matched_by_its_rule_alone(rule: LogRule, line: str) -> None:
     message = message_of(rule, line)
     assert rule.needle in message
     assert rule.where in parse(line).where
@@ -227,7 +227,7 @@ def test_a_sample_is_matched_by_its_rule_alone(rule: Rule, line: str) -> None:
     assert all(value for name, value in values.items() if name not in optional), values
 
 
-def test_samples_are_of_invented_hosts_and_read_in_full(rule: Rule) -> None:
+def test_samples_are_of_invented_hosts_and_read_in_full(rule: LogRule) -> None:
     for line in rule.samples + rule.counter:
         assert parse(line).host in HOSTS
         assert parse(line).level or not re.search(r"NCCL (?:INFO|WARN)", line)
@@ -241,7 +241,7 @@ def test_samples_are_of_invented_hosts_and_read_in_full(rule: Rule) -> None:
         for at, line in enumerate(rule.counter)
     ],
 )
-def test_a_near_miss_is_not_matched(rule: Rule, line: str) -> None:
+def test_a_near_miss_is_not_matched(rule: LogRule, line: str) -> None:
     found = [match.rule.id for match in matches_of(rule, line)]
     assert rule.id not in found
 
@@ -264,7 +264,9 @@ COUNTED = {"communicator", "topology"}
 
 
 @pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
-def test_a_cut_sample_says_nothing_better_than_the_whole(rule: Rule, line: str) -> None:
+def test_a_cut_sample_says_nothing_better_than_the_whole(
+    rule: LogRule, line: str
+) -> None:
     message = message_of(rule, line)
     whole = matches_of(rule, line)[0].fields
     for end in range(len(message)):
@@ -355,7 +357,7 @@ def repeats(pattern: str) -> Iterator[tuple[int, int]]:
             pending += [(each, highest) for each in node]
 
 
-def test_no_pattern_repeats_a_repeat_without_bounds(rule: Rule) -> None:
+def test_no_pattern_repeats_a_repeat_without_bounds(rule: LogRule) -> None:
     many = 1 << 16
     assert not [pair for pair in repeats(rule.pattern) if min(pair) > many]
 
@@ -373,7 +375,7 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
 
 
 @pytest.mark.nightly
-def test_a_search_grows_no_faster_than_its_text(rule: Rule) -> None:
+def test_a_search_grows_no_faster_than_its_text(rule: LogRule) -> None:
     pattern = re.compile(rule.pattern)
     for line in rule.samples:
         message = message_of(rule, line)
@@ -389,7 +391,7 @@ REASONS = [rule for rule in RULES if rule.explains]
 
 
 @pytest.mark.parametrize("rule", REASONS, ids=lambda rule: rule.id)
-def test_what_explains_names_rules_that_are_there(rule: Rule) -> None:
+def test_what_explains_names_rules_that_are_there(rule: LogRule) -> None:
     assert set(rule.explains) <= BOOK.rules.keys()
     assert rule.id not in rule.explains
     assert rule.when.keys() <= WHEN

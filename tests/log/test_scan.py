@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.rulebook import Rule, Rulebook, load_rules
+from envcfg.log.rulebook import LogRule, Rulebook, load_rules
 from envcfg.log.scan import MIDDLE, NCCL, Scanner, Seeker
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log-input.md"
@@ -18,7 +18,7 @@ GATES = Rulebook(RULES).gates
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_line_of_meaning_holds_a_gate(rule: Rule) -> None:
+def test_every_line_of_meaning_holds_a_gate(rule: LogRule) -> None:
     for sample in rule.samples:
         assert any(gate in sample for gate in (NCCL.decode(), *rule.gates)), sample
 

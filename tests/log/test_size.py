@@ -13,8 +13,8 @@ from jobs import Job, text
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job as State
-from envcfg.log.log_source import LONGEST, Source
+from envcfg.log.job_state import JobLog as State
+from envcfg.log.log_source import LONGEST, LogSource
 from envcfg.log.prefix import Record
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
@@ -63,7 +63,7 @@ def test_twenty_thousand_processes(log_of: Callable[[int], str]) -> None:
 def read(path: Path) -> LogReport:
     state = State(rulebook())
     reader = Reader(state)
-    source = Source(str(path))
+    source = LogSource(str(path))
     reader.read(source)
     source.close()
     return judge(state, Expectations(), reader.locate, InputSize(1, reader.size))
@@ -141,7 +141,7 @@ def test_a_file_of_returns_alone_that_is_larger_than_a_line_may_be(
 
 
 def test_a_device_whose_line_never_ends_is_refused() -> None:
-    source = Source("/dev/zero")
+    source = LogSource("/dev/zero")
     try:
         with pytest.raises(OutputError, match="/dev/zero: no line ends in 64 MB"):
             for _ in source.raw_blocks():

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from envcfg.common.errors import UsageError
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.detect import (
-    Answer,
     Candidate,
     Machine,
+    ProfileMatch,
     _fits,
     ask,
     detect,
@@ -165,7 +165,7 @@ def _one(
     host: str,
     interfaces: Sequence[str] = (),
     devices: Sequence[str] = (),
-) -> Answer | None:
+) -> ProfileMatch | None:
     machine = Machine(cluster, host, interfaces, devices.__contains__)
     return detect(catalog, machine).single_match()
 

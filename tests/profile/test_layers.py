@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.profile.ownership import Entry, strangers
+from envcfg.profile.ownership import OwnedPath, strangers
 from support import envcfg, require_root
 
 NOBODY = 65534
@@ -249,16 +249,16 @@ def test_what_the_group_may_write_is_an_error_that_names_the_built_in_one(
     assert value_of("--profile", "builtin:workstation") == ""
 
 
-ROOT_S = Entry("/", 0, 0, 0o40755)
-TMP = Entry("/tmp", 0, 0, 0o41777)
-WAYS: dict[str, tuple[tuple[Entry, ...], str | None]] = {
-    "mine": ((ROOT_S, Entry("/a", 7, 7, 0o40700)), None),
-    "root's": ((ROOT_S, Entry("/a", 0, 0, 0o40755)), None),
-    "another's": ((ROOT_S, Entry("/a", 8, 8, 0o40755)), "/a"),
-    "another's, of my group": ((ROOT_S, Entry("/a", 8, 70, 0o40755)), None),
-    "of my group, where all may make something": ((TMP, Entry("/tmp/a", 8, 70, 0o40755)), "/tmp/a"),
-    "mine, where all may make something": ((TMP, Entry("/tmp/a", 7, 7, 0o40755)), None),
-    "mine, in another's": ((ROOT_S, Entry("/a", 8, 8, 0o40755), Entry("/a/b", 7, 7, 0o100644)), "/a"),
+ROOT_S = OwnedPath("/", 0, 0, 0o40755)
+TMP = OwnedPath("/tmp", 0, 0, 0o41777)
+WAYS: dict[str, tuple[tuple[OwnedPath, ...], str | None]] = {
+    "mine": ((ROOT_S, OwnedPath("/a", 7, 7, 0o40700)), None),
+    "root's": ((ROOT_S, OwnedPath("/a", 0, 0, 0o40755)), None),
+    "another's": ((ROOT_S, OwnedPath("/a", 8, 8, 0o40755)), "/a"),
+    "another's, of my group": ((ROOT_S, OwnedPath("/a", 8, 70, 0o40755)), None),
+    "of my group, where all may make something": ((TMP, OwnedPath("/tmp/a", 8, 70, 0o40755)), "/tmp/a"),
+    "mine, where all may make something": ((TMP, OwnedPath("/tmp/a", 7, 7, 0o40755)), None),
+    "mine, in another's": ((ROOT_S, OwnedPath("/a", 8, 8, 0o40755), OwnedPath("/a/b", 7, 7, 0o100644)), "/a"),
 }  # fmt: skip
 
 

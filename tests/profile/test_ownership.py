@@ -16,7 +16,7 @@ import pytest
 from envcfg.common.errors import ProfileError
 from envcfg.profile import guard
 from envcfg.profile.guard import check_file, examine
-from envcfg.profile.ownership import Entry, judge
+from envcfg.profile.ownership import OwnedPath, judge
 from envcfg.profile.read.yaml_nodes import MAX_BYTES
 from support import require, require_root
 
@@ -52,9 +52,9 @@ WAYS = {
 }  # fmt: skip
 
 
-def way_of(entries: list[tuple[int, int, int]]) -> list[Entry]:
+def way_of(entries: list[tuple[int, int, int]]) -> list[OwnedPath]:
     return [
-        Entry(f"/{at}", uid, 0, kind | mode)
+        OwnedPath(f"/{at}", uid, 0, kind | mode)
         for at, (kind, uid, mode) in enumerate(entries)
     ]
 
@@ -143,7 +143,7 @@ def test_a_group_of_the_user_alone_is_no_group(
     monkeypatch.setattr(pwd, "getpwuid", lambda _: user)
     monkeypatch.setattr(grp, "getgrgid", lambda _: group)
     monkeypatch.setattr(os, "listxattr", lambda _: acl)
-    entry = Entry("/p.yaml", ME, 7, FILE | 0o664)
+    entry = OwnedPath("/p.yaml", ME, 7, FILE | 0o664)
     assert guard._is_users_alone(entry, ME) is alone
     assert not guard._is_users_alone(entry, 0), "root's group is nobody's alone"
 

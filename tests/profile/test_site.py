@@ -13,7 +13,13 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.draft import starter
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.read.profile_loader import load_profile
-from envcfg.site.machine_facts import SeenPartition, Shape, Site, family_of, main_shape
+from envcfg.site.machine_facts import (
+    NodeGroup,
+    SeenPartition,
+    Site,
+    family_of,
+    main_shape,
+)
 from envcfg.site.profile_entries import Draft, scalar
 from envcfg.site.queue_reader import read_nodes, read_site
 from envcfg.site.slurm_answers import (
@@ -262,11 +268,11 @@ def test_the_partition_with_gpus_is_taken_where_the_default_has_none(
 def test_nodes_are_counted_by_partition_and_what_a_job_can_have() -> None:
     shapes = read_nodes("slurm", SHOWN)
     assert shapes["gpu"] == (
-        Shape(3, 4, ("a100",), 128, 515000),
-        Shape(2, 4, ("a100",), 128, 515000, sockets=2),
+        NodeGroup(3, 4, ("a100",), 128, 515000),
+        NodeGroup(2, 4, ("a100",), 128, 515000, sockets=2),
     )
-    assert shapes["down"] == (Shape(2, 4, ("a100",), 128, 515000),)
-    assert shapes["old"] == (Shape(2, 3, ("v100", "t4"), 40, 190000),)
+    assert shapes["down"] == (NodeGroup(2, 4, ("a100",), 128, 515000),)
+    assert shapes["old"] == (NodeGroup(2, 3, ("v100", "t4"), 40, 190000),)
     assert "off" not in shapes
 
 
@@ -299,7 +305,7 @@ TEXT = st.text(max_size=30) | st.sampled_from(
 @given(TEXT, TEXT, TEXT)
 def test_hostile_names_never_say_anything_else(one: str, two: str, three: str) -> None:
     partition = SeenPartition(
-        one, is_default=True, shapes=(Shape(1, 2, (two, three), 8, 1000),)
+        one, is_default=True, shapes=(NodeGroup(1, 2, (two, three), 8, 1000),)
     )
     seen = Site(
         host=two,

@@ -11,18 +11,18 @@ from envcfg.job.plan.plan import Options
 from envcfg.profile.conditions import ALWAYS, Truth
 from envcfg.profile.entries import (
     Argument,
+    BindMount,
     Bundle,
     Case,
     Export,
-    Mount,
     Prefix,
     Setting,
 )
 from envcfg.profile.job_facts import Facts, Reason
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.scheduler_settings import Module
+from envcfg.profile.scheduler_settings import EnvironmentModule
 
-Entry = TypeVar("Entry", Argument, Bundle, Export, Module, Mount, Prefix)
+Entry = TypeVar("Entry", Argument, Bundle, Export, EnvironmentModule, BindMount, Prefix)
 # An option on the command line needs no other reason.
 GIVEN = Reason(
     why="given for this job",
@@ -96,12 +96,12 @@ def applying(
 
 def choose_modules(
     profile: Profile, options: Options, facts: Facts
-) -> tuple[tuple[Module, ...], tuple[Module, ...]]:
+) -> tuple[tuple[EnvironmentModule, ...], tuple[EnvironmentModule, ...]]:
     """Return the modules that the step loads, in order, and those of the profile.
 
     The user's modules come last. The profile's are only mentioned if the user does not
     want them: the job may still lack their programs.
     """
     modules = tuple(applying(profile.modules.values(), facts, attrgetter("name")))
-    own = tuple(Module(name, "load", GIVEN) for name in options.modules)
+    own = tuple(EnvironmentModule(name, "load", GIVEN) for name in options.modules)
     return (own if options.no_modules else (*modules, *own)), modules

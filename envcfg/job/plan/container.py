@@ -17,7 +17,7 @@ from envcfg.job.plan.applicable_settings import (
     choose_cases,
 )
 from envcfg.job.plan.plan import Container, Options, PlannedMount
-from envcfg.profile.entries import Argument, Mount
+from envcfg.profile.entries import Argument, BindMount
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
 
@@ -59,7 +59,7 @@ def choose_container(
     own = choose_arguments(profile_arguments(profile, first), facts)
     # The user's binds come after the profile's, because a later bind of the same
     # target wins.
-    extra = [Mount(bind=bind, reason=GIVEN) for bind in options.binds]
+    extra = [BindMount(bind=bind, reason=GIVEN) for bind in options.binds]
     mounts = (*profile.binds.values(), *options.host_parts, *extra)
     arguments = [Argument(word=word, reason=GIVEN) for word in options.runtime_args]
     words = [checked(argument, first) for argument in (*own, *arguments)]
@@ -190,7 +190,7 @@ def check_stage(profile: Profile, options: Options, named: Sequence[Runtime]) ->
 
 
 def _binds(
-    mounts: Iterable[Mount | None], runtime: Runtime, facts: Facts
+    mounts: Iterable[BindMount | None], runtime: Runtime, facts: Facts
 ) -> Iterable[PlannedMount]:
     for mount in applying(mounts, facts, lambda mount: str(mount.bind)):
         bind = mount.bind

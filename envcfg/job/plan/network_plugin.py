@@ -11,7 +11,7 @@ from envcfg.profile.conditions import Test
 from envcfg.profile.entries import Case, Setting
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.scheduler_settings import Module
+from envcfg.profile.scheduler_settings import EnvironmentModule
 from envcfg.profile.words import Ref, format_word
 
 _NET = "NCCL_NET"
@@ -26,7 +26,7 @@ def plugin_state(
     profile: Profile,
     options: Options,
     container: Container | None,
-    modules: Iterable[Module],
+    modules: Iterable[EnvironmentModule],
     planned: Mapping[str, PlannedVariable],
 ) -> str:
     """Return whether the image has the plug-in that the network of *profile* needs.

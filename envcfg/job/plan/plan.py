@@ -12,7 +12,7 @@ from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding
 from envcfg.job.plan.diagnostics import Diagnostics
 from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.entries import Argument, Bundle, Case, Export, Mount
+from envcfg.profile.entries import Argument, BindMount, Bundle, Case, Export
 from envcfg.profile.job_facts import Fact, Reason
 from envcfg.profile.profile_model import (
     Expect,
@@ -21,7 +21,7 @@ from envcfg.profile.profile_model import (
     Scratch,
     Visibility,
 )
-from envcfg.profile.scheduler_settings import Module
+from envcfg.profile.scheduler_settings import EnvironmentModule
 from envcfg.profile.setting_scope import Scope
 from envcfg.profile.words import Word
 
@@ -124,7 +124,7 @@ class Options(NamedTuple):
     runtimes_here: tuple[str, ...] = ()
     runtime_args: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
-    host_parts: tuple[Mount, ...] = ()
+    host_parts: tuple[BindMount, ...] = ()
     launcher: str | None = None
     ranks: int | None = None
     nodes: int | None = None
@@ -261,8 +261,8 @@ class Plan(NamedTuple):
     masks: Masks | None = None
     visibility: Visibility | None = None
     rendezvous: Rendezvous | None = None
-    modules: tuple[Module, ...] = ()
-    known_modules: tuple[Module, ...] = ()
+    modules: tuple[EnvironmentModule, ...] = ()
+    known_modules: tuple[EnvironmentModule, ...] = ()
     scratch: Scratch | None = None
     expect: Expect | None = None
     diagnostics: Diagnostics = Diagnostics()

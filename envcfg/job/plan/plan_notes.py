@@ -43,10 +43,10 @@ def stack_notes(
     values = {name: fact.value for name, fact in facts.items()}
     if not values.keys() & VERSIONS:  # the table is not read either
         return []
-    from envcfg.profile.version_conflicts import Job, known_faults
+    from envcfg.profile.version_conflicts import KnownJob, known_faults
 
     provider = profile.expect.provider if profile.expect else None
-    return known_faults(Job(values, provider, profile.name, env))
+    return known_faults(KnownJob(values, provider, profile.name, env))
 
 
 def first_values(planned: Mapping[str, PlannedVariable]) -> dict[str, str]:

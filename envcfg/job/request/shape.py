@@ -11,7 +11,7 @@ from envcfg.common.findings import Finding, finding_in
 from envcfg.job.plan.plan import Plan
 from envcfg.job.request.amounts import mebibytes, size_text
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.profile_model import Node, Profile
+from envcfg.profile.profile_model import NodeShape, Profile
 from envcfg.profile.scheduler_settings import UNASKED
 
 # Options for the same resource: a rule against one option is a rule against the
@@ -192,7 +192,7 @@ def _unasked(profile: Profile, gpus: int) -> Iterator[Finding]:
         yield refused("gpus-unnamed", asking.reason, gpus=gpus, all=node.gpus)
 
 
-def gpus_beyond(node: Node, gpus: int) -> Finding | None:
+def gpus_beyond(node: NodeShape, gpus: int) -> Finding | None:
     """Return the refusal of more GPUs than a node has; None if it has enough."""
     if gpus <= node.gpus:
         return None
@@ -200,7 +200,7 @@ def gpus_beyond(node: Node, gpus: int) -> Finding | None:
 
 
 def _beyond_node(
-    node: Node | None, request: UserRequest, gpus: int
+    node: NodeShape | None, request: UserRequest, gpus: int
 ) -> Iterator[Finding]:
     if node is None:
         return

@@ -18,7 +18,7 @@ from envcfg.job.script.quoting import needed_names, quote, quote_word, with_defa
 from envcfg.profile.conditions import Condition
 from envcfg.profile.entries import Argument, Bundle, Export
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.scheduler_settings import Module
+from envcfg.profile.scheduler_settings import EnvironmentModule
 from envcfg.profile.setting_scope import NODE, RANK
 from envcfg.profile.words import parse_word, quote_comment, references
 
@@ -125,7 +125,7 @@ def bind_word(mount: PlannedMount) -> str:
     return source.join(parts)
 
 
-def module_lines(modules: Sequence[Module]) -> str:
+def module_lines(modules: Sequence[EnvironmentModule]) -> str:
     """Return the calls that load modules, each with its reason."""
     rows = []
     for module in modules:
@@ -241,7 +241,7 @@ def bundle_lines(bundle: Bundle, program: str) -> str:
     return f"{reason_lines(bundle.reason, _MARGIN)}{text}{_MARGIN}fi\n"
 
 
-def _row(entry: PlannedMount | Argument | Export | Module, call: str) -> Row:
+def _row(entry: PlannedMount | Argument | Export | EnvironmentModule, call: str) -> Row:
     """Return the *call* for an entry, with its condition, and its reason."""
     return _guarded([(entry.when, f"{call}\n")])[:-1], reason_text(entry.reason)
 

@@ -216,7 +216,7 @@ def other_fabric(job: Job) -> Iterator[Fault]:
 @detects("EC525")
 def known_hang(job: Job) -> Iterator[Fault]:
     """A level of GPU RDMA that hangs jobs with this image on this system."""
-    from envcfg.profile.version_conflicts import Job as Facts
+    from envcfg.profile.version_conflicts import KnownJob as Facts
     from envcfg.profile.version_conflicts import known_faults, load_stacks
 
     if job.profile is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from envcfg.log.collective_front import Front, Progress, front_of
+from envcfg.log.collective_front import Front, GroupProgress, front_of
 from envcfg.log.trace.flight_recorder import DEFAULT, FlightDump, FlightEntry
 
 # Every rank gives the same number of elements to these; operations with a root or with
@@ -66,7 +66,7 @@ class GroupLag(NamedTuple):
         return front.behind or (self.silent if self.waiting else ())
 
 
-class Step(NamedTuple):
+class CollectiveCall(NamedTuple):
     """A call under one number: *called*, and the sorted *ranks* that made it."""
 
     called: str
@@ -88,7 +88,7 @@ class OutOfStep(NamedTuple):
     desc: str
     seq: int
     differs: str
-    steps: tuple[Step, ...]
+    steps: tuple[CollectiveCall, ...]
 
 
 _PEER = re.compile(r"(?:->|<-)(\d{1,9})")  # the other rank of a transfer, in its group
@@ -109,7 +109,7 @@ class _Group(NamedTuple):
     ranks: tuple[int, ...]
 
 
-class _Member:
+class _RankProgress:
     """The progress of one rank in one group."""
 
     def __init__(self, dump: FlightDump, group: _Group) -> None:
@@ -122,7 +122,7 @@ class _Member:
         # A full buffer without calls of the group has lost them: progress is unknown.
         self.is_lost = dump.is_full and not calls
         waits = [seq for seq, own in calls.items() if not _done(own)]
-        self.progress = Progress(max(calls, default=0), min(waits, default=None))
+        self.progress = GroupProgress(max(calls, default=0), min(waits, default=None))
 
 
 def _done(calls: Iterable[FlightEntry]) -> bool:
@@ -272,16 +272,16 @@ def _groups(dumps: Sequence[FlightDump]) -> list[_Group]:
 
 def _members(
     dumps: Sequence[FlightDump], group: _Group
-) -> tuple[dict[int, _Member], set[int]]:
+) -> tuple[dict[int, _RankProgress], set[int]]:
     """Return the members of a group with known progress, and the other ranks."""
     ranks = set(group.ranks)
     is_all = group.desc == DEFAULT and not ranks
-    members: dict[int, _Member] = {}
+    members: dict[int, _RankProgress] = {}
     for dump in dumps:
         # A dump with other ranks under this name describes another group.
         if dump.ranks.get(group.name, ()) not in ((), group.ranks):
             continue
-        member = _Member(dump, group)
+        member = _RankProgress(dump, group)
         # A full buffer that lost all calls of the group does not show the rank's progress.
         if not member.is_lost and (member.calls or dump.rank in ranks or is_all):
             members[dump.rank] = member
@@ -342,7 +342,9 @@ def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfSt
                 for rank, own in calls.items():
                     call = ", ".join(flight_entry.text for flight_entry in own[:3])
                     steps.setdefault(call, []).append(rank)
-                ordered = [Step(call, tuple(sorted(r))) for call, r in steps.items()]
+                ordered = [
+                    CollectiveCall(call, tuple(sorted(r))) for call, r in steps.items()
+                ]
                 ordered.sort(key=lambda step: -len(step.ranks))
                 yield OutOfStep(*group[:2], seq, differs, tuple(ordered))
                 # Later numbers differ only because this one did.

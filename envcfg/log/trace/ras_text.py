@@ -79,7 +79,7 @@ class _Comm:
         return tuple(self.ranks[number] for number in sorted(numbers))
 
 
-class _Reader:
+class _RasReader:
     """The state between two lines."""
 
     def __init__(self) -> None:
@@ -169,7 +169,7 @@ class _Reader:
 
 def from_text(text: str) -> RasReport:
     """Parse an answer in text form; other lines are skipped."""
-    reader = _Reader()
+    reader = _RasReader()
     for line in split_lines(text):
         reader.take(line.rstrip())
     return RasReport(

@@ -7,16 +7,16 @@ from functools import cache
 from envcfg.common.datafile import load_yaml
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, first_of, ranks_of
-from envcfg.log.rulebook import Rule
+from envcfg.log.rulebook import LogRule
 from envcfg.nodes.hang.hang_records import FLIGHT, LaggingRanks
 
 _FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.yaml")
 
 
 @cache
-def hang_rules() -> dict[str, Rule]:
+def hang_rules() -> dict[str, LogRule]:
     """Return all rules by id."""
-    return {rule["id"]: Rule(**rule) for rule in load_yaml(_FILE)["rules"]}
+    return {rule["id"]: LogRule(**rule) for rule in load_yaml(_FILE)["rules"]}
 
 
 def finding(rule: str, subject: str, message: str) -> Finding:

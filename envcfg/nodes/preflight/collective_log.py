@@ -6,7 +6,7 @@ from envcfg.common.findings import Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
 from envcfg.log.job_judge import InputSize, judge
-from envcfg.log.job_state import Job
+from envcfg.log.job_state import JobLog
 from envcfg.log.names import network_kind
 from envcfg.log.numbers import grouped, ranks_of
 from envcfg.log.process_facts import Spot
@@ -26,7 +26,7 @@ class LiveLog:
     def __init__(self) -> None:
         """Begin without lines."""
         rules = Rulebook(load_rules())
-        self._reader = Reader(Job(rules), Job(rules, certain=True))
+        self._reader = Reader(JobLog(rules), JobLog(rules, certain=True))
         self._number = self._reader.begin(_NAME, plain=False)
         self._waiting = b""
         self._offset = self._lines = 0
@@ -64,7 +64,7 @@ class LiveLog:
             )
         return self._is_bad
 
-    def _judge(self, job: Job, expect: Expectations) -> LogReport:
+    def _judge(self, job: JobLog, expect: Expectations) -> LogReport:
         reading = InputSize(self._reader.files, self._reader.size)
         return judge(job, expect, self._reader.locate, reading)
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from envcfg.common.findings import Place
 from envcfg.profile.conditions import IN_JOB, Condition
-from envcfg.profile.look.value_list import SECTIONS, State, Value, View
+from envcfg.profile.look.value_list import SECTIONS, Value, ValueState, View
 
-_GONE = {State.NOT, State.PASSED}
+_GONE = {ValueState.NOT, ValueState.PASSED}
 
 
 class Side(NamedTuple):
@@ -55,8 +55,8 @@ def _entries(values: Sequence[Value]) -> dict[tuple[str, str], tuple[Side, ...]]
         if value.state in _GONE:
             continue
         # A decided condition is not a condition any more.
-        when = () if value.state is State.HOLDS else value.when
-        if value.state is State.IN_JOB:
+        when = () if value.state is ValueState.HOLDS else value.when
+        if value.state is ValueState.IN_JOB:
             when = tuple(test for test in when if test.fact in IN_JOB)
         side = Side(value.text, when, value.otherwise, value.place)
         key = (value.section, value.name)

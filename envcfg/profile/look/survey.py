@@ -85,14 +85,14 @@ class Use(NamedTuple):
     profiles: tuple[str, ...] = ()
 
 
-class Uses(NamedTuple):
+class VariableUses(NamedTuple):
     """All uses of a variable; *taken_back*: profiles that unset their family's value."""
 
     uses: tuple[Use, ...]
     taken_back: tuple[str, ...]
 
 
-def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> Uses:
+def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> VariableUses:
     """Return the values of *variable* in the profiles *names*.
 
     Raises:
@@ -108,7 +108,7 @@ def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> Uses:
         for use in _in(profile, variable):
             names_by_use.setdefault(use, []).append(name)
     uses = (use._replace(profiles=tuple(users)) for use, users in names_by_use.items())
-    return Uses(tuple(uses), tuple(taken_back))
+    return VariableUses(tuple(uses), tuple(taken_back))
 
 
 def _in(profile: Profile, variable: str) -> Iterator[Use]:

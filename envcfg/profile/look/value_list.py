@@ -39,7 +39,7 @@ _ASIDE = frozenset(
 )
 
 
-class State(Enum):
+class ValueState(Enum):
     """The state of a value's condition."""
 
     HOLDS = "holds"
@@ -69,7 +69,7 @@ class Value(NamedTuple):
     reason: Reason | None = None
     when: Condition = ALWAYS
     otherwise: bool = False
-    state: State = State.HOLDS
+    state: ValueState = ValueState.HOLDS
     missing: tuple[str, ...] = ()
 
 
@@ -137,7 +137,7 @@ def look_at(
     # Such values are shown, not removed: the reader looks for them and wants to
     # know why they fail.
     values = [
-        value._replace(state=State.NOT, missing=())
+        value._replace(state=ValueState.NOT, missing=())
         if value.section in _PARTICULAR - counted
         or (value.section, value.name) in foreign
         else value
@@ -251,16 +251,18 @@ def _cases(
     """Yield the cases in the order of ``choose_cases``: the first true one applies."""
     flags = [key for key in ("force", "directory") if getattr(setting, key)]
     held_by_all = f"  ({', '.join(flags)})" if flags else ""
-    decided: State | None = None
+    decided: ValueState | None = None
     missing: tuple[str, ...] = ()
     for case in setting.cases:
         state, lacking = _judge(case.when, facts)
         # After an undecided case, a later case that holds is undecided too.
-        if decided and state is not State.NOT:
+        if decided and state is not ValueState.NOT:
             state, lacking = decided, missing
-        elif state in {State.HOLDS, State.UNDECIDED}:
+        elif state in {ValueState.HOLDS, ValueState.UNDECIDED}:
             missing = lacking
-            decided = State.PASSED if state is State.HOLDS else State.UNDECIDED
+            decided = (
+                ValueState.PASSED if state is ValueState.HOLDS else ValueState.UNDECIDED
+            )
         yield Value(
             section,
             name,
@@ -282,14 +284,22 @@ def _cases(
             reason.place,
             reason,
             otherwise=True,
-            state=State.PASSED if decided is State.PASSED else State.HOLDS,
+            state=ValueState.PASSED
+            if decided is ValueState.PASSED
+            else ValueState.HOLDS,
         )
 
 
-def _judge(when: Condition, facts: Mapping[str, str]) -> tuple[State, tuple[str, ...]]:
+def _judge(
+    when: Condition, facts: Mapping[str, str]
+) -> tuple[ValueState, tuple[str, ...]]:
     truth, missing, _ = judge(when, facts)
-    states = {Truth.YES: State.HOLDS, Truth.NO: State.NOT, Truth.IN_JOB: State.IN_JOB}
-    return states.get(truth, State.UNDECIDED), tuple(missing)
+    states = {
+        Truth.YES: ValueState.HOLDS,
+        Truth.NO: ValueState.NOT,
+        Truth.IN_JOB: ValueState.IN_JOB,
+    }
+    return states.get(truth, ValueState.UNDECIDED), tuple(missing)
 
 
 def _fields(content: Any) -> Iterator[tuple[str, object]]:  # noqa: ANN401  # any block

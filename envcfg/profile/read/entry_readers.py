@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from envcfg.common.bind import Bind, parse_bind
 from envcfg.profile import conditions, words
-from envcfg.profile.entries import Argument, Case, Export, Mount, Setting
+from envcfg.profile.entries import Argument, BindMount, Case, Export, Setting
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import NameFact
 from envcfg.profile.read.yaml_nodes import Field
@@ -132,9 +132,9 @@ def read_setting(name: str, field: Field) -> Setting | None:
     )
 
 
-def read_binds(field: Field) -> dict[str, Mount | None]:
+def read_binds(field: Field) -> dict[str, BindMount | None]:
     """Read bind mounts, by their text."""
-    mounts: dict[str, Mount | None] = {}
+    mounts: dict[str, BindMount | None] = {}
     for text, child in field.mapping().items():
         try:
             bind = _bind(text)
@@ -148,7 +148,7 @@ def read_binds(field: Field) -> dict[str, Mount | None]:
         if child.is_null:
             mounts[text] = None
         elif entry := _read_optional(child, bind.source):
-            mounts[text] = Mount(bind, *entry)
+            mounts[text] = BindMount(bind, *entry)
     return mounts
 
 

@@ -252,7 +252,7 @@ SECTIONS: Mapping[str, Reader] = {
     "verified": block(profile_model.Status, state=one_of(*VERIFIED)),
     "detect": _read_detect,
     "node": block(
-        profile_model.Node,
+        profile_model.NodeShape,
         memory_per_gpu=matching(_MEMORY, "memory, as in 60G"),
         architecture=one_of("x86_64", "aarch64"),
     ),

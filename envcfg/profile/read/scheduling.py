@@ -152,7 +152,9 @@ def is_module(name: str) -> bool:
     return re.fullmatch(_MODULE, name) is not None
 
 
-def _read_module(name: str, field: Field) -> scheduler_settings.Module | None:
+def _read_module(
+    name: str, field: Field
+) -> scheduler_settings.EnvironmentModule | None:
     keys = field.mapping({"action", "when", *entry_readers.REASON})
     if not is_module(name):
         field.problem(f"{name!r} is not a module", "as in apptainer/1.4, or a path")
@@ -165,7 +167,7 @@ def _read_module(name: str, field: Field) -> scheduler_settings.Module | None:
     when = entry_readers.read_condition(keys)
     return block_readers.read_block(
         field,
-        scheduler_settings.Module,
+        scheduler_settings.EnvironmentModule,
         {},
         keys=keys,
         name=name,

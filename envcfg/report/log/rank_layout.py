@@ -30,7 +30,7 @@ class NodeBox(NamedTuple):
     alike: int = 0
 
 
-class Layout(NamedTuple):
+class RankLayout(NamedTuple):
     """The ranks of a job by node.
 
     Attributes:
@@ -53,7 +53,7 @@ class Layout(NamedTuple):
         return self.size - len(self.ranks)
 
 
-def lay_out(report: LogReport) -> Layout:
+def lay_out(report: LogReport) -> RankLayout:
     """Return the position of each rank named by the log or its transports."""
     ranks = {rank.rank: rank for rank in report.ranks}
     hosts = grouped(sorted(ranks), lambda rank: ranks[rank].host)
@@ -70,10 +70,10 @@ def lay_out(report: LogReport) -> Layout:
         nodes.append(NodeBox(UNNAMED, False, tuple(unnamed)))
     if absent := sorted(missing - ranks.keys()):
         nodes.append(NodeBox(MISSING, False, tuple(absent)))
-    return Layout(tuple(nodes), ranks)
+    return RankLayout(tuple(nodes), ranks)
 
 
-def fold_alike(layout: Layout) -> Layout:
+def fold_alike(layout: RankLayout) -> RankLayout:
     """Return *layout* with one node for all that look the same, if there are many nodes."""
     if len(layout.nodes) <= _MANY_NODES:
         return layout
@@ -98,10 +98,10 @@ def fold_alike(layout: Layout) -> Layout:
         for rank, rank_report in layout.ranks.items()
         if rank in ranks_shown
     }
-    return Layout(nodes, rank_reports)
+    return RankLayout(nodes, rank_reports)
 
 
-def without_silent(layout: Layout, transports: Iterable[Transport]) -> Layout:
+def without_silent(layout: RankLayout, transports: Iterable[Transport]) -> RankLayout:
     """Return *layout* without ranks that neither the log nor *transports* has."""
     heard = set(layout.ranks)
     for transport in transports:

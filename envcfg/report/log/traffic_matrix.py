@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envcfg.common.characters import printable
 from envcfg.log.verdict import Transport
-from envcfg.report.log.rank_layout import Layout
+from envcfg.report.log.rank_layout import RankLayout
 
 MOST = 128  # rows and columns
 # An SVG has no layout engine, so widths of text are estimated.
@@ -105,7 +105,7 @@ def describe(transport: Transport) -> str:
     return f"{transport.kind}{with_rdma[transport.gdr]}"
 
 
-def lay_matrix(transports: Sequence[Transport], layout: Layout) -> Matrix:
+def lay_matrix(transports: Sequence[Transport], layout: RankLayout) -> Matrix:
     """Return the matrix of senders (rows) and receivers (columns)."""
     axis = _axis(layout)
     size = len(axis.names)
@@ -142,7 +142,7 @@ def ways_of(transports: Sequence[Transport]) -> list[tuple[str, str, int]]:
     return [(name, label, counts[name]) for name, label in kinds if counts[name]]
 
 
-def _axis(layout: Layout) -> _Axis:
+def _axis(layout: RankLayout) -> _Axis:
     names: list[str] = []
     numbers: list[int] = []
     places: dict[int, int] = {}

@@ -9,16 +9,16 @@ from envcfg.profile.conditions import condition_text
 from envcfg.profile.evidence import DEFAULT, cited, evidence_of
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.look.difference import Difference, Side
-from envcfg.profile.look.value_list import State, Value, View
+from envcfg.profile.look.value_list import Value, ValueState, View
 from envcfg.report.document import json_text
 from envcfg.report.styled import Line, wrapped
 
 _STYLES = {
-    State.HOLDS: "green",
-    State.NOT: "dim",
-    State.PASSED: "dim",
-    State.IN_JOB: "cyan",
-    State.UNDECIDED: "yellow",
+    ValueState.HOLDS: "green",
+    ValueState.NOT: "dim",
+    ValueState.PASSED: "dim",
+    ValueState.IN_JOB: "cyan",
+    ValueState.UNDECIDED: "yellow",
 }
 
 
@@ -118,11 +118,11 @@ def _value(value: Value) -> str:
         # The state of the fallback follows from the other cases.
         return f"{text}  if no case applies"
     state = str(value.state.value)
-    if value.state is State.UNDECIDED:
+    if value.state is ValueState.UNDECIDED:
         state = f"undecided: {', '.join(value.missing)} not known"
     if when := condition_text(value.when):
         return f"{text}  if {when} ({state})"
-    return text if value.state is State.HOLDS else f"{text}  ({state})"
+    return text if value.state is ValueState.HOLDS else f"{text}  ({state})"
 
 
 def _entry_text(section: str, name: str, text: str | None) -> str:
