@@ -16,16 +16,6 @@ from envcfg.log.world import World
 
 EXCEPTION = "program-exception"
 _MOST_RANKS = 1 << 16
-# Ends by the signals with which a scheduler stops processes.
-_REACTIONS = frozenset(
-    (
-        "exception-stopped",
-        "exit-killed",
-        "exit-stopped",
-        "slurm-task-interrupted",
-        "slurm-task-killed",
-    )
-)
 # A shell that a program started for one command; a script has its own name here.
 _SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 
@@ -248,8 +238,4 @@ def _is_stop(rule: LogRule) -> bool:
 def _is_reaction(event: LogException | End, rule: LogRule) -> bool:
     """Return whether a signal explains *event*, or the program may have gone on."""
     doubtful = isinstance(event, End) and event.is_doubtful
-    return (
-        doubtful
-        or rule.id in _REACTIONS
-        or (rule.consequence and rule.severity == "note")
-    )
+    return doubtful or rule.reaction or (rule.consequence and rule.severity == "note")

@@ -51,6 +51,7 @@ class LogRule(NamedTuple):
         ends: True if it ended the program, independent of the network.
         benign: True if it looks bad and is not.
         consequence: True if it follows from another error, which must be repaired.
+        reaction: True if a stopped job ends like this, maybe before the stop is logged.
         unless: ids of other rules; if one of them may have come first, this is a note.
         phase: phase of the job in which its line counts: ``start`` (with retries),
             ``init``, ``running``, ``end``; ``teardown`` if a good end before it excuses it;
@@ -85,6 +86,7 @@ class LogRule(NamedTuple):
     ends: bool = False
     benign: bool = False
     consequence: bool = False
+    reaction: bool = False
     unless: tuple[str, ...] = ()
     phase: str = "running"
     versions: Mapping[str, str] = {}

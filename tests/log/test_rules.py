@@ -168,6 +168,7 @@ def test_a_rule_says_what_it_means_and_who_says_so(rule: LogRule) -> None:
         assert rule.fix
     assert not (rule.benign and (rule.consequence or rule.severity == "error"))
     assert not rule.consequence or rule.severity
+    assert not rule.reaction or rule.consequence
     assert not rule.ends or rule.severity == "error"
 
 

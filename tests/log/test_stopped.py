@@ -6,6 +6,8 @@ import pytest
 from checking import check
 from jobs import Job, text
 
+from envcfg.log.rulebook import Rulebook, load_rules
+
 GOOD = text(Job())
 STEPS = "".join(
     f"step {step}/9000 loss {3 - step / 100:.2f}\n" for step in range(1, 40)
@@ -181,6 +183,16 @@ def test_reactions_of_another_node_may_come_before_the_line() -> None:
         report = check(STEPS + REACTIONS[reaction] + WAYS["job"][0])
         assert report.cause is not None
         assert report.cause.rule == "slurm-cancelled", reaction
+
+
+def test_a_rule_decides_if_its_end_is_a_reaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = [rule._replace(reaction=False) for rule in load_rules()]
+    monkeypatch.setattr("checking.rulebook", lambda: Rulebook(rules))
+    report = check(STEPS + REACTIONS["code-137"] + WAYS["job"][0])
+    assert report.cause is not None
+    assert report.cause.rule != "slurm-cancelled"
 
 
 def test_a_step_that_srun_ends_after_a_failure_is_not_cancelled() -> None:
