@@ -26,7 +26,7 @@ from envcfg.log.job_state import JobLog
 from envcfg.log.log_source import EDGE, files_in
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.stacks import places
+from envcfg.log.stacks import describe_stacks
 from envcfg.log.verdict import LogReport
 
 _SETTLED = 60.0  # seconds without a line of NCCL, after which no more are expected
@@ -258,7 +258,7 @@ class LastWords:
             with suppress(OSError), open(name, "rb") as file:
                 file.seek(start)
                 lines += file.read(_LAST).decode("utf-8", "replace").splitlines()
-        return places(lines).text
+        return describe_stacks(lines)
 
 
 class Silence:

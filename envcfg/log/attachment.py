@@ -5,7 +5,6 @@ table only if the library lists as many NICs, or names its interfaces in order.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.names import is_fast, network_kind
@@ -16,16 +15,10 @@ from envcfg.log.process_facts import Sighting
 _CROSS_NIC = "NCCL_CROSS_NIC"
 
 
-class ForeignNic(NamedTuple):
-    """A NIC that a process uses, the NIC of its GPU, and the line."""
-
-    nic: str
-    own: str
-    sighting: Sighting | None
-
-
-def foreign_nics(process: Process, expect: Expectations) -> Iterator[ForeignNic]:
-    """Yield each NIC that a process uses and that is not its GPU's."""
+def foreign_nics(
+    process: Process, expect: Expectations
+) -> Iterator[tuple[str, str, Sighting | None]]:
+    """Yield each NIC that a process uses for a GPU, the GPU's own NIC, and the line."""
     if process.settings.get(_CROSS_NIC) == "0":
         return
     own_nics = dict(zip(expect.buses, expect.attached, strict=False))
@@ -34,7 +27,7 @@ def foreign_nics(process: Process, expect: Expectations) -> Iterator[ForeignNic]
         names = _names(process, network, expect)
         if own and number < len(names) and names[number] != own:
             sighting = process.seen.get(card_key(network, number, gpu))
-            yield ForeignNic(names[number], own, sighting)
+            yield names[number], own, sighting
 
 
 def _bus(gpu: str) -> str:

@@ -9,22 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from envcfg.log.rulebook import CLASSES, LogRule
 from envcfg.log.verdict import Action, CauseClass, LogReport
 
-
-class _Classes(NamedTuple):
-    """The general classes, the signs of the others, and the next step of each."""
-
-    general: Sequence[str]
-    signs: Mapping[CauseClass, Sequence[re.Pattern[str]]]
-    steps: Mapping[CauseClass, Action]
+_Signs = Mapping[CauseClass, Sequence[re.Pattern[str]]]
 
 
 @cache
-def _load_classes() -> _Classes:
+def _load_classes() -> tuple[Sequence[str], _Signs, Mapping[CauseClass, Action]]:
+    """Return the general classes, the signs of the others, and the next step of each."""
     from envcfg.common.datafile import load_kept
 
     data = load_kept("cause-classes", [CLASSES])[0]
@@ -34,17 +29,17 @@ def _load_classes() -> _Classes:
         for name, record in classes.items()
     }
     steps = {name: record["next"] for name, record in classes.items()}
-    return _Classes(data["general"], signs, steps)
+    return data["general"], signs, steps
 
 
 def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
     """Return the class of a cause with *rule* and *words*."""
-    classes = _load_classes()
-    if rule.class_ not in classes.general:
+    general, signs_of, _ = _load_classes()
+    if rule.class_ not in general:
         return rule.class_
     known = (
         name
-        for name, signs in classes.signs.items()
+        for name, signs in signs_of.items()
         if any(sign.search(words) for sign in signs)
     )
     return next(known, rule.class_)
@@ -53,7 +48,7 @@ def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
 def next_of(rule: LogRule, class_: CauseClass | Literal[""]) -> Action:
     """Return the next step after a cause with *rule*, which its words put in *class_*."""
     if class_ and class_ != rule.class_:
-        return _load_classes().steps[class_]
+        return _load_classes()[2][class_]
     return rule.next or "unknown"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import NamedTuple
 
 from envcfg.log.life_signs import compile_line, first_step
 from envcfg.log.process_facts import Sighting, Spot, clip
@@ -25,24 +24,17 @@ _DASH = re.compile(rb"-(?<=\d{4}-)\d\d-\d\d[ T]\d\d:\d\d:\d\d(?![\d:Z+])")
 _KEPT = re.compile(rb"envcfg: note: compile caches (?:are empty|copied)")  # by the job
 
 
-class FirstStep(NamedTuple):
-    """The first step, *seconds* after the start, and a line of a compiler before it."""
-
-    step: str
-    seconds: int
-    sighting: Sighting
-
-
 class ColdStart:
     """The start of a job, as far as its lines show it.
 
     Attributes:
-        start: None until the first step after a line of a compiler, or for ever.
+        start: the first step, its seconds after the start, and a line of a compiler before
+            it; None until then, or for ever.
     """
 
     def __init__(self) -> None:
         """Begin before the first line."""
-        self.start: FirstStep | None = None
+        self.start: tuple[str, int, Sighting] | None = None
         self._clocks: dict[int, str] = {}  # of the first line with one, by source
         self._lines: dict[int, Sighting] = {}  # of compilers, by source
         self._kept: set[int] = set()  # sources of jobs with --keep-caches
@@ -81,7 +73,7 @@ class ColdStart:
             return
         # With --keep-caches the next start is warm in any case.
         if source in self._lines and source not in self._kept:
-            self.start = FirstStep(step, seconds, self._lines[source])
+            self.start = step, seconds, self._lines[source]
 
     @property
     def message(self) -> str:

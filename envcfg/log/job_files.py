@@ -38,14 +38,8 @@ _PART = re.compile(
 _WHOLE = r"\d+|\.(?:out|err|log|txt|gz|xz|zst)\b"
 
 
-class FileMarks(NamedTuple):
-    """Marks of a job in the lines of a file: its id, and ids of its communicators."""
-
-    number: str
-    communicators: frozenset[bytes]
-
-
-_UNMARKED = FileMarks("", frozenset())
+# Marks of a job in the lines of a file: its id, and ids of its communicators.
+FileMarks = tuple[str, frozenset[bytes]]
 
 
 def marks_of(files: Sequence[str]) -> dict[str, FileMarks]:
@@ -57,7 +51,7 @@ def marks_of(files: Sequence[str]) -> dict[str, FileMarks]:
             numbers = {match[match.lastindex or 0] for match in _ID.finditer(text)}
             # A log that names several jobs may print lines of other jobs.
             number = numbers.pop().decode() if len(numbers) == 1 else ""
-            marks[name] = FileMarks(number, frozenset(_COMMUNICATOR.findall(text)))
+            marks[name] = number, frozenset(_COMMUNICATOR.findall(text))
     return marks
 
 
@@ -82,20 +76,20 @@ def by_job(
         files: paths.
         marks: marks in the lines of files. An id in lines precedes the name.
     """
-    marks = marks or {}
+    marks = {**dict.fromkeys(files, ("", frozenset())), **(marks or {})}
     named = {name: _parse_name(os.path.basename(name)) for name in files}
     _join_communicators(named, marks)
     # Of an id in lines, users know the number in the name of the file.
     labels: dict[str, str] = {}
     ids: dict[str, str] = {}
     for name, own in named.items():
-        if number := _marks(marks, name).number:
+        if number := marks[name][0]:
             labels[number] = labels.get(number) or own.label
             ids.setdefault(own.label, number)
 
     def number_of(name: str) -> str:
         label = named[name].label
-        number = _marks(marks, name).number or (ids.get(label, "") if label else "")
+        number = marks[name][0] or (ids.get(label, "") if label else "")
         return (labels[number] or number) if number else label
 
     jobs = grouped(files, number_of)
@@ -106,10 +100,6 @@ def by_job(
 def undecided_groups(files: Sequence[str]) -> list[list[str]]:
     """Return *files* without a job in groups of names that differ in numbers only."""
     return [*grouped(files, lambda name: re.sub(_WHOLE, "", name)).values()]
-
-
-def _marks(marks: Mapping[str, FileMarks], name: str) -> FileMarks:
-    return marks.get(name, _UNMARKED)
 
 
 def _parse_name(name: str) -> _Named:
@@ -132,9 +122,7 @@ def _join_communicators(
         shared = Counter(
             comm
             for names in ids.values()
-            for comm in {
-                comm for name in names for comm in _marks(marks, name).communicators
-            }
+            for comm in frozenset().union(*(marks[name][1] for name in names))
         )
         is_zero = any(not own.is_own and named[name].number == "0" for name in group)
         if is_zero or max(shared.values(), default=0) > 1:

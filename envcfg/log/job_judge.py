@@ -101,7 +101,7 @@ def judge(
 def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
     """Yield a note if the first step waited for a compiler."""
     if start := job.cold_start.start:
-        (evidence,) = locate([start.sighting])
+        (evidence,) = locate(start[2:])
         rule = job.rulebook.rules[COMPILED]
         note = note_of(rule, "the log", job.cold_start.message)
         yield note._replace(evidence=evidence)

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from envcfg.common.findings import Finding
 from envcfg.log.cause import FirstEnd
@@ -101,24 +100,18 @@ def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None
     return ended if is_alone and len(ended.ranks) <= occurrence.count else None
 
 
-class _NetworkEnds(NamedTuple):
-    """The ends that a wrong interface can cause, and the lines that follow from them."""
-
-    interfaces: tuple[str, ...]
-    ends: Mapping[str, re.Pattern[str]]
-    follow: Mapping[str, re.Pattern[str]]
-
-
 @cache
-def _network_ends() -> _NetworkEnds:
+def _network_ends() -> tuple[Sequence[str], Sequence[Mapping[str, re.Pattern[str]]]]:
+    """Return the rules of wrong interfaces; the ends that these can cause, and the lines
+    that follow from those ends."""
     from envcfg.common.datafile import load_kept
 
     data = load_kept("network-ends", [_FILE])[0]
-    tables = (
+    tables = [
         {rule: re.compile(pattern) for rule, pattern in data[name].items()}
         for name in ("ends", "follow")
-    )
-    return _NetworkEnds(tuple(data["interfaces"]), *tables)
+    ]
+    return data["interfaces"], tables
 
 
 def with_interface_first(
@@ -135,15 +128,15 @@ def with_interface_first(
         job: the lines of the log.
         world: its largest communicator.
     """
-    tables = _network_ends()
-    head = next((item for item in findings if item.rule in tables.interfaces), None)
+    interfaces, (ends, follow) = _network_ends()
+    head = next((item for item in findings if item.rule in interfaces), None)
     up = any(comm.is_up for p in job.everyone for comm in p.communicators.values())
     if not head or world.multi is False or up or job.life.progress or job.unknown:
         return None
     errors = _errors(findings, first, job)
-    network = [_matches(tables.ends, error) for error in errors]
+    network = [_matches(ends, error) for error in errors]
     if not any(network) or not all(
-        is_network or _matches(tables.follow, error)
+        is_network or _matches(follow, error)
         for is_network, error in zip(network, errors, strict=True)
     ):
         return None

@@ -272,9 +272,9 @@ def _one_way(gdr: Share) -> Iterator[Symptom]:
 
 
 def _attachment(process: Process, expect: Expectations) -> Iterator[Symptom]:
-    for card in foreign_nics(process, expect):
-        detail = f"use {card.nic}, and their GPU is attached to {card.own}"
-        yield Symptom("nic-of-other-gpu", "ok", detail, card.sighting)
+    for nic, gpu_nic, sighting in foreign_nics(process, expect):
+        detail = f"use {nic}, and their GPU is attached to {gpu_nic}"
+        yield Symptom("nic-of-other-gpu", "ok", detail, sighting)
 
 
 def _interfaces(

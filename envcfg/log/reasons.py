@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from envcfg.log.job_state import JobLog
 from envcfg.log.names import fitted, network_kind
@@ -129,12 +129,8 @@ _TESTS: Mapping[str, Callable[[Process, Any], bool]] = {
 WHEN = frozenset(_TESTS) | {"elsewhere"}  # elsewhere: events on another node
 
 
-class EarlierWarning(NamedTuple):
-    """A warning before an error, and the processes with both."""
-
-    words: str
-    raised: RaisedWarning
-    processes: tuple[Process, ...]
+# A warning before an error, and the processes with both.
+EarlierWarning = tuple[RaisedWarning, tuple[Process, ...]]
 
 
 def reasons_of(job: JobLog) -> dict[str, EarlierWarning]:
@@ -154,11 +150,8 @@ def reasons_of(job: JobLog) -> dict[str, EarlierWarning]:
         for raised in process.raised.values():
             if raised.over or (raised.harmless and not raised.files & GAVE_UP):
                 continue
-            reason = reasons.get(
-                raised.shape, EarlierWarning(_words(raised), raised, ())
-            )
-            holders = (*reason.processes, process)
-            reasons[raised.shape] = reason._replace(processes=holders)
+            first, holders = reasons.get(raised.shape, (raised, ()))
+            reasons[raised.shape] = first, (*holders, process)
     rule = job.rulebook.rules.get(RULE)
     # Some errors only refer to a warning for their reason.
     is_asked_for = rule and not job.occurrences.keys().isdisjoint(rule.explains)
@@ -171,7 +164,7 @@ def reasons_of(job: JobLog) -> dict[str, EarlierWarning]:
         warnings += [w for process in job.everyone for w in process.warned.values()]
         for first in warnings:
             if not (first.harmless or first.over):
-                return {first.shape: EarlierWarning(_words(first), first, ())}
+                return {first.shape: (first, ())}
     return reasons
 
 
@@ -180,15 +173,12 @@ def warned_symptoms(
 ) -> Iterator[tuple[Entity | None, Symptom]]:
     """Yield a symptom for each process that gave up after a warning."""
     entities = {id(entity.process): entity for entity in world.entities}
-    for reason in reasons_of(job).values():
-        detail = f"warned, and an error followed: {reason.words}"
-        symptom = Symptom(RULE, "broken", detail, reason.raised.sighting)
-        if not reason.processes:
+    for raised, processes in reasons_of(job).values():
+        text = raised.sighting.text
+        words = (text.partition("NCCL WARN ")[2] or text).strip()[:_WORDS]
+        detail = f"warned, and an error followed: {words}"
+        symptom = Symptom(RULE, "broken", detail, raised.sighting)
+        if not processes:
             yield None, symptom._replace(detail=f"NCCL {detail}")
-        for process in reason.processes:
+        for process in processes:
             yield entities.get(id(process), Entity(None, process)), symptom
-
-
-def _words(raised: RaisedWarning) -> str:
-    words = raised.sighting.text.partition("NCCL WARN ")[2] or raised.sighting.text
-    return words.strip()[:_WORDS]

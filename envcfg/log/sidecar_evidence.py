@@ -169,13 +169,13 @@ def of_dumps(traces: Traces) -> Iterator[TraceFinding]:
     dumps = [dump for _, dump in traces.dumps.values()]
     steps = out_of_step(dumps)
     for step in steps[:_MOST]:
-        usual, second_step = step.steps[:2]
+        (usual_call, usual), (call, ranks) = step.calls[:2]
         yield TraceFinding(
             "flight-out-of-step",
-            ranks_of(second_step.ranks),
-            f"called {second_step.called} as number {step.seq} of "
-            f"{_group(step.group, step.desc)}, {ranks_of(usual.ranks)} {usual.called}",
-            _place(traces, second_step.ranks, step.group, step.seq),
+            ranks_of(ranks),
+            f"called {call} as number {step.seq} of "
+            f"{_group(step.group, step.desc)}, {ranks_of(usual)} {usual_call}",
+            _place(traces, ranks, step.group, step.seq),
         )
     # Later hangs in this group are a consequence of the difference.
     groups = {(step.group, step.desc) for step in steps}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from envcfg.log.exceptions import TracebackFrame
 from envcfg.log.numbers import count_of
@@ -27,35 +26,11 @@ _TOP = "<module>"
 _FEW = 8  # places in the message
 
 
-class Places(NamedTuple):
-    """The places of the processes that wrote their stacks.
-
-    Attributes:
-        counts: number of processes at each line of the user's program, or of Python's if
-            there is none.
-        written: number of stacks that were begun; some of them may be torn.
-    """
-
-    counts: Counter[TracebackFrame]
-    written: int
-
-    @property
-    def text(self) -> str:
-        """Return the places in words; empty if there are none."""
-        most = self.counts.most_common(_FEW)
-        lines = [
-            f"{count_of(count, 'rank')} stood at {frame.short} in {frame.function}"
-            for frame, count in most
-        ]
-        if remaining := self.written - sum(count for _, count in most):
-            lines.append(f"{count_of(remaining, 'other stack')} not told")
-        return "; ".join(lines)
-
-
-def places(lines: Iterable[str]) -> Places:
-    """Return the places of the processes in the stacks of *lines*."""
+def describe_stacks(lines: Iterable[str]) -> str:
+    """Return the places of the processes in the stacks of *lines*; empty without stacks."""
+    # The processes at each line of the user's program, or of Python's if there is none.
     counts: Counter[TracebackFrame] = Counter()
-    written = 0
+    written = 0  # stacks that were begun; some of them may be torn
     open_: dict[str, list[TracebackFrame]] = {}  # by the prefix of their lines
     for line in lines:
         text = line.rstrip("\r\n")
@@ -78,4 +53,11 @@ def places(lines: Iterable[str]) -> Places:
                 own = (frame for frame in frames if not frame.is_library)
                 counts[next(own, frames[0])] += 1
                 del open_[match["prefix"]]
-    return Places(counts, written)
+    most = counts.most_common(_FEW)
+    texts = [
+        f"{count_of(count, 'rank')} stood at {frame.short} in {frame.function}"
+        for frame, count in most
+    ]
+    if remaining := written - sum(count for _, count in most):
+        texts.append(f"{count_of(remaining, 'other stack')} not told")
+    return "; ".join(texts)

@@ -26,7 +26,7 @@ EXCEPTION = RULES["program-exception"]
 def may_be_a_cause(rule: LogRule) -> bool:
     """Return whether a cause can have *rule*: an error, or an end without a severity."""
     ended = bool(rule.says) and rule.event in {*ENDS, RAISED}
-    return rule.severity == "error" or ended or rule.id in _network_ends().interfaces
+    return rule.severity == "error" or ended or rule.id in _network_ends()[0]
 
 
 @pytest.mark.parametrize(

@@ -218,11 +218,11 @@ def test_jobs_by_the_names_of_their_files(
 
 
 def number(job: str) -> FileMarks:
-    return FileMarks(job, frozenset())
+    return job, frozenset()
 
 
 def comm(*ids: bytes) -> FileMarks:
-    return FileMarks("", frozenset(ids))
+    return "", frozenset(ids)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.log.stacks import places
+from envcfg.log.stacks import describe_stacks
 
 LIBRARY = '  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 2501 in all_reduce\n'
 
@@ -33,8 +33,8 @@ BEATS = stack(
 def test_ranks_are_counted_by_the_line_of_the_users_program() -> None:
     loads = stack("/home/me/data.py 12 load", "/home/me/train.py 90 <module>")
     lines = ["Fatal Python error: Aborted\n", "\n", *BEATS, *waits()] * 3
-    found = places([*lines, *BEATS, *loads])
-    assert found.text == (
+    found = describe_stacks([*lines, *BEATS, *loads])
+    assert found == (
         "3 ranks stood at train.py:64 in step; 1 rank stood at data.py:12 in load"
     )
 
@@ -46,21 +46,21 @@ def test_what_stands_in_front_tells_stacks_apart() -> None:
         for lines in zip(one, other, strict=True)
         for rank, line in enumerate(lines)
     ]
-    assert places(mixed).text == (
+    assert describe_stacks(mixed) == (
         "1 rank stood at train.py:64 in step; 1 rank stood at train.py:70 in step"
     )
 
 
 def test_a_stack_that_another_tore_is_not_read() -> None:
     head, *rest = waits(64)
-    torn = places([head, *waits(70), *rest])
-    assert torn.text == "1 rank stood at train.py:70 in step; 1 other stack not told"
+    torn = describe_stacks([head, *waits(70), *rest])
+    assert torn == "1 rank stood at train.py:70 in step; 1 other stack not told"
     # The thread of another rank, whose head is further up.
-    assert places([head, *BEATS[1:], *rest]).text == "1 other stack not told"
+    assert describe_stacks([head, *BEATS[1:], *rest]) == "1 other stack not told"
 
 
 def test_where_no_line_is_the_users_the_innermost_is_told() -> None:
-    assert places(stack("/usr/lib/python3.11/runpy.py 88 <module>")).text == (
+    assert describe_stacks(stack("/usr/lib/python3.11/runpy.py 88 <module>")) == (
         "1 rank stood at runpy.py:88 in <module>"
     )
-    assert places(["no stack\n"]).text == ""
+    assert describe_stacks(["no stack\n"]) == ""

@@ -111,8 +111,8 @@ def test_a_rank_that_stays_away() -> None:
 def test_a_rank_that_calls_something_else() -> None:
     (found,) = out_of_step(dumps("mismatch"))
     assert (found.seq, found.differs) == (4, "operation")
-    assert [each.ranks for each in found.steps] == [(0, 2, 3), (1,)]
-    assert found.steps[1].called == "broadcast of 16 Float"
+    assert [ranks for _, ranks in found.calls] == [(0, 2, 3), (1,)]
+    assert found.calls[1][0] == "broadcast of 16 Float"
 
 
 @pytest.mark.parametrize("case", ["ok/fr_0", "mismatch/fr_1"])

@@ -66,13 +66,6 @@ class GroupLag(NamedTuple):
         return front.behind or (self.silent if self.waiting else ())
 
 
-class CollectiveCall(NamedTuple):
-    """A call under one number: *called*, and the sorted *ranks* that made it."""
-
-    called: str
-    ranks: tuple[int, ...]
-
-
 class OutOfStep(NamedTuple):
     """The first number of a group under which ranks called different things.
 
@@ -81,14 +74,14 @@ class OutOfStep(NamedTuple):
         desc: PyTorch's description of it.
         seq: the number.
         differs: ``operation``, ``size`` or ``type``.
-        steps: two or more, the most ranks first.
+        calls: two or more, each with its sorted ranks, the most ranks first.
     """
 
     group: str
     desc: str
     seq: int
     differs: str
-    steps: tuple[CollectiveCall, ...]
+    calls: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 _PEER = re.compile(r"(?:->|<-)(\d{1,9})")  # the other rank of a transfer, in its group
@@ -342,10 +335,8 @@ def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfSt
                 for rank, own in calls.items():
                     call = ", ".join(flight_entry.text for flight_entry in own[:3])
                     steps.setdefault(call, []).append(rank)
-                ordered = [
-                    CollectiveCall(call, tuple(sorted(r))) for call, r in steps.items()
-                ]
-                ordered.sort(key=lambda step: -len(step.ranks))
+                ordered = [(call, tuple(sorted(r))) for call, r in steps.items()]
+                ordered.sort(key=lambda step: -len(step[1]))
                 yield OutOfStep(*group[:2], seq, differs, tuple(ordered))
                 # Later numbers differ only because this one did.
                 return

@@ -163,12 +163,12 @@ def _lagging(
             )
     for difference in out_of_step(dumps):
         # The smallest group is named, because the majority is taken as correct.
-        *steps, least = difference.steps
+        *calls, (call, ranks) = difference.calls
         yield LaggingRanks(
             by=FLIGHT,
-            ranks=least.ranks,
-            waiting=sum(len(step.ranks) for step in steps),
-            operation=f"{least.called} where others call {difference.steps[0].called}",
+            ranks=ranks,
+            waiting=sum(len(callers) for _, callers in calls),
+            operation=f"{call} where others call {calls[0][0]}",
             group=difference.desc or difference.group,
             most=difference.seq,
             differs=difference.differs,
