@@ -9,16 +9,12 @@ _WHOLE = "copy or build it once more; is the file as large as where it comes fro
 
 
 class FormError(OSError):
-    """An image, or a part of it, that cannot be read; ``open`` adds its name.
-
-    Attributes:
-        hint: the remedy.
-    """
+    """An image, or a part of it, that cannot be read; ``open`` adds its name."""
 
     def __init__(self, message: str, hint: str) -> None:
         """Store the message and the hint with the remedy."""
         super().__init__(message)
-        self.hint = hint
+        self.hint = hint  # the remedy
 
 
 class DamageError(FormError):
@@ -35,11 +31,7 @@ def refuse(why: str) -> NoReturn:
 
 
 class BoundedFile:
-    """Bytes of an open file, beginning at *start*.
-
-    Attributes:
-        size: in bytes, at most the file's.
-    """
+    """Bytes of an open file, beginning at *start*."""
 
     def __init__(
         self, descriptor: int, start: int = 0, size: int | None = None
@@ -48,6 +40,7 @@ class BoundedFile:
         self._descriptor = descriptor
         self._start = start
         available = max(0, os.fstat(descriptor).st_size - start)
+        # In bytes, at most the file's.
         self.size = available if size is None else min(size, available)
 
     def read_at(self, offset: int, length: int) -> bytes:

@@ -14,16 +14,12 @@ _NET = "ncclNetPlugin_v"
 
 
 class TextSign(NamedTuple):
-    """A fact in a text file: *pattern* and *items* have a group ``value``.
-
-    Attributes:
-        items: a pattern; the fact is the list of its matches in the value.
-    """
+    """A fact in a text file: *pattern* and *items* have a group ``value``."""
 
     fact: str
     paths: tuple[str, ...]
     pattern: str
-    items: str = ""
+    items: str = ""  # a pattern; the fact is the list of its matches in the value
 
 
 class ExtensionSign(NamedTuple):

@@ -25,23 +25,15 @@ _MOST_TEXTS = 1000  # texts in a list
 
 
 class Host(NamedTuple):
-    """The properties of a machine that matter to an image.
+    """The properties of a machine that matter to an image."""
 
-    Attributes:
-        name: the machine's name.
-        architecture: ``x86_64``, ``aarch64``.
-        drivers: versions of the loaded drivers.
-        facts: libfabric, libcxi, glibc ... with their paths.
-        libraries: these libraries, and their dependencies.
-        links: other names of these libraries, with their paths.
-    """
-
-    name: str
-    architecture: str
-    drivers: Mapping[str, str]
+    name: str  # the machine's name
+    architecture: str  # `x86_64`, `aarch64`
+    drivers: Mapping[str, str]  # versions of the loaded drivers
+    # Libfabric, libcxi, glibc ... with their paths.
     facts: tuple[ImageFact, ...]
-    libraries: tuple[Library, ...]
-    links: Mapping[str, str]
+    libraries: tuple[Library, ...]  # these libraries, and their dependencies
+    links: Mapping[str, str]  # other names of these libraries, with their paths
 
     def tree(self) -> Tree:
         """Return the recorded files."""

@@ -25,29 +25,20 @@ _LIBFABRIC = "libfabric.so.1"
 
 
 class Image(NamedTuple):
-    """An image as the loader sees it.
+    """An image as the loader sees it."""
 
-    Attributes:
-        tree: its files; *facts*: those read in it.
-        environ: the variables by which the loader searches.
-        before: the paths of the libraries that PyTorch has loaded already.
-    """
-
-    tree: Tree
+    tree: Tree  # its files; *facts*: those read in it
     facts: Sequence[ImageFact]
-    environ: Mapping[str, str]
-    before: Sequence[str]
+    environ: Mapping[str, str]  # the variables by which the loader searches
+    before: Sequence[str]  # the paths of the libraries that PyTorch has loaded already
 
 
 class Parts(NamedTuple):
-    """The files of a host for an image, if they fit.
+    """The files of a host for an image, if they fit."""
 
-    Attributes:
-        mounts: each file, and its place in ``FOLDER``; empty if none fits.
-        findings: the parts that fit, or the reason why there are none.
-    """
-
+    # Each file, and its place in `FOLDER`; empty if none fits.
     mounts: tuple[LayerMount, ...] = ()
+    # The parts that fit, or the reason why there are none.
     findings: tuple[Finding, ...] = ()
 
 

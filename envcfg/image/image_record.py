@@ -8,85 +8,54 @@ from envcfg.common.findings import Finding
 
 
 class ImageFact(NamedTuple):
-    """One fact of an image.
+    """One fact of an image."""
 
-    Attributes:
-        name: ``rocm``, ``nccl``, ``torch`` ..., the name in conditions, if any.
-        value: ``6.2.4``; without a version, ``yes`` or words.
-        evidence: the path in the image, or the label or variable, with the fact.
-        taken: whether it is the valid one of several with the same name.
-        why: the reason why it is valid or not.
-    """
-
-    name: str
-    value: str
-    evidence: str
-    taken: bool = True
-    why: str = ""
+    name: str  # `rocm`, `nccl`, `torch` ..., the name in conditions, if any
+    value: str  # `6.2.4`; without a version, `yes` or words
+    evidence: str  # the path in the image, or the label or variable, with the fact
+    taken: bool = True  # whether it is the valid one of several with the same name
+    why: str = ""  # the reason why it is valid or not
 
 
 class Library(NamedTuple):
-    """A shared library, from its ELF file.
+    """A shared library, from its ELF file."""
 
-    Attributes:
-        path: the path in the image, without links.
-        soname: its own name; empty if it has none.
-        machine: ``x86_64``, ``aarch64``.
-        needed: the sonames that it loads.
-        requires: for each of them, the required versions (``FABRIC_1.7``).
-        provides: the versions that the library provides.
-        runpath: its search folders, with ``$ORIGIN`` unchanged.
-        is_rpath: whether they are searched before LD_LIBRARY_PATH (the older kind).
-        symbols: the requested symbols that it exports (``ncclNetPlugin_v8``).
-    """
-
-    path: str
-    soname: str = ""
-    machine: str = ""
-    needed: tuple[str, ...] = ()
+    path: str  # the path in the image, without links
+    soname: str = ""  # its own name; empty if it has none
+    machine: str = ""  # `x86_64`, `aarch64`
+    needed: tuple[str, ...] = ()  # the sonames that it loads
+    # For each of them, the required versions (`FABRIC_1.7`).
     requires: Mapping[str, tuple[str, ...]] = {}
-    provides: tuple[str, ...] = ()
-    runpath: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()  # the versions that the library provides
+    runpath: tuple[str, ...] = ()  # its search folders, with `$ORIGIN` unchanged
+    # Whether they are searched before LD_LIBRARY_PATH (the older kind).
     is_rpath: bool = False
+    # The requested symbols that it exports (`ncclNetPlugin_v8`).
     symbols: tuple[str, ...] = ()
 
 
 class Metadata(NamedTuple):
-    """The metadata that the form of an image stores next to its files.
+    """The metadata that the form of an image stores next to its files."""
 
-    Attributes:
-        form: ``sif``, ``squashfs``, ``folder``, ``podman``.
-        architecture: ``x86_64``, ``aarch64``; empty if the form does not store it.
-        labels: the labels of the image.
-        environment: variables set by the image, if they are not shell text.
-        starts: the words of the entrypoint for ``run``, if the form stores them.
-        unread: unread parts of the image, in readable words.
-    """
-
-    form: str
-    architecture: str = ""
-    labels: Mapping[str, str] = {}
+    form: str  # `sif`, `squashfs`, `folder`, `podman`
+    architecture: str = ""  # `x86_64`, `aarch64`; empty if the form does not store it
+    labels: Mapping[str, str] = {}  # the labels of the image
+    # Variables set by the image, if they are not shell text.
     environment: Mapping[str, str] = {}
+    # The words of the entrypoint for `run`, if the form stores them.
     starts: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()  # unread parts of the image, in readable words
 
 
 class Inspection(NamedTuple):
-    """The result of reading one image.
+    """The result of reading one image."""
 
-    Attributes:
-        image: its path or name, as given by the user.
-        metadata: the metadata of its form.
-        facts: in a fixed order, the valid one of each name first.
-        libraries: the chain of NCCL, plug-in and libfabric.
-        findings: problems, and unreadable parts.
-    """
-
-    image: str
-    metadata: Metadata
+    image: str  # its path or name, as given by the user
+    metadata: Metadata  # the metadata of its form
+    # In a fixed order, the valid one of each name first.
     facts: tuple[ImageFact, ...] = ()
-    libraries: tuple[Library, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    libraries: tuple[Library, ...] = ()  # the chain of NCCL, plug-in and libfabric
+    findings: tuple[Finding, ...] = ()  # problems, and unreadable parts
 
     def taken(self) -> dict[str, ImageFact]:
         """Return the valid fact of each name."""

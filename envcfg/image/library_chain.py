@@ -18,23 +18,14 @@ _MOST = 500  # libraries; PyTorch loads some hundred
 
 
 class Link(NamedTuple):
-    """A library of the chain.
+    """A library of the chain."""
 
-    Attributes:
-        library: the library; its path is the path in the container.
-        asked: the name used to load it.
-        needed_by: the path of the first library that loads it; empty: the program.
-        why: the rule by which the loader found it.
-        host: its path on the host, if it is bound over the image; else empty.
-        is_before: PyTorch has already loaded it.
-    """
-
-    library: Library
-    asked: str
-    needed_by: str
-    why: str
-    host: str = ""
-    is_before: bool = False
+    library: Library  # the library; its path is the path in the container
+    asked: str  # the name used to load it
+    needed_by: str  # the path of the first library that loads it; empty: the program
+    why: str  # the rule by which the loader found it
+    host: str = ""  # its path on the host, if it is bound over the image; else empty
+    is_before: bool = False  # PyTorch has already loaded it
 
 
 class Missing(NamedTuple):

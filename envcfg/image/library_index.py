@@ -40,18 +40,13 @@ class Location(NamedTuple):
 
 
 class LibraryIndex:
-    """The libraries of one image, found as by the loader under one environment.
-
-    Attributes:
-        tree: the image.
-        preloaded: the libraries in ``LD_PRELOAD``.
-        damaged: libraries that could not be read.
-    """
+    """The libraries of one image, found as by the loader under one environment."""
 
     def __init__(self, tree: Tree, environ: Mapping[str, str]) -> None:
         """Prepare the search paths of the loader for a program with this *environ*."""
-        self.tree = tree
-        # The loader accepts blanks and colons as separators in this variable.
+        self.tree = tree  # the image
+        # The libraries in `LD_PRELOAD`. The loader accepts blanks and colons as
+        # separators in this variable.
         self.preloaded = tuple(environ.get("LD_PRELOAD", "").replace(":", " ").split())
         self._library_path = folders_of(environ.get("LD_LIBRARY_PATH", ""))
         self._defaults: tuple[str, ...] = _OTHERS
@@ -62,7 +57,7 @@ class LibraryIndex:
                 self._defaults = tuple(pattern.format(triplet) for pattern in _DEBIAN)
                 break
         self._cache = _read_cache(tree.read("/etc/ld.so.cache", _MOST_CACHED) or b"")
-        self.damaged: list[Finding] = []
+        self.damaged: list[Finding] = []  # libraries that could not be read
         self._libraries: dict[str, Library | None] = {}
         self._packages: dict[str, str] | None = None
 

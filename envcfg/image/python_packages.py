@@ -20,19 +20,12 @@ _OWN = ("torch", "cuda")  # facts with a version of PyTorch itself
 
 
 class Python(NamedTuple):
-    """A Python interpreter and its package folders.
+    """A Python interpreter and its package folders."""
 
-    Attributes:
-        path: the path found by PATH.
-        version: ``3.12``; empty if unknown.
-        kind: ``venv``, ``conda``, or empty for the system's.
-        sites: package folders, in the order of the search.
-    """
-
-    path: str
-    version: str
-    kind: str
-    sites: tuple[str, ...]
+    path: str  # the path found by PATH
+    version: str  # `3.12`; empty if unknown
+    kind: str  # `venv`, `conda`, or empty for the system's
+    sites: tuple[str, ...]  # package folders, in the order of the search
 
 
 def find_program(tree: Tree, name: str, path: str) -> str | None:

@@ -37,7 +37,6 @@ class Blocks:
 
     Attributes:
         block_size: bytes of a decompressed block of data.
-        root: the place of the root's inode.
         inodes: the beginning of the table of inodes, in bytes from the image's start.
         folders: the beginning of the table of folders.
     """
@@ -64,6 +63,7 @@ class Blocks:
         self._reader = reader_of(compression)
         self._tail = lru_cache(_KEPT_TAILS)(self.data)
         self._block = lru_cache(_KEPT)(self._read_block)
+        # The place of the root's inode.
         self.root = (self.inodes + (root >> 16), root & 0xFFFF)
 
     def table(self, place: Place, length: int) -> tuple[bytes, Place]:

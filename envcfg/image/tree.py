@@ -32,19 +32,12 @@ _KINDS: dict[int, Kind] = {
 
 
 class TreeEntry(NamedTuple):
-    """An entry of a folder.
+    """An entry of a folder."""
 
-    Attributes:
-        kind: the kind of the entry itself, without following a link.
-        size: the bytes of a file.
-        executable: whether a file has an execute bit.
-        target: the unchanged target of a link.
-    """
-
-    kind: Kind
-    size: int = 0
-    executable: bool = False
-    target: str = ""
+    kind: Kind  # the kind of the entry itself, without following a link
+    size: int = 0  # the bytes of a file
+    executable: bool = False  # whether a file has an execute bit
+    target: str = ""  # the unchanged target of a link
 
 
 class Tree(abc.ABC):

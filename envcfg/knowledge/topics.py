@@ -11,22 +11,16 @@ from envcfg.common.datafile import knowledge_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
-    """A group of findings with a common background.
+    """A group of findings with a common background."""
 
-    Attributes:
-        name: the name used as heading.
-        page: the section of docs/explanation with the background.
-        rules: ids of findings, or patterns of them, with texts in other files: known
-            stacks, and log rules in a file of another topic.
-        says: ids of findings that write their own texts, each with its meaning.
-        terms: words that are not findings, each with its meaning.
-    """
-
-    name: str
-    page: str
+    name: str  # the name used as heading
+    page: str  # the section of docs/explanation with the background
+    # Ids of findings, or patterns of them, with texts in other files: known stacks, and
+    # log rules in a file of another topic.
     rules: tuple[str, ...] = ()
+    # Ids of findings that write their own texts, each with its meaning.
     says: Mapping[str, str] = {}
-    terms: Mapping[str, str] = {}
+    terms: Mapping[str, str] = {}  # words that are not findings, each with its meaning
 
 
 def load_topics() -> list[Topic]:

@@ -20,18 +20,14 @@ class Habits(NamedTuple):
 
     Attributes:
         turns_on, turns_off: its words for a switch.
-        ignore_case: whether case is ignored in a switch.
-        tilde: a leading ~ is the home folder.
-        wrong: the effect of a value that it cannot read.
-        read_up_to: its newest releases whose variables were read.
     """
 
     turns_on: tuple[str, ...] = ()
     turns_off: tuple[str, ...] = ()
-    ignore_case: bool = False
-    tilde: bool = False
-    wrong: str | None = None
-    read_up_to: str | None = None
+    ignore_case: bool = False  # whether case is ignored in a switch
+    tilde: bool = False  # a leading ~ is the home folder
+    wrong: str | None = None  # the effect of a value that it cannot read
+    read_up_to: str | None = None  # its newest releases whose variables were read
 
 
 @cache
@@ -53,43 +49,32 @@ class Variable(NamedTuple):
     """One variable with its known facts; facts without a source are empty.
 
     Attributes:
-        type: the kind of value, a key of ``values.TYPES``; ``none``: no program reads
-            it.
-        values: the accepted words, if they are few.
-        legacy: old values that still work, with the right word for each.
-        also: other accepted values, such as -1 for automatic.
-        default: the value if it is unset, as text.
         since, deprecated, removed: versions of its first reader.
-        history: the releases that read it, with their defaults; a text for each
-            library.
-        renamed: the new name; the old one may still be read.
-        instead: the right name, if this one is a mistake.
-        read_by: names in ``readers.yaml``.
-        source: a page, or a repository with version or commit and file.
-        date: the date of the source, or of reading it.
     """
 
     name: str
     meaning: str
-    type: str
-    source: str
-    date: str
-    values: tuple[str, ...] = ()
+    type: str  # the kind of value, a key of `values.TYPES`; `none`: no program reads it
+    source: str  # a page, or a repository with version or commit and file
+    date: str  # the date of the source, or of reading it
+    values: tuple[str, ...] = ()  # the accepted words, if they are few
+    # Old values that still work, with the right word for each.
     legacy: Mapping[str, str] = {}
     ignore_case: bool = False
     min: int | None = None
     max: int | None = None
     separator: str = ","
     markers: str = ""
-    also: tuple[str, ...] = ()
-    default: str | None = None
+    also: tuple[str, ...] = ()  # other accepted values, such as -1 for automatic
+    default: str | None = None  # the value if it is unset, as text
     since: str | None = None
     deprecated: str | None = None
     removed: str | None = None
+    # The releases that read it, with their defaults; a text for each library.
     history: tuple[str, ...] = ()
-    renamed: str | None = None
-    instead: str | None = None
-    read_by: tuple[str, ...] = ()
+    renamed: str | None = None  # the new name; the old one may still be read
+    instead: str | None = None  # the right name, if this one is a mistake
+    read_by: tuple[str, ...] = ()  # names in `readers.yaml`
     related: tuple[str, ...] = ()
 
     @property

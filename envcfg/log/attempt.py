@@ -21,30 +21,22 @@ _SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 
 
 class Attempt:
-    """The ends of one attempt of a job.
-
-    Attributes:
-        ends: in their order.
-        follow: those that only follow from another end.
-        waits: those that report waiting in vain for others.
-        causes: those that may have been the first.
-        lines: those in a single line.
-        agents: True if tasks of the starter are agents, and no ranks.
-        stop: line that ended the whole attempt, before any other end; None without one.
-    """
+    """The ends of one attempt of a job."""
 
     def __init__(self, ends: Iterable[LogException | End], endings: Endings) -> None:
         """Add *ends*, which *endings* holds."""
-        self.ends = in_order(list(ends))
+        self.ends = in_order(list(ends))  # in their order
         self._endings = endings
+        # Those that report waiting in vain for others.
         self.waits = [event for event in self.ends if self.rule(event).event == ABSENT]
+        # Those that only follow from another end.
         self.follow = [
             event
             for event in self.ends
             if self.rule(event).consequence
             and (isinstance(event, LogException) or event not in self.waits)
         ]
-        self.causes = []
+        self.causes = []  # those that may have been the first
         for end in self.ends:
             # The cause must be the end of a program, not a report on its network.
             rule = self.rule(end)
@@ -55,10 +47,13 @@ class Attempt:
                 ended = ended and not rule.benign
             if ended and not rule.consequence:
                 self.causes.append(end)
+        # Those in a single line.
         self.lines = [event for event in self.ends if isinstance(event, End)]
         self.causes = self._without_survived(self.causes)
+        # True if tasks of the starter are agents, and no ranks.
         self.agents = has_agents(self.lines)
         self.causes = self._of_failed(self.causes)
+        # Line that ended the whole attempt, before any other end; None without one.
         self.stop = self._first_stop()
         if self.stop is None:  # an end came before those lines
             self.causes = [c for c in self.causes if not _is_stop(self.rule(c))]

@@ -21,15 +21,11 @@ REMEDY = "report the lines that envcfg has written to stderr to its developers"
 
 
 class Bugs:
-    """Runs parts of a check, and keeps the bugs that stop them.
-
-    Attributes:
-        found: the bugs, each once.
-    """
+    """Runs parts of a check, and keeps the bugs that stop them."""
 
     def __init__(self, bugs: Sequence[Bug] = ()) -> None:
         """Begin with *bugs* of earlier parts."""
-        self.found = list(bugs)
+        self.found = list(bugs)  # the bugs, each once
 
     def attempt(self, part: str, function: Callable[[], T], default: D) -> T | D:
         """Return the result of *function*; *default* if a bug stops it.

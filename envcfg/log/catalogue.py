@@ -31,23 +31,17 @@ class WarningFormat(NamedTuple):
     """A format of a warning.
 
     Attributes:
-        library: name of the repository's file (``nccl``, ``aws-ofi-nccl``).
         since, last: the first and the last release that print it.
-        newest: True if ``last`` is the newest release that was read.
-        part: of the library, one of ``PARTS``.
-        effect: ``fails`` or ``goes on``: the result of the call that prints it.
-        path: of the source in the newest of these releases.
-        pieces: texts that every line of it holds, in this order.
     """
 
-    library: str
+    library: str  # name of the repository's file (`nccl`, `aws-ofi-nccl`)
     since: str
     last: str
-    newest: bool
-    part: str
-    effect: str
-    path: str
-    pieces: tuple[str, ...]
+    newest: bool  # True if `last` is the newest release that was read
+    part: str  # of the library, one of `PARTS`
+    effect: str  # `fails` or `goes on`: the result of the call that prints it
+    path: str  # of the source in the newest of these releases
+    pieces: tuple[str, ...]  # texts that every line of it holds, in this order
 
     @property
     def rule(self) -> str:

@@ -36,27 +36,18 @@ _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 
 
 class FirstEnd(NamedTuple):
-    """The first end of a process in a job.
+    """The first end of a process in a job."""
 
-    Attributes:
-        rule: rule that explains the end.
-        process: process or ranks that ended.
-        says: the event, as a verb phrase after the name of the process.
-        sighting: the line that shows it.
-        fingerprint: equal for two attempts with the same end.
-        frame: the line of the program; None if the log does not show it.
-        other_ranks: activity of the other ranks; empty if the log does not show it.
-        repeats: number of earlier attempts with the same end.
-    """
-
-    rule: LogRule
-    process: Owner
-    says: str
-    sighting: Sighting
-    fingerprint: str
+    rule: LogRule  # rule that explains the end
+    process: Owner  # process or ranks that ended
+    says: str  # the event, as a verb phrase after the name of the process
+    sighting: Sighting  # the line that shows it
+    fingerprint: str  # equal for two attempts with the same end
+    # The line of the program; None if the log does not show it.
     frame: TracebackFrame | None = None
+    # Activity of the other ranks; empty if the log does not show it.
     other_ranks: str = ""
-    repeats: int = 0
+    repeats: int = 0  # number of earlier attempts with the same end
 
     @property
     def words(self) -> str:

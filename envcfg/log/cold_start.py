@@ -25,15 +25,12 @@ _KEPT = re.compile(rb"envcfg: note: compile caches (?:are empty|copied)")  # by 
 
 
 class ColdStart:
-    """The start of a job, as far as its lines show it.
-
-    Attributes:
-        start: the first step, its seconds after the start, and a line of a compiler before
-            it; None until then, or for ever.
-    """
+    """The start of a job, as far as its lines show it."""
 
     def __init__(self) -> None:
         """Begin before the first line."""
+        # The first step, its seconds after the start, and a line of a compiler before
+        # it; None until then, or for ever.
         self.start: tuple[str, int, Sighting] | None = None
         self._clocks: dict[int, str] = {}  # of the first line with one, by source
         self._lines: dict[int, Sighting] = {}  # of compilers, by source

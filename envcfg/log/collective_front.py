@@ -12,31 +12,20 @@ from typing import NamedTuple
 
 
 class GroupProgress(NamedTuple):
-    """The progress of a rank in its group.
+    """The progress of a rank in its group."""
 
-    Attributes:
-        called: number of the last collective that it called.
-        open: number of the first called one that has not ended; None if all have ended.
-    """
-
-    called: int
+    called: int  # number of the last collective that it called
+    # Number of the first called one that has not ended; None if all have ended.
     open: int | None
 
 
 class Front(NamedTuple):
-    """The oldest open collective of a group, with the ranks in order.
+    """The oldest open collective of a group, with the ranks in order."""
 
-    Attributes:
-        seq: its number.
-        absent: ranks that did not call it.
-        waiting: ranks that called it, and on which it has not ended.
-        done: ranks on which it has ended.
-    """
-
-    seq: int
-    absent: tuple[int, ...]
-    waiting: tuple[int, ...]
-    done: tuple[int, ...]
+    seq: int  # its number
+    absent: tuple[int, ...]  # ranks that did not call it
+    waiting: tuple[int, ...]  # ranks that called it, and on which it has not ended
+    done: tuple[int, ...]  # ranks on which it has ended
 
     @property
     def behind(self) -> tuple[int, ...]:

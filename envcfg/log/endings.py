@@ -22,27 +22,19 @@ _MOST = 4096  # lines to keep
 
 
 class Endings:
-    """All ends of a job.
-
-    Attributes:
-        lines: ends in single lines.
-        tracebacks: the exceptions.
-        fenced: those in a quoted part of a text.
-        nccl: the last lines of NCCL that show something.
-        attempts: lines with which an attempt of the job ends and another one begins.
-        files: process of each file, if its name shows it.
-        nodes: the ranks of each node by their local rank, if a launcher lists them.
-    """
+    """All ends of a job."""
 
     def __init__(self, rulebook: Rulebook) -> None:
         """Begin without endings."""
-        self.lines: list[End] = []
-        self.fenced: list[End] = []
-        self.nccl: list[Spot] = []
-        self.tracebacks = Tracebacks()
+        self.lines: list[End] = []  # ends in single lines
+        self.fenced: list[End] = []  # those in a quoted part of a text
+        self.nccl: list[Spot] = []  # the last lines of NCCL that show something
+        self.tracebacks = Tracebacks()  # the exceptions
         self.rulebook = rulebook
+        # Lines with which an attempt of the job ends and another one begins.
         self.attempts: list[End] = []
-        self.files: dict[int, Owner] = {}
+        self.files: dict[int, Owner] = {}  # process of each file, if its name shows it
+        # The ranks of each node by their local rank, if a launcher lists them.
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, LogRule | None] = {}
         self._marks: dict[int, End] = {}

@@ -47,31 +47,24 @@ class LogException:
     """One exception in the log.
 
     Attributes:
-        prefix: text in front of its lines.
         kind: its type without its modules.
         message: the first line of its message.
         said: type and message as printed, with the modules of the type.
-        frame: the innermost line of the user's program, else of all.
-        sighting: the line that names it.
-        earlier: the first exception of a chain.
         link: relation to that exception.
-        process: its process, according to a line before it.
-        aside: True if Python continues after it.
-        outermost: the function in which the traceback begins.
-        is_headless: True if its first lines are not in the log.
     """
 
     def __init__(self, prefix: str, process: str, *, aside: bool) -> None:
         """Begin with the first line of a traceback."""
-        self.prefix = prefix
-        self.process = process
-        self.aside = aside
-        self.is_headless = False
+        self.prefix = prefix  # text in front of its lines
+        self.process = process  # its process, according to a line before it
+        self.aside = aside  # True if Python continues after it
+        self.is_headless = False  # True if its first lines are not in the log
         self.kind = self.message = self.said = self.link = ""
+        # The innermost line of the user's program, else of all.
         self.frame: TracebackFrame | None = None
-        self.outermost = ""
-        self.sighting = Sighting(Spot(0, 0, 0), "")
-        self.earlier: LogException | None = None
+        self.outermost = ""  # the function in which the traceback begins
+        self.sighting = Sighting(Spot(0, 0, 0), "")  # the line that names it
+        self.earlier: LogException | None = None  # the first exception of a chain
         self.lines = 0  # lines outside tracebacks before this exception
         self.left = PATIENCE
         self.twice = 0  # further tracebacks that began inside it, without a prefix
@@ -108,36 +101,30 @@ class End:
     """A line about the end of a process.
 
     Attributes:
-        rule: rule that matched the line.
-        fields: captures of its pattern.
-        sighting: the line.
-        time: in front of it; empty if there is none.
-        who: process that ended.
         speaker: process that wrote the line.
         root: True if the launcher calls it the first.
-        lines: number of examined lines before it.
-        is_of_launcher: True if a launcher or scheduler wrote it.
-        is_quote: True if other text precedes a launcher's message.
         is_fenced: True if it is in a quoted part of a text.
     """
 
     def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
         """Begin with the line that shows the end."""
-        self.rule: LogRule = match.rule
-        self.fields: Mapping[str, str | None] = match.fields
-        self.sighting = sighting
-        self.time = record.time
+        self.rule: LogRule = match.rule  # rule that matched the line
+        self.fields: Mapping[str, str | None] = match.fields  # captures of its pattern
+        self.sighting = sighting  # the line
+        self.time = record.time  # in front of it; empty if there is none
         self.root = self.is_fenced = False
-        self.lines = 0
+        self.lines = 0  # number of examined lines before it
         # Such a report has several lines, and fixed words in each of them.
         is_report = match.rule.event == "failure" and not record.copy
+        # True if a launcher or scheduler wrote it.
         self.is_of_launcher = record.certain or is_report
+        # True if other text precedes a launcher's message.
         self.is_quote = not record.certain and quotes_launcher(sighting.text)
         front = sighting.text.partition(record.message)[0] if record.message else None
         self.speaker = before = speaker(sighting.text if front is None else front)
         if self.rule.event == ABSENT:
             before = Owner()  # the writer reports another process
-        self.who = named(match.fields) or before
+        self.who = named(match.fields) or before  # process that ended
         if not self.who.hosts:  # pdsh, for example, puts the node in front
             self.who = self.who._replace(hosts=before.hosts)
 

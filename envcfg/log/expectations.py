@@ -9,33 +9,20 @@ if TYPE_CHECKING:
 
 
 class Expectations(NamedTuple):
-    """Requirements on a log; an empty or None field requires nothing.
+    """Requirements on a log; an empty or None field requires nothing."""
 
-    Attributes:
-        ranks: size of the world.
-        networks: allowed names of each rank's network.
-        provider: libfabric provider.
-        nics: NICs that each process must have.
-        prove_nics: True if the log must show their number.
-        interfaces: prefixes of the interfaces that bootstrap and sockets may use.
-        gdr: True if GPU RDMA must be proven.
-        allow_socket: True if TCP between nodes is intended.
-        masks: CPU masks in the order of local ranks.
-        attached: the NIC of each GPU, in the order of GPUs.
-        buses: their PCI buses, in the same order.
-    """
-
-    ranks: int | None = None
-    networks: tuple[str, ...] = ()
-    provider: str | None = None
-    nics: int | None = None
-    prove_nics: bool = False
+    ranks: int | None = None  # size of the world
+    networks: tuple[str, ...] = ()  # allowed names of each rank's network
+    provider: str | None = None  # libfabric provider
+    nics: int | None = None  # NICs that each process must have
+    prove_nics: bool = False  # True if the log must show their number
+    # Prefixes of the interfaces that bootstrap and sockets may use.
     interfaces: tuple[str, ...] = ()
-    gdr: bool = False
-    allow_socket: bool = False
-    masks: tuple[int, ...] = ()
-    attached: tuple[str, ...] = ()
-    buses: tuple[str, ...] = ()
+    gdr: bool = False  # True if GPU RDMA must be proven
+    allow_socket: bool = False  # True if TCP between nodes is intended
+    masks: tuple[int, ...] = ()  # CPU masks in the order of local ranks
+    attached: tuple[str, ...] = ()  # the NIC of each GPU, in the order of GPUs
+    buses: tuple[str, ...] = ()  # their PCI buses, in the same order
 
     def wants_network(self, name: str) -> bool:
         """Return whether *name* is one of the required networks."""

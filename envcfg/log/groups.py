@@ -21,29 +21,21 @@ class RankGroup:
 
     Communicators without an id form one group for each size, because the log does not
     separate them.
-
-    Attributes:
-        comm_id: None before NCCL 2.18, and after ncclCommSplit.
-        nranks: number of ranks of the communicator.
-        ranks: ranks with lines.
-        holders: the processes of these ranks, each with its own ranks.
-        alike: processes with two ranks on one GPU: containers that share a host name and
-            process ids.
-        finished: True if a rank reported that the communicator is up.
-        doubled: True if several processes hold the same rank.
-        left: True if only the ends of ranks are in the log.
     """
 
     def __init__(self, comm_id: str | None, nranks: int) -> None:
         """Begin without ranks."""
-        self.comm_id = comm_id
-        self.nranks = nranks
-        self.ranks: set[int] = set()
+        self.comm_id = comm_id  # None before NCCL 2.18, and after ncclCommSplit
+        self.nranks = nranks  # number of ranks of the communicator
+        self.ranks: set[int] = set()  # ranks with lines
+        # The processes of these ranks, each with its own ranks.
         self.holders: dict[Process, set[int]] = {}
+        # Processes with two ranks on one GPU: containers that share a host name and
+        # process ids.
         self.alike: list[Process] = []
-        self.finished = False
-        self.doubled = False
-        self.left = True
+        self.finished = False  # True if a rank reported that the communicator is up
+        self.doubled = False  # True if several processes hold the same rank
+        self.left = True  # True if only the ends of ranks are in the log
 
     def add(self, process: Process, comms: Sequence[Communicator]) -> None:
         """Add the parts of one process."""

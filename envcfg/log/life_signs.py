@@ -32,12 +32,7 @@ ENDS = ("end", "success")
 
 
 class Sign(NamedTuple):
-    """A line that shows progress: its *kind* and captures.
-
-    Attributes:
-        pace: seconds of a step that the line names; None if it names none.
-        front: text before it.
-    """
+    """A line that shows progress: its *kind* and captures."""
 
     kind: str
     says: str
@@ -46,8 +41,9 @@ class Sign(NamedTuple):
     time: str
     text: str
     id: str = ""
+    # Seconds of a step that the line names; None if it names none.
     pace: float | None = None
-    front: str = ""
+    front: str = ""  # text before it
 
 
 def needles() -> Collection[bytes]:

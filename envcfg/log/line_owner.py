@@ -12,21 +12,13 @@ _WIDEST = 1 << 16  # ranks in one line; a larger range is torn
 
 
 class Owner(NamedTuple):
-    """The process of an event, as far as a line identifies it.
+    """The process of an event, as far as a line identifies it."""
 
-    Attributes:
-        ranks: in the world.
-        local: rank on its node; None if unknown.
-        hosts: nodes.
-        process: name in the line.
-        is_task: True if the number is that of a task, which may be an agent.
-    """
-
-    ranks: tuple[int, ...] = ()
-    local: int | None = None
-    hosts: tuple[str, ...] = ()
-    process: str = ""
-    is_task: bool = False
+    ranks: tuple[int, ...] = ()  # in the world
+    local: int | None = None  # rank on its node; None if unknown
+    hosts: tuple[str, ...] = ()  # nodes
+    process: str = ""  # name in the line
+    is_task: bool = False  # True if the number is that of a task, which may be an agent
 
     @property
     def words(self) -> str:

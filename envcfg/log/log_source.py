@@ -95,15 +95,7 @@ def _near(name: str) -> str:
 
 
 class LogSource:
-    """One log, read once, block by block.
-
-    Attributes:
-        name: as given.
-        plain: True for a file on disk that is not compressed.
-        size: its bytes; 0 if unknown (a pipe, a compressed file).
-        large: True if only samples of its middle are read.
-        kind: type of a file that is no text (``empty``, ``a zip archive``); else empty.
-    """
+    """One log, read once, block by block."""
 
     def __init__(self, name: str, start: int = 0) -> None:
         """Open *name* at byte *start*, which only a plain file can have.
@@ -111,7 +103,7 @@ class LogSource:
         Raises:
             OutputError: it cannot be opened.
         """
-        self.name = name
+        self.name = name  # as given
         self.offset = self._start = start
         self._lines: dict[int, int] | None = None
         try:
@@ -124,10 +116,12 @@ class LogSource:
             msg = f"{name}: {err.strerror or err}"
             raise OutputError(msg, hint="can you read it?") from err
         regular = name != "-" and os.path.isfile(name)
+        # Type of a file that is no text (`empty`, `a zip archive`); else empty.
         self.kind = kind_of(head)
-        self.plain = plain and regular
+        self.plain = plain and regular  # True for a file on disk that is not compressed
+        # Its bytes; 0 if unknown (a pipe, a compressed file).
         self.size = os.path.getsize(name) if self.plain else 0
-        self.large = self.size > LARGE
+        self.large = self.size > LARGE  # True if only samples of its middle are read
 
     def middle(self, offset: int) -> bool:
         """Return whether *offset* is far from both ends of a large file."""

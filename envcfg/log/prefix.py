@@ -15,49 +15,36 @@ from typing import NamedTuple
 
 
 class Record(NamedTuple):
-    """One message of one process.
+    """One message of one process."""
 
-    Attributes:
-        host: node as NCCL names it; empty if the line has none.
-        pid: process; None if the line has none.
-        device: GPU index in the process; None if the line has none.
-        level: ``INFO``, ``WARN``, ``CALL``, ``TRACE``; empty for a line of another writer.
-        message: the rest of the line.
-        label: number that a launcher put in front; None if there is none.
-        is_rank: True if the label is the rank, and not a task or a local rank.
-        time: time stamp of the line, as text; empty if there is none.
-        repeated: number of equal lines that Ray left out.
-        torn: True if another process's line begins in the middle of this one.
-        glued: True if it begins after other text, which may hold a part of the host.
-        where: text between the prefix and NCCL: a place in its source.
-        certain: True if the writer is certain: the line begins with the prefix of NCCL,
-            libfabric, Slurm or the C++ part of PyTorch. A program that quotes a line, or
-            prints the same words, does not begin so.
-        quoted: True if other text than the prefix of a launcher precedes NCCL's own: a
-            program, a shell or a person prints the line again.
-        copy: True if a person or program prints the line again, with or without NCCL's
-            prefix.
-        writer: the launcher's name of the writer, as text; empty if there is none.
-        form: the launcher's form of that name.
-    """
-
-    host: str
-    pid: int | None
-    device: int | None
-    level: str
-    message: str
+    host: str  # node as NCCL names it; empty if the line has none
+    pid: int | None  # process; None if the line has none
+    device: int | None  # GPU index in the process; None if the line has none
+    level: str  # `INFO`, `WARN`, `CALL`, `TRACE`; empty for a line of another writer
+    message: str  # the rest of the line
+    # Number that a launcher put in front; None if there is none.
     label: int | None = None
+    # True if the label is the rank, and not a task or a local rank.
     is_rank: bool = False
-    time: str = ""
-    repeated: int = 0
+    time: str = ""  # time stamp of the line, as text; empty if there is none
+    repeated: int = 0  # number of equal lines that Ray left out
+    # True if another process's line begins in the middle of this one.
     torn: bool = False
+    # True if it begins after other text, which may hold a part of the host.
     glued: bool = False
-    where: str = ""
+    where: str = ""  # text between the prefix and NCCL: a place in its source
+    # True if the writer is certain: the line begins with the prefix of NCCL, libfabric,
+    # Slurm or the C++ part of PyTorch. A program that quotes a line, or prints the same
+    # words, does not begin so.
     certain: bool = False
+    # True if other text than the prefix of a launcher precedes NCCL's own: a program, a
+    # shell or a person prints the line again.
     quoted: bool = False
+    # True if a person or program prints the line again, with or without NCCL's prefix.
     copy: bool = False
+    # The launcher's name of the writer, as text; empty if there is none.
     writer: str = ""
-    form: str = ""
+    form: str = ""  # the launcher's form of that name
 
 
 _FILE = os.path.join(os.path.dirname(__file__), "prefixes.yaml")

@@ -37,24 +37,19 @@ class Edge(NamedTuple):
 
 
 class RaisedWarning:
-    """A warning, and the files through which an error was passed up after it.
-
-    Attributes:
-        shape: its first words, without numbers.
-        sighting: its line.
-        harmless: True if the warning is harmless while the process continues.
-        over: True if a communicator was destroyed before: the program was at its end.
-        files: files of NCCL's source; empty if no error was passed up.
-    """
+    """A warning, and the files through which an error was passed up after it."""
 
     def __init__(
         self, shape: str, sighting: Sighting, *, harmless: bool, over: bool
     ) -> None:
         """Begin with the warning."""
-        self.shape = shape
-        self.sighting = sighting
+        self.shape = shape  # its first words, without numbers
+        self.sighting = sighting  # its line
+        # True if the warning is harmless while the process continues.
         self.harmless = harmless
+        # True if a communicator was destroyed before: the program was at its end.
         self.over = over
+        # Files of NCCL's source; empty if no error was passed up.
         self.files: set[str] = set()
 
 

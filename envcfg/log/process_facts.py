@@ -43,10 +43,6 @@ class ProcessFacts:
 
     Processes with the same lines share one object. Each fact leads from it by a step to the
     next object.
-
-    Attributes:
-        is_shared: True if other processes may have it too: it then never changes.
-        steps: the next facts, by the added fact.
     """
 
     _TABLES = (
@@ -60,8 +56,9 @@ class ProcessFacts:
 
     def __init__(self, second: "ProcessFacts | None" = None) -> None:
         """Begin with the facts of *second*, or without facts."""
+        # True if other processes may have it too: it then never changes.
         self.is_shared = True
-        self.steps: dict[object, ProcessFacts] = {}
+        self.steps: dict[object, ProcessFacts] = {}  # the next facts, by the added fact
         if second is not None:
             for name in ("informed", *self._TABLES, *self._SETS, *self._WORDS):
                 setattr(self, name, getattr(second, name))
@@ -93,19 +90,14 @@ class ProcessFacts:
 
 
 class Room:
-    """The number of facts that envcfg may still store for a job.
-
-    Attributes:
-        facts: facts of a process without lines.
-        refused: number of refused items of each kind.
-    """
+    """The number of facts that envcfg may still store for a job."""
 
     def __init__(self) -> None:
         """Begin with the whole capacity."""
         self._left = dict(MOST)
         self._shown: dict[str, tuple[int, Sighting]] = {}
-        self.facts = ProcessFacts()
-        self.refused: dict[str, int] = {}
+        self.facts = ProcessFacts()  # facts of a process without lines
+        self.refused: dict[str, int] = {}  # number of refused items of each kind
 
     def sighting(self, key: str, new: Sighting) -> tuple[Sighting, bool]:
         """Return *new*, or an older sighting of *key* if many processes have their own.

@@ -26,20 +26,13 @@ _NO_PLUGIN = ("none", "libnccl-net-none.so", "librccl-net-none.so")
 
 
 class Symptom(NamedTuple):
-    """One observation about one rank; a finding collects those of many ranks.
+    """One observation about one rank; a finding collects those of many ranks."""
 
-    Attributes:
-        rule: id of the judgement.
-        verdict: its effect on the verdict of the rank.
-        detail: the difference, in a few words.
-        sighting: the line that shows it.
-        on: interface with the problem; a finding merges the interfaces of many ranks.
-    """
-
-    rule: str
-    verdict: Verdict
-    detail: str
-    sighting: Sighting | None = None
+    rule: str  # id of the judgement
+    verdict: Verdict  # its effect on the verdict of the rank
+    detail: str  # the difference, in a few words
+    sighting: Sighting | None = None  # the line that shows it
+    # Interface with the problem; a finding merges the interfaces of many ranks.
     on: str = ""
 
     @property

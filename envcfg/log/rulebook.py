@@ -35,72 +35,55 @@ _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
 
 
 class LogRule(NamedTuple):
-    """One format of a line, or one judgement.
+    """One format of a line, or one judgement."""
 
-    Attributes:
-        id: short stable name, never reused.
-        needle: text that every line of this format holds; empty for a judgement.
-        where: text in the place in NCCL's source, which precedes a warning; such a rule
-            needs no needle and wins over those without.
-        pattern: regular expression that is searched for in the message.
-        event: the event for the state of a rank; None if the line has no effect there.
-        anywhere: True if it is evidence without a prefix, and anywhere in the line.
-        explains: ids of findings that it gives a reason for.
-        when: facts of a process that this reason requires.
-        severity: severity of a line of this kind; None: it is evidence, no finding.
-        ends: True if it ended the program, independent of the network.
-        benign: True if it looks bad and is not.
-        consequence: True if it follows from another error, which must be repaired.
-        reaction: True if a stopped job ends like this, maybe before the stop is logged.
-        unless: ids of other rules; if one of them may have come first, this is a note.
-        phase: phase of the job in which its line counts: ``start`` (with retries),
-            ``init``, ``running``, ``end``; ``teardown`` if a good end before it excuses it;
-            ``always`` if no progress does.
-        versions: library to the range of versions that print it (``2.22-2.25``).
-        says: verb phrase about ranks, in the plural, or about the process that ended, with
-            captures of the pattern.
-        meaning: the reason, in a sentence.
-        fix: the remedy.
-        class_: class of the cause, by the rule or its file (the key is ``class``); empty if
-            it ends no job.
-        next: the step after a job that it ended: ``fix first``, ``restart``, ``restart
-            without`` its nodes, ``wait``, or ``unknown``; by default that of the class. Of
-            a consequence unknown.
-        source: the source, with version or date.
-        samples: whole lines that match this rule and no other.
-        counter: whole lines that this rule does not match.
-        codes: exit codes, 128 and a signal; a rule with codes replaces that of a line.
-        gates: gates of its file; a line without one is not examined.
-        topic: the topic of its file, unless a topic names the rule itself.
-    """
-
-    id: str
-    needle: str = ""
+    id: str  # short stable name, never reused
+    needle: str = ""  # text that every line of this format holds; empty for a judgement
+    # Text in the place in NCCL's source, which precedes a warning; such a rule needs no
+    # needle and wins over those without.
     where: str = ""
-    pattern: str = ""
+    pattern: str = ""  # regular expression that is searched for in the message
+    # The event for the state of a rank; None if the line has no effect there.
     event: str | None = None
+    # True if it is evidence without a prefix, and anywhere in the line.
     anywhere: bool = False
-    explains: tuple[str, ...] = ()
-    when: Mapping[str, Any] = {}
+    explains: tuple[str, ...] = ()  # ids of findings that it gives a reason for
+    when: Mapping[str, Any] = {}  # facts of a process that this reason requires
+    # Severity of a line of this kind; None: it is evidence, no finding.
     severity: Severity | None = None
-    ends: bool = False
-    benign: bool = False
+    ends: bool = False  # True if it ended the program, independent of the network
+    benign: bool = False  # True if it looks bad and is not
+    # True if it follows from another error, which must be repaired.
     consequence: bool = False
+    # True if a stopped job ends like this, maybe before the stop is logged.
     reaction: bool = False
+    # Ids of other rules; if one of them may have come first, this is a note.
     unless: tuple[str, ...] = ()
+    # Phase of the job in which its line counts: `start` (with retries), `init`,
+    # `running`, `end`; `teardown` if a good end before it excuses it; `always` if no
+    # progress does.
     phase: str = "running"
+    # Library to the range of versions that print it (`2.22-2.25`).
     versions: Mapping[str, str] = {}
+    # Verb phrase about ranks, in the plural, or about the process that ended, with
+    # captures of the pattern.
     says: str = ""
-    meaning: str = ""
-    fix: str | None = None
+    meaning: str = ""  # the reason, in a sentence
+    fix: str | None = None  # the remedy
+    # Class of the cause, by the rule or its file (the key is `class`); empty if it ends
+    # no job.
     class_: CauseClass | Literal[""] = ""
+    # The step after a job that it ended: `fix first`, `restart`, `restart without` its
+    # nodes, `wait`, or `unknown`; by default that of the class. Of a consequence
+    # unknown.
     next: Action | None = None
-    source: str = ""
-    samples: tuple[str, ...] = ()
-    counter: tuple[str, ...] = ()
+    source: str = ""  # the source, with version or date
+    samples: tuple[str, ...] = ()  # whole lines that match this rule and no other
+    counter: tuple[str, ...] = ()  # whole lines that this rule does not match
+    # Exit codes, 128 and a signal; a rule with codes replaces that of a line.
     codes: tuple[int, ...] = ()
-    gates: tuple[str, ...] = ()
-    topic: str = ""
+    gates: tuple[str, ...] = ()  # gates of its file; a line without one is not examined
+    topic: str = ""  # the topic of its file, unless a topic names the rule itself
 
 
 # Rules in files may set these keys only; gates and topic belong to the file.
@@ -138,21 +121,17 @@ def fill(words: str, fields: Mapping[str, str | None]) -> str:
 
 
 class Rulebook:
-    """All rules, with one search that finds the rules for a message.
-
-    Attributes:
-        rules: by their id.
-        gates: gates of all files, without duplicates.
-        needles: needles of all rules, without duplicates.
-    """
+    """All rules, with one search that finds the rules for a message."""
 
     def __init__(self, rules: Sequence[LogRule]) -> None:
         """Take *rules*; the first match wins."""
-        self.rules = {rule.id: rule for rule in rules}
+        self.rules = {rule.id: rule for rule in rules}  # by their id
         gates = dict.fromkeys(gate for rule in rules for gate in rule.gates)
+        # Gates of all files, without duplicates.
         self.gates = tuple(gate.encode() for gate in gates)
         plain_rules = [rule for rule in rules if rule.needle and not rule.where]
         self._by_needle = grouped(plain_rules, lambda rule: rule.needle)
+        # Needles of all rules, without duplicates.
         self.needles = tuple(self._by_needle)
         self._bare = [
             (needle, needle.translate(_NO_NUMBERS)) for needle in self._by_needle

@@ -46,14 +46,7 @@ _NOTHING: frozenset[bytes] = frozenset()
 
 
 class Scanner:
-    """Finds candidate lines in blocks; caches line shapes across blocks.
-
-    Attributes:
-        gates: texts, one of which a relevant line holds.
-        held: gates and words that the last block may hold; none that it holds is missing.
-        cut: number of lines with so many gates that their end was not examined.
-        passed: number of NCCL lines that were skipped because they show nothing new.
-    """
+    """Finds candidate lines in blocks; caches line shapes across blocks."""
 
     def __init__(
         self,
@@ -68,7 +61,7 @@ class Scanner:
             words: texts that other parts of the check search in a block.
             needles: texts that relevant lines hold too, unless they are NCCL's.
         """
-        self.gates = (NCCL, *gates)
+        self.gates = (NCCL, *gates)  # texts, one of which a relevant line holds
         self._gates = frozenset(self.gates)
         self._bare = [
             (gate, gate.translate(None, _NUMBERS)) for gate in (*self.gates, *words)
@@ -80,8 +73,11 @@ class Scanner:
         self._looked = 0
         self._pieces = 0  # examined pieces of the current line
         self._is_open = False  # the line began in the block before
+        # Gates and words that the last block may hold; none that it holds is missing.
         self.held = _NOTHING
+        # Number of lines with so many gates that their end was not examined.
         self.cut = 0
+        # Number of NCCL lines that were skipped because they show nothing new.
         self.passed = 0
 
     def candidates(

@@ -132,42 +132,26 @@ class RasReply(NamedTuple):
 
 
 class TraceFinding(NamedTuple):
-    """A finding before it has its rule's words.
+    """A finding before it has its rule's words."""
 
-    Attributes:
-        rule: id of the rule with its words.
-        subject: ranks, processes, or a communicator.
-        message: the problem of the subject.
-        evidence: place of the line that shows it.
-        doubt: open question that it leaves, if any.
-        cause: False if it follows from another finding.
-    """
-
-    rule: str
-    subject: str
-    message: str
-    evidence: Evidence | None = None
-    doubt: str = ""
-    cause: bool = True
+    rule: str  # id of the rule with its words
+    subject: str  # ranks, processes, or a communicator
+    message: str  # the problem of the subject
+    evidence: Evidence | None = None  # place of the line that shows it
+    doubt: str = ""  # open question that it leaves, if any
+    cause: bool = True  # False if it follows from another finding
 
 
 class Traces(NamedTuple):
-    """The contents of trace files.
+    """The contents of trace files."""
 
-    Attributes:
-        answers: of RAS, the oldest first.
-        dumps: of the Flight Recorder, with the file of each, by rank.
-        unread: unreadable files of these kinds, with the reasons.
-        nameless: dumps with an unknown rank.
-        size: bytes of all of them.
-        written: time of the first change of a dump, in seconds; None without dumps.
-    """
-
-    answers: tuple[RasReply, ...]
+    answers: tuple[RasReply, ...]  # of RAS, the oldest first
+    # Of the Flight Recorder, with the file of each, by rank.
     dumps: Mapping[int, tuple[str, FlightDump]]
-    unread: Mapping[str, str]
-    nameless: tuple[str, ...]
-    size: int
+    unread: Mapping[str, str]  # unreadable files of these kinds, with the reasons
+    nameless: tuple[str, ...]  # dumps with an unknown rank
+    size: int  # bytes of all of them
+    # Time of the first change of a dump, in seconds; None without dumps.
     written: float | None = None
 
 

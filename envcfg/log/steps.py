@@ -15,21 +15,14 @@ _LINE = 80  # bytes of a line, about
 
 
 class StepLine:
-    """A line with a higher step than the lines of its form before it.
-
-    Attributes:
-        form: letters of the line.
-        spot: place of the line.
-        owner: process that wrote it.
-        is_first: True if it is the first line of its form.
-    """
+    """A line with a higher step than the lines of its form before it."""
 
     def __init__(self, form: str, spot: Spot, owner: Owner, *, is_first: bool) -> None:
         """Store a step."""
-        self.form = form
-        self.spot = spot
-        self.owner = owner
-        self.is_first = is_first
+        self.form = form  # letters of the line
+        self.spot = spot  # place of the line
+        self.owner = owner  # process that wrote it
+        self.is_first = is_first  # True if it is the first line of its form
 
 
 class StepCounter:

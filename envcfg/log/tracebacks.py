@@ -77,14 +77,11 @@ class _Stream:
 
 
 class Tracebacks:
-    """Finds exceptions in blocks, and the lines that follow them.
-
-    Attributes:
-        found: exceptions that may have ended a program, in their order.
-    """
+    """Finds exceptions in blocks, and the lines that follow them."""
 
     def __init__(self) -> None:
         """Begin without tracebacks."""
+        # Exceptions that may have ended a program, in their order.
         self.found: list[LogException] = []
         self._streams: dict[str, _Stream] = {}
         self._shapes: dict[str, re.Pattern[str]] = {}

@@ -36,206 +36,131 @@ def is_worse(verdict: Verdict, second: Verdict) -> bool:
 
 
 class RankReport(NamedTuple):
-    """One rank of the job.
+    """One rank of the job."""
 
-    Attributes:
-        rank: number in the world communicator, from 0.
-        host: node; empty if the log does not name it.
-        pid: process id on that node; None if unknown.
-        device: GPU index in that process; None if unknown.
-        verdict: of this rank alone.
-        reason: the reason in a few words; empty for ``ok``.
-        network: NCCL's name of its network (``AWS Libfabric``, ``Socket``, ``IB``).
-        provider: libfabric provider (``cxi``, ``efa``, ``tcp``); None if unknown.
-        nics: number of NICs that libfabric offers to the process; None if unknown.
-        gdr: whether the GPU memory went to the NIC directly, on channels between nodes.
-        plugin: ``loaded``, ``missing``, ``failed`` or ``unknown``.
-        interface: interface of the bootstrap; None if unknown.
-    """
-
-    rank: int
-    host: str
-    pid: int | None
-    device: int | None
-    verdict: Verdict
-    reason: str
-    network: str | None
-    provider: str | None
+    rank: int  # number in the world communicator, from 0
+    host: str  # node; empty if the log does not name it
+    pid: int | None  # process id on that node; None if unknown
+    device: int | None  # GPU index in that process; None if unknown
+    verdict: Verdict  # of this rank alone
+    reason: str  # the reason in a few words; empty for `ok`
+    network: str | None  # NCCL's name of its network (`AWS Libfabric`, `Socket`, `IB`)
+    provider: str | None  # libfabric provider (`cxi`, `efa`, `tcp`); None if unknown
+    # Number of NICs that libfabric offers to the process; None if unknown.
     nics: int | None
+    # Whether the GPU memory went to the NIC directly, on channels between nodes.
     gdr: Share
-    plugin: PluginState
-    interface: str | None
+    plugin: PluginState  # `loaded`, `missing`, `failed` or `unknown`
+    interface: str | None  # interface of the bootstrap; None if unknown
 
 
 class Transport(NamedTuple):
-    """The connection from one rank to another.
+    """The connection from one rank to another."""
 
-    Attributes:
-        sender: rank that sends.
-        receiver: rank that receives.
-        kind: NCCL's name of the connection: ``NET/NAME``, ``P2P``, ``SHM``.
-        gdr: True with GPU RDMA, False without, None if it does not apply (not NET).
-    """
-
-    sender: int
-    receiver: int
-    kind: str
-    # None differs from False: a path inside a node needs no GPU RDMA.
+    sender: int  # rank that sends
+    receiver: int  # rank that receives
+    kind: str  # NCCL's name of the connection: `NET/NAME`, `P2P`, `SHM`
+    # True with GPU RDMA, False without, None if it does not apply (not NET). None
+    # differs from False: a path inside a node needs no GPU RDMA.
     gdr: bool | None
 
 
 class Plugin(NamedTuple):
-    """The external network plugin.
+    """The external network plugin."""
 
-    Attributes:
-        name: package (``aws-ofi-rccl``) or NCCL's name of it; None if unknown.
-        version: of the package; None if the log does not show it.
-        loaded: share of the processes in the log that loaded it.
-    """
-
-    name: str | None
-    version: str | None
-    loaded: Loaded
+    name: str | None  # package (`aws-ofi-rccl`) or NCCL's name of it; None if unknown
+    version: str | None  # of the package; None if the log does not show it
+    loaded: Loaded  # share of the processes in the log that loaded it
 
 
 class ProgramProgress(NamedTuple):
-    """The progress of a job's program, from its own lines and its scheduler's.
+    """The progress of a job's program, from its own lines and its scheduler's."""
 
-    Attributes:
-        step: the last step, iteration, epoch or size, as written; None if unknown.
-        steps: total number of steps; None if unknown.
-        time: time of the last step, as written; None if unknown.
-        checkpoint: step of the last checkpoint, or the line about it; None if none.
-        ended: source that reports a regular end; None if no line reports it.
-    """
-
-    # Programs count in their own units, so that numbers stay text.
+    # The last step, iteration, epoch or size, as written; None if unknown. Programs
+    # count in their own units, so that numbers stay text.
     step: str | None
-    steps: str | None
-    time: str | None
+    steps: str | None  # total number of steps; None if unknown
+    time: str | None  # time of the last step, as written; None if unknown
+    # Step of the last checkpoint, or the line about it; None if none.
     checkpoint: str | None
-    ended: str | None
+    ended: str | None  # source that reports a regular end; None if no line reports it
 
 
 class JobReport(NamedTuple):
-    """The job as a whole.
+    """The job as a whole."""
 
-    Attributes:
-        world_size: number of ranks of the largest communicator; None if unknown.
-        ranks_seen: ranks with their own lines in the log, rising.
-        ranks_missing: ranks of the world without lines, rising.
-        nodes: hosts in the log, sorted.
-        node_count: nodes of the job as NCCL counted them, else the hosts in the log.
-        network: the network of all ranks, ``mixed``, or None if unknown.
-        networks: every network, with the number of ranks that use it.
-        provider: libfabric provider of all ranks, ``mixed``, or None.
-        plugin: the network plugin.
-        gdr: GPU RDMA between nodes.
-        interfaces: ``bootstrap`` and ``socket``: their interfaces, most used first.
-        versions: versions in the log for each library (``nccl``, ``rccl``, ``hip``,
-            ``libfabric``, ...); more than one means that ranks differ.
-        progress: progress of its program; None if no line shows it.
-    """
-
+    # Number of ranks of the largest communicator; None if unknown.
     world_size: int | None
-    ranks_seen: tuple[int, ...]
-    ranks_missing: tuple[int, ...]
-    nodes: tuple[str, ...]
+    ranks_seen: tuple[int, ...]  # ranks with their own lines in the log, rising
+    ranks_missing: tuple[int, ...]  # ranks of the world without lines, rising
+    nodes: tuple[str, ...]  # hosts in the log, sorted
+    # Nodes of the job as NCCL counted them, else the hosts in the log.
     node_count: int | None
-    network: str | None
-    networks: Mapping[str, int]
-    provider: str | None
-    plugin: Plugin
-    gdr: Share
+    network: str | None  # the network of all ranks, `mixed`, or None if unknown
+    networks: Mapping[str, int]  # every network, with the number of ranks that use it
+    provider: str | None  # libfabric provider of all ranks, `mixed`, or None
+    plugin: Plugin  # the network plugin
+    gdr: Share  # GPU RDMA between nodes
+    # `bootstrap` and `socket`: their interfaces, most used first.
     interfaces: Mapping[str, tuple[str, ...]]
+    # Versions in the log for each library (`nccl`, `rccl`, `hip`, `libfabric`, ...);
+    # more than one means that ranks differ.
     versions: Mapping[str, tuple[str, ...]]
+    # Progress of its program; None if no line shows it.
     progress: ProgramProgress | None = None
 
 
 class OpenQuestion(NamedTuple):
-    """An open question that the log does not answer.
+    """An open question that the log does not answer."""
 
-    Attributes:
-        what: the question, lower case, no full stop.
-        remedy: the setting or step that would answer it.
-    """
-
-    what: str
-    remedy: str
+    what: str  # the question, lower case, no full stop
+    remedy: str  # the setting or step that would answer it
 
 
 class GivenUpCollective(NamedTuple):
-    """A collective that a rank gave up, as PyTorch's watchdog reports it.
+    """A collective that a rank gave up, as PyTorch's watchdog reports it."""
 
-    Attributes:
-        group: name of the process group; empty for that of all ranks.
-        rank: number in the world if the line has it, else in the group.
-        host: node; empty if the log does not name it.
-        seq: number of the collective in the group.
-        operation: its type (``ALLREDUCE``); empty if unknown.
-        numel_in: number of input elements of the rank; None if unknown.
-        numel_out: number of output elements of the rank; None if unknown.
-        enqueued: number of the last collective that it called; None if unknown.
-        completed: number of the last one that ended; None if unknown.
-    """
-
-    group: str
-    rank: int
-    host: str
+    group: str  # name of the process group; empty for that of all ranks
+    rank: int  # number in the world if the line has it, else in the group
+    host: str  # node; empty if the log does not name it
     # PyTorch versions print different parts of this line: each part may be missing.
-    seq: int | None = None
-    operation: str = ""
-    numel_in: int | None = None
+    seq: int | None = None  # number of the collective in the group
+    operation: str = ""  # its type (`ALLREDUCE`); empty if unknown
+    numel_in: int | None = None  # number of input elements of the rank; None if unknown
+    # Number of output elements of the rank; None if unknown.
     numel_out: int | None = None
+    # Number of the last collective that it called; None if unknown.
     enqueued: int | None = None
-    completed: int | None = None
+    completed: int | None = None  # number of the last one that ended; None if unknown
 
 
 class Cause(NamedTuple):
-    """The first cause of the end of a job.
+    """The first cause of the end of a job."""
 
-    Attributes:
-        rule: id of the finding that explains it.
-        class_: the part that must be changed; empty if it is unknown. ``class`` in JSON.
-        message: the process that ended, and the reason.
-        ranks: ranks that ended, rising; empty if the log does not name them.
-        nodes: nodes of these ranks.
-        file: file of the program's line, with its folders; empty if unknown.
-        line: number of that line, from 1; None if unknown.
-        function: function with that line; empty if unknown.
-        others: activity of the other ranks; empty if the log does not show it.
-        evidence: the line that shows it; None if no line does.
-    """
-
-    rule: str
+    rule: str  # id of the finding that explains it
+    # The part that must be changed; empty if it is unknown. `class` in JSON.
     class_: CauseClass | Literal[""]
-    message: str
+    message: str  # the process that ended, and the reason
+    # Ranks that ended, rising; empty if the log does not name them.
     ranks: tuple[int, ...]
-    nodes: tuple[str, ...]
-    file: str
-    line: int | None
-    function: str
-    others: str
-    evidence: Evidence | None
+    nodes: tuple[str, ...]  # nodes of these ranks
+    file: str  # file of the program's line, with its folders; empty if unknown
+    line: int | None  # number of that line, from 1; None if unknown
+    function: str  # function with that line; empty if unknown
+    others: str  # activity of the other ranks; empty if the log does not show it
+    evidence: Evidence | None  # the line that shows it; None if no line does
 
 
 class NextStep(NamedTuple):
-    """The next step after a job.
+    """The next step after a job."""
 
-    Attributes:
-        action: ``done``, ``fix first``, ``restart``, ``restart without`` the nodes,
-            ``wait`` (the scheduler starts the job again), or ``unknown``.
-        nodes: nodes to leave out.
-        reason: the reason, in a sentence.
-        fingerprint: equal for two attempts with the same end; empty if unknown.
-        repeats: number of earlier attempts in the log with the same end.
-    """
-
+    # `done`, `fix first`, `restart`, `restart without` the nodes, `wait` (the scheduler
+    # starts the job again), or `unknown`.
     action: Action = "unknown"
-    nodes: tuple[str, ...] = ()
-    reason: str = ""
-    fingerprint: str = ""
-    repeats: int = 0
+    nodes: tuple[str, ...] = ()  # nodes to leave out
+    reason: str = ""  # the reason, in a sentence
+    fingerprint: str = ""  # equal for two attempts with the same end; empty if unknown
+    repeats: int = 0  # number of earlier attempts in the log with the same end
 
     @property
     def answer(self) -> str:
@@ -250,83 +175,53 @@ class NextStep(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The amount of text that was read.
+    """The amount of text that was read."""
 
-    Attributes:
-        files: number of files.
-        size: bytes after decompression.
-        records: NCCL lines that were read.
-        unknown_warnings: NCCL warnings without a matching rule.
-    """
-
-    files: int
-    size: int
-    records: int
-    unknown_warnings: int
+    files: int  # number of files
+    size: int  # bytes after decompression
+    records: int  # NCCL lines that were read
+    unknown_warnings: int  # NCCL warnings without a matching rule
 
 
 class Bug(NamedTuple):
-    """A bug of envcfg that stopped a part of the check.
+    """A bug of envcfg that stopped a part of the check."""
 
-    Attributes:
-        part: the part without a result, as a noun phrase.
-        error: the exception.
-        place: functions of envcfg in which it was raised, the innermost first.
-    """
-
-    part: str
-    error: str
-    place: str
+    part: str  # the part without a result, as a noun phrase
+    error: str  # the exception
+    place: str  # functions of envcfg in which it was raised, the innermost first
 
 
 class JobRow(NamedTuple):
-    """One of several jobs that were read.
+    """One of several jobs that were read."""
 
-    Attributes:
-        name: number of the job, or its files.
-        verdict: of this job.
-        summary: the verdict in one sentence, beginning with the verdict.
-    """
-
-    name: str
-    verdict: Verdict
-    summary: str
+    name: str  # number of the job, or its files
+    verdict: Verdict  # of this job
+    summary: str  # the verdict in one sentence, beginning with the verdict
 
 
 class LogReport(NamedTuple):
-    """The answer of ``envcfg check-log``.
+    """The answer of ``envcfg check-log``."""
 
-    Attributes:
-        verdict: of the job.
-        network_verdict: of its network alone, independent of the end of the program.
-        summary: the verdict in one sentence, beginning with the verdict.
-        job: facts about the job.
-        ranks: one entry for each rank of the world in the log, rising.
-        transports: connections between ranks that the log shows.
-        findings: causes first, worst first.
-        unknowns: questions that the log does not answer.
-        coverage: amount of text that was read.
-        cause: first cause of the end; None if the job did not end with an error.
-        consequences: ids of the findings that follow from it, in their order.
-        next: next step for the user.
-        jobs: all jobs if several were read and this is the worst; else empty.
-        waiting: collectives in which ranks wait, by the lines of PyTorch's watchdog.
-        bugs: parts of the check that a bug of envcfg stopped; the verdict is then not ok.
-    """
-
-    verdict: Verdict
+    verdict: Verdict  # of the job
+    # Of its network alone, independent of the end of the program.
     network_verdict: Verdict
-    summary: str
-    job: JobReport
+    summary: str  # the verdict in one sentence, beginning with the verdict
+    job: JobReport  # facts about the job
+    # One entry for each rank of the world in the log, rising.
     ranks: tuple[RankReport, ...]
-    transports: tuple[Transport, ...]
-    findings: tuple[Finding, ...]
-    unknowns: tuple[OpenQuestion, ...]
-    coverage: Coverage
-    # Fields from here on have defaults, because a report on the network has none of them.
+    transports: tuple[Transport, ...]  # connections between ranks that the log shows
+    findings: tuple[Finding, ...]  # causes first, worst first
+    unknowns: tuple[OpenQuestion, ...]  # questions that the log does not answer
+    coverage: Coverage  # amount of text that was read
+    # First cause of the end; None if the job did not end with an error. Fields from
+    # here on have defaults, because a report on the network has none of them.
     cause: Cause | None = None
+    # Ids of the findings that follow from it, in their order.
     consequences: tuple[str, ...] = ()
-    next: NextStep = NextStep()
+    next: NextStep = NextStep()  # next step for the user
+    # All jobs if several were read and this is the worst; else empty.
     jobs: tuple[JobRow, ...] = ()
+    # Collectives in which ranks wait, by the lines of PyTorch's watchdog.
     waiting: tuple[GivenUpCollective, ...] = ()
+    # Parts of the check that a bug of envcfg stopped; the verdict is then not ok.
     bugs: tuple[Bug, ...] = ()

@@ -16,43 +16,32 @@ _SAME_WORDS = "2.8"
 
 
 class World(NamedTuple):
-    """The largest communicator of a job.
+    """The largest communicator of a job."""
 
-    Attributes:
-        size: number of its ranks; None if the log does not show it.
-        entities: ranks with lines, rising; then processes without a rank.
-        present: numbers of the ranks with lines, rising.
-        missing: numbers of the ranks without lines, rising.
-        hosts: nodes with lines, sorted.
-        node_count: nodes as NCCL counts them, else the hosts with lines; None: unknown.
-        multi: True if it spans several nodes; None if the log does not show it.
-        silent: True if its NCCL is too old to name the network, which is then derived.
-        parts: the processes of each attempt, if the log separates attempts.
-        blurred: True if its processes may be of several attempts or jobs, not told apart.
-        partial: other communicators with missing ranks.
-        finished: id and size of communicators that were complete on some rank.
-        islands: number of communicators of this size that only smaller ones join.
-        alike: processes that cannot be told apart from others.
-        torn: number of torn lines: facts that few ranks lack may be in them.
-        idle: processes that use NCCL and have no rank in any communicator.
-    """
-
-    size: int | None
+    size: int | None  # number of its ranks; None if the log does not show it
+    # Ranks with lines, rising; then processes without a rank.
     entities: tuple[Entity, ...]
-    present: tuple[int, ...]
-    missing: tuple[int, ...]
-    hosts: tuple[str, ...]
+    present: tuple[int, ...]  # numbers of the ranks with lines, rising
+    missing: tuple[int, ...]  # numbers of the ranks without lines, rising
+    hosts: tuple[str, ...]  # nodes with lines, sorted
+    # Nodes as NCCL counts them, else the hosts with lines; None: unknown.
     node_count: int | None
+    # True if it spans several nodes; None if the log does not show it.
     multi: bool | None
+    # True if its NCCL is too old to name the network, which is then derived.
     silent: bool = False
+    # The processes of each attempt, if the log separates attempts.
     parts: tuple[frozenset[Process], ...] = ()
+    # True if its processes may be of several attempts or jobs, not told apart.
     blurred: bool = False
-    partial: tuple[RankGroup, ...] = ()
+    partial: tuple[RankGroup, ...] = ()  # other communicators with missing ranks
+    # Id and size of communicators that were complete on some rank.
     finished: frozenset[tuple[str | None, int]] = frozenset()
-    islands: int = 1
-    alike: tuple[Process, ...] = ()
+    islands: int = 1  # number of communicators of this size that only smaller ones join
+    alike: tuple[Process, ...] = ()  # processes that cannot be told apart from others
+    # Processes that use NCCL and have no rank in any communicator.
     idle: tuple[Process, ...] = ()
-    torn: int = 0
+    torn: int = 0  # number of torn lines: facts that few ranks lack may be in them
 
     @property
     def complete(self) -> bool:

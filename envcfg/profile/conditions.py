@@ -16,18 +16,12 @@ from envcfg.common.characters import whole_number
 
 
 class FactDefinition(NamedTuple):
-    """A fact that a condition may test.
+    """A fact that a condition may test."""
 
-    Attributes:
-        kind: ``version``, ``integer`` or ``text``; it decides how values are compared.
-        about: its meaning, and the form of a test, for editors and pages.
-        example: an example value, for hints.
-        default: the value if the job states none; empty: the fact is then unknown.
-    """
-
-    kind: str
-    about: str
-    example: str = "6.2.4"
+    kind: str  # `version`, `integer` or `text`; it decides how values are compared
+    about: str  # its meaning, and the form of a test, for editors and pages
+    example: str = "6.2.4"  # an example value, for hints
+    # The value if the job states none; empty: the fact is then unknown.
     default: str = ""
 
 

@@ -34,19 +34,14 @@ _PLAIN_KEYS = re.compile(rb"\A(?:(?:#.*|[a-z_]+:(?:[ \t].*)?|[ \t].*)?\n)+\Z")
 
 
 class Machine(NamedTuple):
-    """The facts of a machine that need no command.
+    """The facts of a machine that need no command."""
 
-    Attributes:
-        cluster: the name reported by its scheduler, if any.
-        exists: whether a path exists.
-        mark: the first line of a file by its path, or a variable's value by its name;
-            None: missing.
-    """
-
-    cluster: str | None
+    cluster: str | None  # the name reported by its scheduler, if any
     host: str
     interfaces: Sequence[str] = ()
-    exists: Callable[[str], bool] = lambda _: False
+    exists: Callable[[str], bool] = lambda _: False  # whether a path exists
+    # The first line of a file by its path, or a variable's value by its name; None:
+    # missing.
     mark: Callable[[str], str | None] = lambda _: None
 
 
@@ -59,30 +54,20 @@ class Candidate(NamedTuple):
 
 
 class ProfileMatch(NamedTuple):
-    """The match of one profile with this machine.
-
-    Attributes:
-        evidence: None if the profile does not match.
-        why: the matching or missing sign; lower case, no full stop.
-    """
+    """The match of one profile with this machine."""
 
     name: str
-    evidence: Evidence | None
-    why: str
+    evidence: Evidence | None  # None if the profile does not match
+    why: str  # the matching or missing sign; lower case, no full stop
 
 
 class Detection(NamedTuple):
-    """The matches of all profiles with a machine.
+    """The matches of all profiles with a machine."""
 
-    Attributes:
-        matches: the profiles that match by the best kind of evidence, maybe several.
-        others: the other answers.
-        broken: files that could not be read.
-    """
-
+    # The profiles that match by the best kind of evidence, maybe several.
     matches: tuple[ProfileMatch, ...]
-    others: tuple[ProfileMatch, ...]
-    broken: tuple[str, ...]
+    others: tuple[ProfileMatch, ...]  # the other answers
+    broken: tuple[str, ...]  # files that could not be read
 
     def single_match(self) -> ProfileMatch | None:
         """Return the only match, or None.

@@ -18,32 +18,24 @@ class Case(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """One variable: its cases, first match wins, then ``otherwise``.
-
-    Attributes:
-        otherwise: the value if no case applies or a fact is unknown; None leaves the
-            variable unchanged.
-        force: overrides even the user's setting in the job.
-        directory: the value is a folder, created before the program starts.
-    """
+    """One variable: its cases, first match wins, then ``otherwise``."""
 
     name: str
     cases: tuple[Case, ...]
+    # The value if no case applies or a fact is unknown; None leaves the variable
+    # unchanged.
     otherwise: Word | None = None
-    force: bool = False
-    directory: bool = False
+    force: bool = False  # overrides even the user's setting in the job
+    directory: bool = False  # the value is a folder, created before the program starts
 
 
 class BindMount(NamedTuple):
-    """A bind mount.
-
-    Attributes:
-        if_exists: a path that must exist in the job, or the mount is left out; None:
-            the mount is required.
-    """
+    """A bind mount."""
 
     bind: Bind
     reason: Reason
+    # A path that must exist in the job, or the mount is left out; None: the mount is
+    # required.
     if_exists: str | None = None
     when: Condition = ALWAYS
 
@@ -75,18 +67,13 @@ class Prefix(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """Variables and options of a starter that apply only together.
-
-    Attributes:
-        env: values by variable.
-        network: values for srun's ``--network``, which takes several.
-        srun: other options of srun; *mpiexec*, *flux*: options of these programs.
-    """
+    """Variables and options of a starter that apply only together."""
 
     name: str
     reason: Reason
-    env: Mapping[str, Word] = {}
-    network: tuple[str, ...] = ()
+    env: Mapping[str, Word] = {}  # values by variable
+    network: tuple[str, ...] = ()  # values for srun's `--network`, which takes several
+    # Other options of srun; *mpiexec*, *flux*: options of these programs.
     srun: tuple[str, ...] = ()
     mpiexec: tuple[str, ...] = ()
     flux: tuple[str, ...] = ()

@@ -18,17 +18,11 @@ _MOST_LINKS = 40  # the limit of Linux
 
 
 class ExaminedFile(NamedTuple):
-    """A file, read once.
+    """A file, read once."""
 
-    Attributes:
-        real: its path without links.
-        data: its bytes.
-        doubt: the reason not to use it, if any.
-    """
-
-    real: str
-    data: bytes
-    doubt: Doubt | None
+    real: str  # its path without links
+    data: bytes  # its bytes
+    doubt: Doubt | None  # the reason not to use it, if any
 
 
 def examine(path: str, *, site: str = "", writable: bool = False) -> ExaminedFile:

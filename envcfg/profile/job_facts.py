@@ -32,16 +32,12 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """The facts of one job, with a record of the unknown facts that were needed.
-
-    Attributes:
-        known: the facts by name.
-        missed: for each unknown fact, the entries that depend on it, in order.
-    """
+    """The facts of one job, with a record of the unknown facts that were needed."""
 
     def __init__(self, facts: Mapping[str, Fact]) -> None:
         """Store the known *facts*."""
-        self.known = facts
+        self.known = facts  # the facts by name
+        # For each unknown fact, the entries that depend on it, in order.
         self.missed: dict[str, list[str]] = {}
         self._values = {name: fact.value for name, fact in facts.items()}
 

@@ -13,30 +13,21 @@ from typing import Literal, NamedTuple
 
 
 class OwnedPath(NamedTuple):
-    """A folder, link or file on the path to a file.
-
-    Attributes:
-        mode: kind and permissions, as in ``st_mode``.
-    """
+    """A folder, link or file on the path to a file."""
 
     path: str
     uid: int
     gid: int
-    mode: int
+    mode: int  # kind and permissions, as in `st_mode`
 
 
 class Doubt(NamedTuple):
-    """The reason not to use a file.
+    """The reason not to use a file."""
 
-    Attributes:
-        writers: the users that may have written or replaced it.
-        entries: the entries that allow it, from / on; at least one.
-        is_groups: these users are all members of the user's groups.
-    """
-
+    # The users that may have written or replaced it.
     writers: Literal["everybody", "owner", "group"]
-    entries: tuple[OwnedPath, ...]
-    is_groups: bool = False
+    entries: tuple[OwnedPath, ...]  # the entries that allow it, from / on; at least one
+    is_groups: bool = False  # these users are all members of the user's groups
 
 
 def strangers(

@@ -23,54 +23,40 @@ class NameFact(NamedTuple):
 
 
 class NodeShape(NamedTuple):
-    """The shape of a node. Memory in the unit that the scheduler takes (``60G``).
-
-    Attributes:
-        architecture: that of its CPU, as ``uname -m`` prints it; None if not stated.
-    """
+    """The shape of a node. Memory in the unit that the scheduler takes (``60G``)."""
 
     reason: Reason
     gpus: int
     cores_per_gpu: int | None = None
     memory_per_gpu: str | None = None
     nics: tuple[str, ...] = ()
+    # That of its CPU, as `uname -m` prints it; None if not stated.
     architecture: str | None = None
 
 
 class Domain(NamedTuple):
-    """The number of *nodes* that NVLink joins (an MNNVL domain).
-
-    Attributes:
-        segment: whether Slurm keeps nodes of one domain together (topology/block). Jobs
-            then request it by ``--segment``.
-    """
+    """The number of *nodes* that NVLink joins (an MNNVL domain)."""
 
     reason: Reason
     nodes: int
+    # Whether Slurm keeps nodes of one domain together (topology/block). Jobs then
+    # request it by `--segment`.
     segment: bool = False
 
 
 class Internet(NamedTuple):
-    """The internet, to which compute nodes have no direct way.
-
-    Attributes:
-        proxy: the address through which they reach it; empty: they do not.
-    """
+    """The internet, to which compute nodes have no direct way."""
 
     reason: Reason
-    proxy: str = ""
+    proxy: str = ""  # the address through which they reach it; empty: they do not
 
 
 class Attachment(NamedTuple):
-    """The NIC next to each GPU of a node, in the order of the GPUs.
-
-    Attributes:
-        nics: its interface, once per GPU.
-        buses: the PCI bus of each GPU, in hexadecimal digits as in ``c1``.
-    """
+    """The NIC next to each GPU of a node, in the order of the GPUs."""
 
     reason: Reason
-    nics: tuple[str, ...]
+    nics: tuple[str, ...]  # its interface, once per GPU
+    # The PCI bus of each GPU, in hexadecimal digits as in `c1`.
     buses: tuple[str, ...] = ()
 
 
@@ -82,17 +68,12 @@ class Masks(NamedTuple):
 
 
 class Visibility(NamedTuple):
-    """The one layer that masks GPUs.
-
-    Attributes:
-        variable: the variable that masks; a value from the scheduler is kept.
-        clear: variables of other layers, unset in every rank.
-        numbers: the variable of an inner layer: it gets the numbers of the visible GPUs.
-    """
+    """The one layer that masks GPUs."""
 
     reason: Reason
-    variable: str
-    clear: tuple[str, ...]
+    variable: str  # the variable that masks; a value from the scheduler is kept
+    clear: tuple[str, ...]  # variables of other layers, unset in every rank
+    # The variable of an inner layer: it gets the numbers of the visible GPUs.
     numbers: str | None = None
 
     @property
@@ -110,31 +91,18 @@ class Rendezvous(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The place of node-local caches.
-
-    Attributes:
-        in_memory: files below *root* count against the job's memory.
-        disk: a folder that replaces *root* in jobs that have it.
-        disk_request: the options that request the disk, such as ``--constraint``.
-    """
+    """The place of node-local caches."""
 
     reason: Reason
     root: Word
-    in_memory: bool = False
-    disk: Word | None = None
+    in_memory: bool = False  # files below *root* count against the job's memory
+    disk: Word | None = None  # a folder that replaces *root* in jobs that have it
+    # The options that request the disk, such as `--constraint`.
     disk_request: Mapping[str, str] = {}
 
 
 class Expect(NamedTuple):
-    """Requirements on job and nodes; unset fields require nothing.
-
-    Attributes:
-        devices: patterns of paths; a node must have a path for each.
-        bandwidth: bus bandwidth of a large all-reduce over several nodes, in GB/s.
-        dropped: fields of a family or lower layer that null removes.
-        others: the reasons of fields inherited from them; *reason* covers all other
-            fields.
-    """
+    """Requirements on job and nodes; unset fields require nothing."""
 
     reason: Reason
     networks: tuple[str, ...] = ()
@@ -142,9 +110,12 @@ class Expect(NamedTuple):
     interfaces: tuple[str, ...] = ()
     nics: int | None = None
     gdr: bool | None = None
-    devices: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # patterns of paths; a node must have a path for each
+    # Bus bandwidth of a large all-reduce over several nodes, in GB/s.
     bandwidth: int | None = None
+    # Fields of a family or lower layer that null removes.
     dropped: frozenset[str] = frozenset()
+    # The reasons of fields inherited from them; *reason* covers all other fields.
     others: Mapping[str, Reason] = {}
 
     def said(self) -> dict[str, Any]:
@@ -193,41 +164,29 @@ class Parent(NamedTuple):
 
 
 class Detect(NamedTuple):
-    """The signs of a system; *reason* is None if the signs are self-explanatory.
+    """The signs of a system; *reason* is None if the signs are self-explanatory."""
 
-    Attributes:
-        clusters: globs for the cluster's name.
-        hosts: globs for the host's name, used if the cluster has no name.
-        marks: one match is enough. By file path: a glob for its first line, or empty if
-            the file must only exist. By variable name: a glob for its value.
-        interfaces: globs; each must match a network interface. With *devices*, they are
-            used if no name is known.
-        devices: paths that must all exist.
-    """
-
-    clusters: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()  # globs for the cluster's name
+    # Globs for the host's name, used if the cluster has no name.
     hosts: tuple[str, ...] = ()
+    # Globs; each must match a network interface. With *devices*, they are used if no
+    # name is known.
     interfaces: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # paths that must all exist
+    # One match is enough. By file path: a glob for its first line, or empty if the file
+    # must only exist. By variable name: a glob for its value.
     marks: Mapping[str, str] = {}
     reason: Reason | None = None
 
 
 class Profile(NamedTuple):
-    """The needs of a system.
-
-    Attributes:
-        envcfg: the versions of envcfg that can use it, such as ``>=0.2``.
-        closed: the lists among ``partitions`` and ``qos`` that are complete.
-        seen: partitions that the scheduler here shows, but the profile does not name.
-        own: the accounts and QOS of this user, if the scheduler here reports them.
-        dropped: the blocks that null removes. *expect* stays dropped even if a higher
-            layer sets it again, because the family's block must not be merged into it.
-    """
+    """The needs of a system."""
 
     name: str
+    # The blocks that null removes. *expect* stays dropped even if a higher layer sets
+    # it again, because the family's block must not be merged into it.
     dropped: frozenset[str] = frozenset()
-    envcfg: str | None = None
+    envcfg: str | None = None  # the versions of envcfg that can use it, such as `>=0.2`
     summary: str | None = None
     extends: Parent | None = None
     lifecycle: Status | None = None
@@ -260,8 +219,11 @@ class Profile(NamedTuple):
     rules: Mapping[str, scheduler_settings.RequestRule | None] = {}
     partitions: Mapping[str, scheduler_settings.Partition | None] = {}
     qos: Mapping[str, scheduler_settings.Qos | None] = {}
+    # The lists among `partitions` and `qos` that are complete.
     closed: tuple[str, ...] | None = None
+    # Partitions that the scheduler here shows, but the profile does not name.
     seen: Mapping[str, scheduler_settings.Partition] = {}
+    # The accounts and QOS of this user, if the scheduler here reports them.
     own: scheduler_settings.Own | None = None
     modules: Mapping[str, scheduler_settings.EnvironmentModule | None] = {}
     billing: scheduler_settings.Billing | None = None
@@ -288,14 +250,8 @@ class Profile(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One file of those that make a profile.
+    """One file of those that make a profile."""
 
-    Attributes:
-        path: its name in messages.
-        data: the file's bytes.
-        profile: the content of this file alone.
-    """
-
-    path: str
-    data: bytes
-    profile: Profile
+    path: str  # its name in messages
+    data: bytes  # the file's bytes
+    profile: Profile  # the content of this file alone

@@ -14,37 +14,27 @@ LIMITS_LAST = 183  # days after which a limit may have changed and refuses nothi
 
 
 class Asking(NamedTuple):
-    """The options that request nodes and GPUs.
-
-    Attributes:
-        scheduler: ``slurm``, ``flux``, ``pbs`` or ``none``.
-        gpus: the option with the number of GPUs, such as ``--gres``; ``UNASKED``: a job
-            gets all GPUs of its nodes, and cannot request any.
-        gpu_type: the type in the option, as in ``--gres=gpu:a100:4``.
-    """
+    """The options that request nodes and GPUs."""
 
     reason: Reason
-    scheduler: str
+    scheduler: str  # `slurm`, `flux`, `pbs` or `none`
+    # The option with the number of GPUs, such as `--gres`; `UNASKED`: a job gets all
+    # GPUs of its nodes, and cannot request any.
     gpus: str | None = None
-    gpu_type: str | None = None
+    gpu_type: str | None = None  # the type in the option, as in `--gres=gpu:a100:4`
 
 
 class RequestRule(NamedTuple):
-    """The scheduler's rule for one option.
-
-    Attributes:
-        rule: ``must`` be given, ``must not``, ``avoid``, or ``repeat`` on srun.
-        value: the required form: a glob or an example.
-        default: the right value for nearly all jobs; *others* are right for some.
-        refused: whether a source states that the scheduler rejects such a job.
-    """
+    """The scheduler's rule for one option."""
 
     option: str
-    rule: str
+    rule: str  # `must` be given, `must not`, `avoid`, or `repeat` on srun
     reason: Reason
-    value: str | None = None
+    value: str | None = None  # the required form: a glob or an example
+    # The right value for nearly all jobs; *others* are right for some.
     default: str | None = None
     others: tuple[str, ...] = ()
+    # Whether a source states that the scheduler rejects such a job.
     refused: bool = False
 
 
@@ -56,28 +46,21 @@ class Size(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition, or a queue, and its limits.
-
-    Attributes:
-        nodes: the most of a job, as for *gpus*; *min_nodes*, *min_gpus*: the fewest.
-        time: the longest time, in Slurm's form.
-        sizes: if the longest time depends on the nodes: by size, smallest first.
-        exclusive: whether a job gets whole nodes.
-        default: whether a job without a partition gets this one.
-        is_old: its limits were not checked for long, so they refuse nothing.
-    """
+    """A partition, or a queue, and its limits."""
 
     name: str
     reason: Reason
+    # The most of a job, as for *gpus*; *min_nodes*, *min_gpus*: the fewest.
     nodes: int | None = None
-    time: str | None = None
-    exclusive: bool | None = None
+    time: str | None = None  # the longest time, in Slurm's form
+    exclusive: bool | None = None  # whether a job gets whole nodes
     gpus: int | None = None
     min_nodes: int | None = None
     min_gpus: int | None = None
+    # If the longest time depends on the nodes: by size, smallest first.
     sizes: tuple[Size, ...] = ()
-    default: bool = False
-    is_old: bool = False
+    default: bool = False  # whether a job without a partition gets this one
+    is_old: bool = False  # its limits were not checked for long, so they refuse nothing
 
     def __str__(self) -> str:
         """Return the name used in messages."""
@@ -85,12 +68,7 @@ class Partition(NamedTuple):
 
 
 class Qos(NamedTuple):
-    """A quality of service; its limits override those of a partition.
-
-    Attributes:
-        partitions: the partitions where it applies; none: all.
-        is_old: as for a partition.
-    """
+    """A quality of service; its limits override those of a partition."""
 
     name: str
     reason: Reason
@@ -100,8 +78,8 @@ class Qos(NamedTuple):
     min_nodes: int | None = None
     min_gpus: int | None = None
     sizes: tuple[Size, ...] = ()
-    partitions: tuple[str, ...] = ()
-    is_old: bool = False
+    partitions: tuple[str, ...] = ()  # the partitions where it applies; none: all
+    is_old: bool = False  # as for a partition
 
     def __str__(self) -> str:
         """Return the name used in messages."""
@@ -118,29 +96,20 @@ class EnvironmentModule(NamedTuple):
 
 
 class Own(NamedTuple):
-    """The accounts and queues that the user may use, according to the scheduler.
-
-    Attributes:
-        qos: the QOS of each account; an empty list allows any.
-    """
+    """The accounts and queues that the user may use, according to the scheduler."""
 
     reason: Reason
+    # The QOS of each account; an empty list allows any.
     qos: Mapping[str, Sequence[str]]
 
 
 class Billing(NamedTuple):
-    """The cost of a job, in *unit* per hour; amounts are decimal numbers as written.
-
-    Attributes:
-        charge: ``gpus`` (GPUs alone), ``sum`` (of all parts), or ``largest share`` (the
-            most of GPUs, cores / *cores_per_share* and GiB / *memory_per_share*).
-        whole_shares: shares of cores and memory are rounded up to whole ones.
-        whole_nodes: partitions that bill *per_node*, whatever the request.
-        is_old: as for a partition, for prices.
-    """
+    """The cost of a job, in *unit* per hour; amounts are decimal numbers as written."""
 
     reason: Reason
     unit: str
+    # `gpus` (GPUs alone), `sum` (of all parts), or `largest share` (the most of GPUs,
+    # cores / *cores_per_share* and GiB / *memory_per_share*).
     charge: str
     per_gpu: str | None = None
     per_node: str | None = None
@@ -149,6 +118,8 @@ class Billing(NamedTuple):
     per_nvme_gib: str | None = None
     cores_per_share: int | None = None
     memory_per_share: int | None = None
+    # Shares of cores and memory are rounded up to whole ones.
     whole_shares: bool = False
+    # Partitions that bill *per_node*, whatever the request.
     whole_nodes: tuple[str, ...] = ()
-    is_old: bool = False
+    is_old: bool = False  # as for a partition, for prices

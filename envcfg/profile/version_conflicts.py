@@ -12,49 +12,28 @@ DATA = "stacks.yaml"
 
 
 class Stack(NamedTuple):
-    """A set of versions and settings that makes a job hang or fail.
+    """A set of versions and settings that makes a job hang or fail."""
 
-    Attributes:
-        id: the id of the rule.
-        severity: the severity of the finding.
-        when: the required facts.
-        provider: glob on the libfabric provider; empty: any.
-        profile: glob on the system's profile; empty: any.
-        env: the tests of variables; an unset variable has the value ``''``.
-        meaning: the effect.
-        why: the cause.
-        fix: the remedy.
-        source: the source of the report.
-        date: the date of the source, or of reading it.
-    """
-
-    id: str
-    severity: Severity
-    when: Condition
-    meaning: str
-    why: str
-    fix: str
-    source: str
-    date: str
-    provider: str = ""
-    profile: str = ""
-    env: Condition = ()
+    id: str  # the id of the rule
+    severity: Severity  # the severity of the finding
+    when: Condition  # the required facts
+    meaning: str  # the effect
+    why: str  # the cause
+    fix: str  # the remedy
+    source: str  # the source of the report
+    date: str  # the date of the source, or of reading it
+    provider: str = ""  # glob on the libfabric provider; empty: any
+    profile: str = ""  # glob on the system's profile; empty: any
+    env: Condition = ()  # the tests of variables; an unset variable has the value `''`
 
 
 class KnownJob(NamedTuple):
-    """The known facts about a job, or only about an image.
+    """The known facts about a job, or only about an image."""
 
-    Attributes:
-        facts: by their names.
-        provider: the system's libfabric provider; None: unknown.
-        profile: the system's profile; None: unknown.
-        env: the values of the ranks' variables; None: unknown, then they only raise a
-            doubt.
-    """
-
-    facts: Mapping[str, str]
-    provider: str | None = None
-    profile: str | None = None
+    facts: Mapping[str, str]  # by their names
+    provider: str | None = None  # the system's libfabric provider; None: unknown
+    profile: str | None = None  # the system's profile; None: unknown
+    # The values of the ranks' variables; None: unknown, then they only raise a doubt.
     env: Mapping[str, str] | None = None
 
 

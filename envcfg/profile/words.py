@@ -48,18 +48,13 @@ def is_profile_path(name: str) -> bool:
 
 
 class WordError(ValueError):
-    """A value that does not follow the grammar.
-
-    Attributes:
-        offset: index of the offending character, counted from 0.
-        hint: what to write instead.
-    """
+    """A value that does not follow the grammar."""
 
     def __init__(self, message: str, offset: int, hint: str) -> None:
         """Store the message, its offset and the remedy."""
         super().__init__(message)
-        self.offset = offset
-        self.hint = hint
+        self.offset = offset  # index of the offending character, counted from 0
+        self.hint = hint  # what to write instead
 
 
 def parse_word(text: str) -> Word:

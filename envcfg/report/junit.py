@@ -7,23 +7,15 @@ from envcfg.common.secrets import safe_text
 
 
 class JUnitCase(NamedTuple):
-    """One test.
+    """One test."""
 
-    Attributes:
-        group: its group in the output.
-        outcome: ``failure``, ``skipped``, or empty for a passed test.
-        kind: the kind of the outcome, in one word.
-        message: the reason, in a sentence; *details*: in several lines.
-        output: the output of a test that did not fail.
-    """
-
-    group: str
+    group: str  # its group in the output
     name: str
-    outcome: str = ""
-    kind: str = ""
-    message: str = ""
+    outcome: str = ""  # `failure`, `skipped`, or empty for a passed test
+    kind: str = ""  # the kind of the outcome, in one word
+    message: str = ""  # the reason, in a sentence; *details*: in several lines
     details: str = ""
-    output: str = ""
+    output: str = ""  # the output of a test that did not fail
 
 
 def junit_xml(suite: str, cases: Sequence[JUnitCase]) -> str:

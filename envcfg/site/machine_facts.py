@@ -8,84 +8,57 @@ IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
 
 
 class NodeGroup(NamedTuple):
-    """Nodes with the same resources.
+    """Nodes with the same resources."""
 
-    Attributes:
-        number: their number in a partition.
-        gpus: GPUs per node, of all kinds.
-        kinds: the kinds of GPUs, by Slurm's names.
-        cores: cores per node for jobs, in the scheduler's count: usually threads.
-        memory: memory per node for jobs, in MiB.
-        sockets: sockets per node; 0: unknown.
-    """
-
-    number: int
-    gpus: int
-    kinds: tuple[str, ...]
-    cores: int
-    memory: int
-    sockets: int = 0
+    number: int  # their number in a partition
+    gpus: int  # GPUs per node, of all kinds
+    kinds: tuple[str, ...]  # the kinds of GPUs, by Slurm's names
+    cores: int  # cores per node for jobs, in the scheduler's count: usually threads
+    memory: int  # memory per node for jobs, in MiB
+    sockets: int = 0  # sockets per node; 0: unknown
 
 
 class SeenPartition(NamedTuple):
-    """A partition, queue or QOS of the scheduler.
-
-    Attributes:
-        nodes: the limit of a job, if any, as for *time* and *gpus*.
-        qos: the QOS with limits for every job of the partition.
-        weights: by resource (``cpu``, ``mem``, ``gpu``), from TRESBillingWeights.
-    """
+    """A partition, queue or QOS of the scheduler."""
 
     name: str
-    nodes: int | None = None
+    nodes: int | None = None  # the limit of a job, if any, as for *time* and *gpus*
     time: str | None = None
     is_exclusive: bool = False
     is_default: bool = False
     is_up: bool = True
+    # By resource (`cpu`, `mem`, `gpu`), from TRESBillingWeights.
     weights: Mapping[str, str] = {}
     shapes: tuple[NodeGroup, ...] = ()
     gpus: int | None = None
-    qos: str = ""
+    qos: str = ""  # the QOS with limits for every job of the partition
 
 
 class Site(NamedTuple):
-    """A machine, with all facts that could be read.
-
-    Attributes:
-        cluster: its name in Slurm's configuration.
-        scheduler: slurm, flux or pbs, by the commands on PATH; None: none.
-        gpus: the option for the number of GPUs, if known.
-        takes_most: whether a job is billed for its largest share, not for their sum.
-        interfaces: names of the network interfaces.
-        adapters: the link of each adapter: ``InfiniBand``, ``Ethernet``, ``EFA``.
-        devices: existing paths that identify GPUs and networks.
-        runtimes: names of the installed runtimes.
-        modules: modules that may matter, with the names to load.
-        accounts: the user's accounts, the default first.
-        is_measured: whether its nodes were examined in a job; *host* then represents
-            them.
-        scratch: the file system of ``$TMPDIR`` on the nodes, and the speed of writing
-            256 MiB, in MB/s; None: no file could be written.
-        masks: CPUs next to each GPU, as masks, in the order of GPUs.
-        bandwidth: bandwidth of a large all-reduce over NCCL, in GB/s.
-    """
+    """A machine, with all facts that could be read."""
 
     host: str
-    cluster: str | None = None
+    cluster: str | None = None  # its name in Slurm's configuration
+    # Slurm, flux or pbs, by the commands on PATH; None: none.
     scheduler: str | None = None
-    gpus: str | None = None
+    gpus: str | None = None  # the option for the number of GPUs, if known
+    # Whether a job is billed for its largest share, not for their sum.
     takes_most: bool = False
     partitions: tuple[SeenPartition, ...] = ()
-    interfaces: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()  # names of the network interfaces
+    # The link of each adapter: `InfiniBand`, `Ethernet`, `EFA`.
     adapters: Mapping[str, str] = {}
-    devices: tuple[str, ...] = ()
-    runtimes: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    accounts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()  # existing paths that identify GPUs and networks
+    runtimes: tuple[str, ...] = ()  # names of the installed runtimes
+    modules: tuple[str, ...] = ()  # modules that may matter, with the names to load
+    accounts: tuple[str, ...] = ()  # the user's accounts, the default first
+    # Whether its nodes were examined in a job; *host* then represents them.
     is_measured: bool = False
+    # The file system of `$TMPDIR` on the nodes, and the speed of writing 256 MiB, in
+    # MB/s; None: no file could be written.
     scratch: tuple[str, str] | None = None
-    masks: tuple[str, ...] = ()
-    bandwidth: int | None = None
+    masks: tuple[str, ...] = ()  # CPUs next to each GPU, as masks, in the order of GPUs
+    bandwidth: int | None = None  # bandwidth of a large all-reduce over NCCL, in GB/s
 
 
 _NVIDIA = tuple("a100 h100 h200 gh200 b200 gb200 v100 a40 l40 a30".split())

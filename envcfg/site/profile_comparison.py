@@ -28,20 +28,14 @@ _EVERYWHERE = "on every node"
 
 
 class Comparison(NamedTuple):
-    """A value of a profile, and whether its system agrees.
-
-    Attributes:
-        verdict: ``confirmed``, ``contradicted`` or ``not seen``.
-        seen: the actual value, or the evidence.
-        place: the place of the value.
-    """
+    """A value of a profile, and whether its system agrees."""
 
     section: str
     name: str
     value: str
-    verdict: str
-    seen: str
-    place: Place
+    verdict: str  # `confirmed`, `contradicted` or `not seen`
+    seen: str  # the actual value, or the evidence
+    place: Place  # the place of the value
 
 
 def hold(view: View, observations: Observations) -> Iterator[Comparison]:

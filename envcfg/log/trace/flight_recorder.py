@@ -41,37 +41,22 @@ DEFAULT = "default_pg"  # PyTorch's description of the group of all ranks
 
 
 class FlightEntry(NamedTuple):
-    """One operation of one rank.
+    """One operation of one rank."""
 
-    Attributes:
-        group: name and description of its process group.
-        seq: its number among the collectives of the group, from 1.
-        p2p_seq: its number among sends and receives of the group.
-        is_p2p: True for sends and receives; ``seq`` is then that of the last collective.
-        backend: ``nccl``, ``gloo`` ...
-        name: of the operation, as in ``all_reduce`` or ``send 0->1``.
-        state: ``scheduled``, ``started`` or ``completed``.
-        retired: True if PyTorch no longer watches it.
-        done: True if it has ended, as far as the dump shows.
-        input_sizes: of each tensor.
-        dtypes: of the inputs, then of the outputs, as in ``Float``.
-        created: time of the call, in ns since 1970; None if unknown.
-        place: ``FILE:LINE`` of the program that called it; empty if not recorded.
-    """
-
-    group: tuple[str, str]
-    seq: int
-    p2p_seq: int
+    group: tuple[str, str]  # name and description of its process group
+    seq: int  # its number among the collectives of the group, from 1
+    p2p_seq: int  # its number among sends and receives of the group
+    # True for sends and receives; `seq` is then that of the last collective.
     is_p2p: bool
-    backend: str
-    name: str
-    state: str
-    retired: bool
-    done: bool
-    input_sizes: tuple[tuple[int, ...], ...]
-    dtypes: tuple[str, ...]
-    created: int | None
-    place: str
+    backend: str  # `nccl`, `gloo`
+    name: str  # of the operation, as in `all_reduce` or `send 0->1`
+    state: str  # `scheduled`, `started` or `completed`
+    retired: bool  # True if PyTorch no longer watches it
+    done: bool  # True if it has ended, as far as the dump shows
+    input_sizes: tuple[tuple[int, ...], ...]  # of each tensor
+    dtypes: tuple[str, ...]  # of the inputs, then of the outputs, as in `Float`
+    created: int | None  # time of the call, in ns since 1970; None if unknown
+    place: str  # `FILE:LINE` of the program that called it; empty if not recorded
 
     @property
     def timed_out(self) -> bool:
@@ -88,19 +73,14 @@ class FlightEntry(NamedTuple):
 
 
 class FlightDump(NamedTuple):
-    """The record of one rank.
+    """The record of one rank."""
 
-    Attributes:
-        rank: its number in the job.
-        ranks: of each group, by name; without groups with unknown ranks.
-        entries: operations in their order; a full buffer has lost the first.
-        is_full: True if the buffer has lost operations.
-    """
-
-    rank: int
+    rank: int  # its number in the job
+    # Of each group, by name; without groups with unknown ranks.
     ranks: Mapping[str, tuple[int, ...]]
+    # Operations in their order; a full buffer has lost the first.
     entries: tuple[FlightEntry, ...]
-    is_full: bool = False
+    is_full: bool = False  # True if the buffer has lost operations
 
 
 def is_flight(head: bytes) -> bool:

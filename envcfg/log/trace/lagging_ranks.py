@@ -22,37 +22,26 @@ _EVEN = frozenset(
 
 
 class GroupLag(NamedTuple):
-    """The first collective of a group that has not ended everywhere.
+    """The first collective of a group that has not ended everywhere."""
 
-    Attributes:
-        group: name of the process group.
-        desc: PyTorch's description of it, as in ``default_pg``.
-        seq: number of the collective in the group.
-        operation: its name and sizes, as a rank that called it reports them.
-        place: ``FILE:LINE`` of the program with the call; empty if unknown.
-        absent: ranks that did not call it, with their last number: the suspects.
-        elsewhere: absent ranks that wait in another operation, with the operation.
-        waiting: ranks that called it and wait; ``started`` on the GPU, or ``scheduled``.
-        done: ranks on which it has ended, successfully or not.
-        unseen: ranks of the group without a dump, or with a dump that lost the group.
-        silent: ranks of the group without a dump, if most others wait for them.
-        since: time of the first call, in ns since 1970; None if unknown.
-        timed_out: True if PyTorch gave it up on a rank.
-    """
-
-    group: str
-    desc: str
-    seq: int
-    operation: str
-    place: str
+    group: str  # name of the process group
+    desc: str  # PyTorch's description of it, as in `default_pg`
+    seq: int  # number of the collective in the group
+    operation: str  # its name and sizes, as a rank that called it reports them
+    place: str  # `FILE:LINE` of the program with the call; empty if unknown
+    # Ranks that did not call it, with their last number: the suspects.
     absent: Mapping[int, int]
+    # Absent ranks that wait in another operation, with the operation.
     elsewhere: Mapping[int, str]
+    # Ranks that called it and wait; `started` on the GPU, or `scheduled`.
     waiting: Mapping[int, str]
-    done: tuple[int, ...]
+    done: tuple[int, ...]  # ranks on which it has ended, successfully or not
+    # Ranks of the group without a dump, or with a dump that lost the group.
     unseen: tuple[int, ...]
+    # Ranks of the group without a dump, if most others wait for them.
     silent: tuple[int, ...]
-    since: int | None
-    timed_out: bool
+    since: int | None  # time of the first call, in ns since 1970; None if unknown
+    timed_out: bool  # True if PyTorch gave it up on a rank
 
     @property
     def behind(self) -> tuple[int, ...]:
@@ -67,20 +56,13 @@ class GroupLag(NamedTuple):
 
 
 class OutOfStep(NamedTuple):
-    """The first number of a group under which ranks called different things.
+    """The first number of a group under which ranks called different things."""
 
-    Attributes:
-        group: name of the process group.
-        desc: PyTorch's description of it.
-        seq: the number.
-        differs: ``operation``, ``size`` or ``type``.
-        calls: two or more, each with its sorted ranks, the most ranks first.
-    """
-
-    group: str
-    desc: str
-    seq: int
-    differs: str
+    group: str  # name of the process group
+    desc: str  # PyTorch's description of it
+    seq: int  # the number
+    differs: str  # `operation`, `size` or `type`
+    # Two or more, each with its sorted ranks, the most ranks first.
     calls: tuple[tuple[str, tuple[int, ...]], ...]
 
 

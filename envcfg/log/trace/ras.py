@@ -52,19 +52,12 @@ _OTHERS = r"^\[|\bNCCL (?:INFO|WARN) |^(?:srun|slurmstepd): |^Traceback \(|Error
 
 
 class Laggard(NamedTuple):
-    """Ranks that have launched fewer operations than others of their communicator.
+    """Ranks that have launched fewer operations than others of their communicator."""
 
-    Attributes:
-        comm: the communicator.
-        operation: the collective.
-        share: the ranks, and the number of operations that they launched.
-        most: the number that others launched.
-    """
-
-    comm: RasComm
-    operation: str
-    share: Share
-    most: int
+    comm: RasComm  # the communicator
+    operation: str  # the collective
+    share: Share  # the ranks, and the number of operations that they launched
+    most: int  # the number that others launched
 
 
 def is_ras(head: str) -> bool:

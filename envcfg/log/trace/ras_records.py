@@ -10,61 +10,40 @@ STATUS = "status"  # subject of a ``DifferingValue`` without an operation
 
 
 class RasProcess(NamedTuple):
-    """A process of the job that did not answer.
+    """A process of the job that did not answer."""
 
-    Attributes:
-        host: address of its node in the answer; empty if unknown.
-        pid: its process id there; None if unknown.
-        dead: True if NCCL has given it up; else it did not answer in time.
-    """
-
-    host: str
-    pid: int | None
-    dead: bool
+    host: str  # address of its node in the answer; empty if unknown
+    pid: int | None  # its process id there; None if unknown
+    dead: bool  # True if NCCL has given it up; else it did not answer in time
 
 
 class RasRank(NamedTuple):
-    """A rank of a communicator.
+    """A rank of a communicator."""
 
-    Attributes:
-        rank: its number in the communicator.
-        host: address of its node; empty if unknown.
-        pid: process id there; None if unknown.
-        error: error that NCCL reports for it; empty if none.
-        counts: operations that it has launched, by collective; empty if unknown.
-    """
-
-    rank: int
-    host: str = ""
-    pid: int | None = None
-    error: str = ""
+    rank: int  # its number in the communicator
+    host: str = ""  # address of its node; empty if unknown
+    pid: int | None = None  # process id there; None if unknown
+    error: str = ""  # error that NCCL reports for it; empty if none
+    # Operations that it has launched, by collective; empty if unknown.
     counts: Mapping[str, int] = {}
 
 
 class Share(NamedTuple):
-    """Ranks with the same value.
+    """Ranks with the same value."""
 
-    Attributes:
-        value: operations that they have launched, or their status: ``NOCOMM``, ``INIT``,
-            ``RUNNING``, ``FINALIZE`` or ``ABORT``.
-        count: number of these ranks.
-        ranks: named ranks, rising: all, or none if they are many.
-    """
-
+    # Operations that they have launched, or their status: `NOCOMM`, `INIT`, `RUNNING`,
+    # `FINALIZE` or `ABORT`.
     value: int | str
+    # Number of these ranks.
     count: int  # type: ignore[assignment]  # hides tuple.count, which is unused
-    ranks: tuple[RasRank, ...]
+    ranks: tuple[RasRank, ...]  # named ranks, rising: all, or none if they are many
 
 
 class DifferingValue(NamedTuple):
-    """A value in which the ranks of a communicator differ.
+    """A value in which the ranks of a communicator differ."""
 
-    Attributes:
-        subject: a collective (``AllReduce``), or ``status``.
-        shares: two or more; those of a collective from the fewest operations to the most.
-    """
-
-    subject: str
+    subject: str  # a collective (`AllReduce`), or `status`
+    # Two or more; those of a collective from the fewest operations to the most.
     shares: tuple[Share, ...]
 
     @property
@@ -75,57 +54,33 @@ class DifferingValue(NamedTuple):
 
 
 class RasComm(NamedTuple):
-    """A communicator.
+    """A communicator."""
 
-    Attributes:
-        hash: its number, 16 hex digits, the ``commId`` of NCCL's log.
-        name: its place in the text's table (``#0-1``); empty in JSON.
-        size: number of its ranks; None if the text does not show it.
-        failed: True if NCCL reports an error for it.
-        ranks: ranks in the answer, rising.
-        spreads: values in which its ranks differ.
-    """
-
-    hash: str
-    name: str
-    size: int | None
-    failed: bool
-    ranks: tuple[RasRank, ...]
-    spreads: tuple[DifferingValue, ...]
+    hash: str  # its number, 16 hex digits, the `commId` of NCCL's log
+    name: str  # its place in the text's table (`#0-1`); empty in JSON
+    size: int | None  # number of its ranks; None if the text does not show it
+    failed: bool  # True if NCCL reports an error for it
+    ranks: tuple[RasRank, ...]  # ranks in the answer, rising
+    spreads: tuple[DifferingValue, ...]  # values in which its ranks differ
 
 
 class RasGroup(NamedTuple):
-    """Communicators with the same properties: a line of the text's table.
+    """Communicators with the same properties: a line of the text's table."""
 
-    Attributes:
-        comms: number of these communicators.
-        size: number of ranks of each of them.
-    """
-
-    comms: int
-    size: int
+    comms: int  # number of these communicators
+    size: int  # number of ranks of each of them
 
 
 class RasReport(NamedTuple):
-    """One answer of NCCL's RAS.
+    """One answer of NCCL's RAS."""
 
-    Attributes:
-        time: time of the answer, in the node's own time; empty in the text.
-        missing: number of processes that did not answer; large numbers are not named.
-        dead: number of processes that NCCL has given up.
-        silent: named processes of both kinds.
-        groups: the text's table; none in JSON.
-        comms: in the text those with a problem, in JSON all.
-        is_complete: True if the answer is complete.
-    """
-
-    time: str
-    missing: int
-    dead: int
-    silent: tuple[RasProcess, ...]
-    groups: tuple[RasGroup, ...]
-    comms: tuple[RasComm, ...]
-    is_complete: bool
+    time: str  # time of the answer, in the node's own time; empty in the text
+    missing: int  # number of processes that did not answer; large numbers are not named
+    dead: int  # number of processes that NCCL has given up
+    silent: tuple[RasProcess, ...]  # named processes of both kinds
+    groups: tuple[RasGroup, ...]  # the text's table; none in JSON
+    comms: tuple[RasComm, ...]  # in the text those with a problem, in JSON all
+    is_complete: bool  # True if the answer is complete
 
 
 def spread_of(subject: str, shares: Sequence[Share]) -> DifferingValue:

@@ -16,22 +16,16 @@ from envcfg.profile.words import format_word
 
 
 class Summary(NamedTuple):
-    """A summary of one profile; fields that it does not set are None.
-
-    Attributes:
-        state: its lifecycle: active, ends or retired.
-        family: whether it describes the common part of several systems.
-        layers: the layers with a file of this name, lowest first.
-    """
+    """A summary of one profile; fields that it does not set are None."""
 
     name: str
     summary: str | None
-    state: str | None
+    state: str | None  # its lifecycle: active, ends or retired
     verified: str | None
     verified_date: str | None
     extends: str | None
-    family: bool
-    layers: tuple[str, ...]
+    family: bool  # whether it describes the common part of several systems
+    layers: tuple[str, ...]  # the layers with a file of this name, lowest first
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
@@ -68,20 +62,14 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
 
 
 class Use(NamedTuple):
-    """One value that a file sets for a variable.
+    """One value that a file sets for a variable."""
 
-    Attributes:
-        value: None unsets the variable.
-        otherwise: it applies if no case does.
-        bundle: the bundle that sets it, if any.
-        profiles: all profiles with the value, by themselves or from a family.
-    """
-
-    value: str | None
+    value: str | None  # None unsets the variable
     reason: Reason
     when: Condition = ALWAYS
-    otherwise: bool = False
-    bundle: str | None = None
+    otherwise: bool = False  # it applies if no case does
+    bundle: str | None = None  # the bundle that sets it, if any
+    # All profiles with the value, by themselves or from a family.
     profiles: tuple[str, ...] = ()
 
 

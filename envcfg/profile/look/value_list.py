@@ -50,27 +50,19 @@ class ValueState(Enum):
 
 
 class Value(NamedTuple):
-    """One value.
+    """One value."""
 
-    Attributes:
-        section: a key of :data:`SECTIONS`.
-        name: the entry, or the key of a block; empty if the section is a single value.
-        text: None unsets a variable.
-        when: the condition; *otherwise*: the value applies if no case does.
-        missing: the facts that are needed and unknown.
-        place: where it stands.
-        reason: None if the profile gives none, as for its summary.
-    """
-
-    section: str
+    section: str  # a key of `SECTIONS`
+    # The entry, or the key of a block; empty if the section is a single value.
     name: str
-    text: str | None
-    place: Place
-    reason: Reason | None = None
+    text: str | None  # None unsets a variable
+    place: Place  # where it stands
+    reason: Reason | None = None  # None if the profile gives none, as for its summary
+    # The condition; *otherwise*: the value applies if no case does.
     when: Condition = ALWAYS
     otherwise: bool = False
     state: ValueState = ValueState.HOLDS
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # the facts that are needed and unknown
 
 
 class RemovedEntry(NamedTuple):

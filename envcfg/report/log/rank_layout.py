@@ -14,33 +14,22 @@ _MANY_NODES = 256  # above this number, equal nodes are drawn once
 
 
 class NodeBox(NamedTuple):
-    """A node of the job, or a group of ranks with an unknown node.
+    """A node of the job, or a group of ranks with an unknown node."""
 
-    Attributes:
-        name: the host, or :data:`UNNAMED` or :data:`MISSING`.
-        known: False if the name is not a host.
-        ranks: numbers of its ranks, ascending.
-        alike: how many other nodes it stands for, which look the same.
-    """
-
-    name: str
-    known: bool
-    ranks: tuple[int, ...]
+    name: str  # the host, or `UNNAMED` or `MISSING`
+    known: bool  # False if the name is not a host
+    ranks: tuple[int, ...]  # numbers of its ranks, ascending
     # The template reads these fields, so their names are part of its interface.
-    alike: int = 0
+    alike: int = 0  # how many other nodes it stands for, which look the same
 
 
 class RankLayout(NamedTuple):
-    """The ranks of a job by node.
+    """The ranks of a job by node."""
 
-    Attributes:
-        nodes: hosts in the order of their first rank, then hosts without a rank, then
-            the ranks without a host.
-        ranks: the facts of each rank.
-    """
-
+    # Hosts in the order of their first rank, then hosts without a rank, then the ranks
+    # without a host.
     nodes: tuple[NodeBox, ...]
-    ranks: dict[int, RankReport]
+    ranks: dict[int, RankReport]  # the facts of each rank
 
     @property
     def size(self) -> int:

@@ -52,29 +52,22 @@ class Matrix(NamedTuple):
     """The dimensions of the drawing, in pixels.
 
     Attributes:
-        axis: rows, which are the columns as well.
-        nodes: their number, whether drawn or not.
-        cell: side of a cell.
-        side: side of the whole square.
-        gutter: room for the numbers of ranks; 0: no numbers.
         left, top: the position of the first cell.
-        flat: whether the names above the columns fit horizontally.
         thin, strong: rows that begin with a line: between cells, and between nodes.
-        labels: names of nodes that fit, with the middle of each.
-        runs: row, first column, end, kind and text of adjacent equal cells.
     """
 
-    axis: _Axis
-    nodes: int
-    cell: int
-    side: int
-    gutter: int
+    axis: _Axis  # rows, which are the columns as well
+    nodes: int  # their number, whether drawn or not
+    cell: int  # side of a cell
+    side: int  # side of the whole square
+    gutter: int  # room for the numbers of ranks; 0: no numbers
     left: float
     top: float
-    flat: bool
+    flat: bool  # whether the names above the columns fit horizontally
     thin: list[int]
     strong: list[int]
-    labels: list[tuple[str, float]]
+    labels: list[tuple[str, float]]  # names of nodes that fit, with the middle of each
+    # Row, first column, end, kind and text of adjacent equal cells.
     runs: list[tuple[int, int, int, str, str]]
 
 
