@@ -34,3 +34,14 @@ def mark_systems(cases: Iterable[str | tuple[object, ...]]) -> list[ParameterSet
         pytest.param(*values, marks=() if values[0] in DAILY else NIGHTLY)
         for values in ((case,) if isinstance(case, str) else case for case in cases)
     ]
+
+
+def mark_sample(cases: Iterable[object], *, every: int) -> list[ParameterSet]:
+    """Return parameters of a test, of which one in *every* is daily, the others nightly.
+
+    For cases that differ in data only: those of each day are spread over the whole list.
+    """
+    return [
+        pytest.param(case, marks=NIGHTLY if number % every else ())
+        for number, case in enumerate(cases)
+    ]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.job.script.modules import module
+from suites import mark_sample
 from support import LOCAL, Wrap
 
 # Each line comes before the script. A shell that was told to run no command (set -n, a
@@ -57,7 +58,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("file", ["two.sh", "one.sh"])
-@pytest.mark.parametrize("prelude", PRELUDES)
+@pytest.mark.parametrize("prelude", mark_sample(PRELUDES, every=3))
 def test_a_step_that_did_not_start_never_ends_with_0(
     prelude: str, file: str, wrap: Wrap, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from suites import mark_sample
 from support import ROOT, Wrap, bash
 
 BARE = ("--container", "none", "--no-modules")
@@ -63,7 +64,7 @@ def ran(script: bytes, **env: str) -> list[str]:
 
 
 @pytest.mark.parametrize("junk", ["junk", "7", "a[$(touch evil)]"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=2))
 @pytest.mark.parametrize("way", ["command", "steps"])
 @pytest.mark.usefixtures("fakes")
 def test_variables_of_envcfg_s_names_in_the_job_change_nothing(
@@ -98,7 +99,7 @@ BUILTINS = sorted(
 
 
 @pytest.mark.parametrize("exported", [False, True])
-@pytest.mark.parametrize("name", BUILTINS)
+@pytest.mark.parametrize("name", mark_sample(BUILTINS, every=3))
 def test_a_function_by_the_name_of_a_builtin_hides_no_failure(
     wrap: Wrap, tmp_path: Path, name: str, exported: bool
 ) -> None:

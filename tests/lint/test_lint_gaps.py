@@ -10,6 +10,7 @@ import pytest
 from envcfg.lint.lint_rule import load_rules
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_source import Sources
+from suites import mark_sample
 
 HEAD = "#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --ntasks=4\n#SBATCH --gpus=4\n"
 FAULTS = {
@@ -57,7 +58,7 @@ def is_found(rule: str, text: str) -> bool:
     return bool(rules & {rule, "part-not-read"})
 
 
-@pytest.mark.parametrize("construct", CONSTRUCTS)
+@pytest.mark.parametrize("construct", mark_sample(CONSTRUCTS, every=3))
 def test_fault_behind_a_construct_is_found(construct: str) -> None:
     for around in AROUND:
         text = HEAD + around % construct + "\n"

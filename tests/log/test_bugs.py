@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from jobs import Job, text
 
+from suites import mark_sample
 from support import ROOT, Wrapped, envcfg
 
 SCHEMA = json.loads((ROOT / "docs/check-log.schema.json").read_text())
@@ -95,7 +96,7 @@ def run(*options: str) -> Wrapped:
 
 
 @pytest.mark.usefixtures("broken")
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", mark_sample(PARTS, every=4))
 def test_other_parts_answer(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"envcfg.log.{part}", fail)
     met = 0

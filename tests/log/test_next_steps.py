@@ -14,6 +14,7 @@ from jobs import Job, text
 from envcfg.common.budget import SpentError
 from envcfg.log import files
 from envcfg.log.rulebook import load_rules
+from suites import mark_sample
 from support import envcfg
 
 GOOD = text(Job())
@@ -82,7 +83,7 @@ def test_all_forms_give_one_answer(
     assert others == [line, line]
 
 
-@pytest.mark.parametrize("name", CRASHES)
+@pytest.mark.parametrize("name", mark_sample(CRASHES, every=3))
 def test_all_forms_give_one_answer_on_a_crash(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

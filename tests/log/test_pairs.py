@@ -32,6 +32,7 @@ from envcfg.report.log.log_findings import log_json
 from envcfg.report.log.log_html import log_html
 from envcfg.report.log.log_junit import log_junit
 from envcfg.report.log.log_text import log_lines
+from suites import mark_sample
 from support import ROOT, envcfg
 
 SCHEMA = json.loads((ROOT / "docs/check-log.schema.json").read_text())
@@ -64,7 +65,7 @@ def test_the_endings_have_variants() -> None:
     assert any("SIG" not in line for line in lines)
 
 
-@pytest.mark.parametrize("place", range(len(ENDINGS)), ids=NAMES)
+@pytest.mark.parametrize("place", mark_sample(range(len(ENDINGS)), every=5), ids=NAMES)
 def test_pair(place: int) -> None:
     """Judge the pairs of an ending with all before it, and write every form of the report.
 
@@ -89,7 +90,7 @@ def test_pair(place: int) -> None:
             assert "verdict" in log_junit(report)
 
 
-@pytest.mark.parametrize("ending", ENDINGS, ids=NAMES)
+@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=4), ids=NAMES)
 def test_command_on_each_ending(
     ending: Ending, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

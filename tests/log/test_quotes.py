@@ -11,6 +11,8 @@ from checking import check, rules_of
 from jobs import Job, lines, text
 from quotes import FORMS, quoted
 
+from suites import mark_sample
+
 STEPS = "".join(f"step {number} loss {3 - number / 100:.3f}\n" for number in range(60))
 SECOND = "nid001002"
 
@@ -39,7 +41,7 @@ def fallen() -> str:
     return of_another_job(text(job))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=3))
 def test_quoted_lines_prove_nothing_good(form: str, good: str) -> None:
     one, other = lines_of(good, of=SECOND)
     process = max(re.findall(rf"{SECOND}:\d+:", good))
@@ -54,7 +56,7 @@ def test_quoted_lines_prove_nothing_good(form: str, good: str) -> None:
     assert answers == dict.fromkeys(forged, "inconclusive")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=3))
 def test_quoted_lines_prove_nothing_bad(form: str, good: str, fallen: str) -> None:
     for log in (
         good + quoted(form, fallen) + STEPS,

@@ -64,7 +64,7 @@ def test_one_node_proves_nothing_about_the_network(dialect: str, network: str) -
     assert "one node" in report.summary or "do not show" in report.summary
 
 
-@pytest.mark.parametrize("nodes", [2, 512])
+@pytest.mark.parametrize("nodes", [2, pytest.param(512, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("dialect", ["rccl-2.20", "rccl-2.27"])
 def test_slingshot_at_scale(nodes: int, dialect: str) -> None:
     good = Job(nodes=nodes, dialect=dialect)
@@ -152,6 +152,7 @@ NCCL INFO Using network IB
     assert "versions-differ" not in rules_of(check(log))
 
 
+@pytest.mark.nightly
 def test_counts_of_a_large_job() -> None:
     """4,096 ranks on 512 nodes; the benchmark does the same with two million lines."""
     report = check(text(Job(nodes=512, dialect="rccl-2.22", channels=1)))

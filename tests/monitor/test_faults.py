@@ -11,6 +11,7 @@ from simulated import TOOLS, Card, Node, Rank, State, bound, nvidia, watch
 from watching import Clock
 
 from envcfg.core import step_nodes
+from suites import mark_sample
 
 BUSY = Card()
 IDLE = Card(0, 1, 90)
@@ -150,7 +151,7 @@ FAULTS: Mapping[str, tuple[State, str]] = {
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", mark_sample(FAULTS, every=2))
 def test_a_fault_is_named_by_node_or_rank(clock: Clock, name: str, tool: str) -> None:
     state, pattern = FAULTS[name]
     lines = watch(clock, state, tool=tool, asked=8)

@@ -21,6 +21,7 @@ from envcfg.common.findings import Finding, Place
 from envcfg.report.log.log_text import log_lines
 from envcfg.report.styled import is_styled, put
 from fuzzing import tries
+from suites import mark_sample
 from support import envcfg
 
 # What does something to a terminal: C0, DEL, C1, and what turns the direction of text.
@@ -196,7 +197,7 @@ COMMANDS = [
     ],
     ids=str,
 )
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("arguments", mark_sample(COMMANDS, every=3), ids=" ".join)
 def test_colours_only_where_they_are_wanted(
     tmp_path: Path, arguments: tuple[str, ...], env: Mapping[str, str], coloured: bool
 ) -> None:
