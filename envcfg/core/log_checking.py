@@ -7,11 +7,11 @@ from envcfg.common.findings import Finding
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.files import Reading, check_files
 from envcfg.log.follow import follow
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 from envcfg.nodes.probe.slurm_job import is_output_complete
 
 
@@ -90,6 +90,6 @@ def follow_logs(
     reader = Reader(JobLog(rulebook), JobLog(rulebook, certain=True))
 
     def answer(job: JobLog) -> LogReport:
-        return judge(job, expect, reader.locate, InputSize(reader.files, reader.size))
+        return judge(job, expect, reader.locate, Coverage(reader.files, reader.size))
 
     return follow(files, reader, answer, timeout, is_output_complete)

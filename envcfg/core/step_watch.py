@@ -21,13 +21,13 @@ from envcfg.common.errors import EnvcfgError
 from envcfg.log.expectations import Expectations
 from envcfg.log.files import check_files
 from envcfg.log.follow import GrowingFile, is_safe, present
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.log_source import EDGE, files_in
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.stacks import describe_stacks
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 
 _SETTLED = 60.0  # seconds without a line of NCCL, after which no more are expected
 _MOST = 2048  # files of NCCL's log to read
@@ -139,7 +139,7 @@ class Network:
 
     def _report(self, number: int) -> LogReport:
         reader = self._reader
-        reading = InputSize(reader.files, reader.size)
+        reading = Coverage(reader.files, reader.size)
         return judge(reader.jobs[number], self._expect, reader.locate, reading)
 
     def _final_report(self, *outputs: str) -> LogReport:

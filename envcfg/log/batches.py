@@ -63,9 +63,7 @@ def by_communicator(job: JobLog, files: Sequence[str]) -> dict[str, list[str]]:
     loose = groups.pop(-1, [])
     if len(groups) < 2:
         return {"": list(files)}
-    jobs = {}
-    for group in groups.values():
-        jobs[name_of_files(group)] = group
+    jobs = {name_of_files(group): group for group in groups.values()}
     return {**jobs, LOOSE: loose} if loose else jobs
 
 
@@ -123,7 +121,7 @@ def of_jobs(
     )
     if alone := [name for name in undecided if name in reports]:
         message += f"; no job known, judged alone: {first_of(alone)}"
-    note = note_of(rule, worst, message)
+    note = rule.finding(worst, message)
     coverages = [log_report.coverage for log_report in reports.values()]
     return report._replace(
         summary=f"{report.verdict}: {worst}: {report.summary.partition(': ')[2]}",
@@ -138,19 +136,6 @@ def of_jobs(
             JobRow(name, log_report.verdict, log_report.summary)
             for name, log_report in reports.items()
         ),
-    )
-
-
-def note_of(rule: LogRule, subject: str, message: str) -> Finding:
-    """Return a note with the words of *rule* on *subject*."""
-    return Finding(
-        rule=rule.id,
-        severity="note",
-        subject=subject,
-        message=message,
-        fix=rule.fix,
-        source=rule.source,
-        why=rule.meaning,
     )
 
 
@@ -180,7 +165,7 @@ def note_of_starts(job: JobLog, rule: LogRule) -> Iterator[Finding]:
     names = ", then ".join(hosts[:_NAMED])
     many = count_of(len(starts), "job or start", "jobs or starts")
     message = f"lines of {many}, one after another; the worst counts: {names}"
-    yield note_of(rule, "the log", message)
+    yield rule.finding("the log", message)
 
 
 def parts_of(job: JobLog, world: World) -> Iterator[JobLog]:
@@ -212,8 +197,9 @@ def parts_of(job: JobLog, world: World) -> Iterator[JobLog]:
 def with_part(report: LogReport, part: JobLog, alone: LogReport, fix: str) -> LogReport:
     """Return *report*, but never better than *alone*, the verdict on one *part* of the
     log."""
+    report = report._replace(bugs=tuple(dict.fromkeys((*report.bugs, *alone.bugs))))
     if not is_worse(alone.verdict, report.verdict):
-        return report._replace(bugs=tuple(dict.fromkeys((*report.bugs, *alone.bugs))))
+        return report
     hosts = first_of({process.host for process in part.processes.values()})
     many = count_of(len(part.processes), "process", "processes")
     message = alone.summary.partition(": ")[2]
@@ -231,5 +217,4 @@ def with_part(report: LogReport, part: JobLog, alone: LogReport, fix: str) -> Lo
         consequences=alone.consequences,
         next=alone.next,
         unknowns=(OpenQuestion(subject, fix), *report.unknowns),
-        bugs=tuple(dict.fromkeys((*report.bugs, *alone.bugs))),
     )

@@ -19,17 +19,16 @@ from envcfg.log.names import (
 from envcfg.log.numbers import count_of
 from envcfg.log.process import Process
 from envcfg.log.rank import Symptom
-from envcfg.log.reasons import reasons_of
+from envcfg.log.reasons import Member, reasons_of
 from envcfg.log.traffic import RDMA, Entity, kinds_of, traffic_of
 from envcfg.log.world import World
 
-Found = tuple[Entity | None, Symptom]
 KNOWN = RDMA | {"socket"}  # kinds whose lines report GPU RDMA
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 
 
-def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]:
+def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member]:
     """Return the problems of the job as a whole, and of ranks that differ from the
     others."""
     # An unreachable store is an error, unless a communicator shows a later success.
@@ -37,10 +36,7 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]
     if any(process.communicators for process in job.everyone):
         stores = []
     detail = "the store of the job was not reached"
-    # One finding is enough: all processes try the same store.
-    lost = [
-        Symptom("rendezvous-failed", "broken", detail, store) for store in stores[:1]
-    ]
+    lost = [(None, Symptom("rendezvous-failed", "broken", detail, s)) for s in stores]
     return [
         *_mixed_networks(world, expect),
         *_names_differ(world),
@@ -49,7 +45,7 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]
         *_dialects(world),
         *_plugin_versions(world),
         *_nics(world),
-        *((None, symptom) for symptom in lost),
+        *lost[:1],  # all processes try the same store
         *_fatal_plugin(world),
         *_masks(job, expect),
         *_warnings(job),
@@ -69,27 +65,18 @@ def versions_of(job: JobLog) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _mixed_networks(world: World, expect: Expectations) -> Iterator[Found]:
-    kinds = {entity: kinds_of(entity, silent=world.silent) for entity in world.entities}
-    if world.complete:  # otherwise a line without a process may be of a rank
-        kinds = {
-            entity: kinds_of_entity
-            for entity, kinds_of_entity in kinds.items()
-            if entity.process.pid
-        }
+def _mixed_networks(world: World, expect: Expectations) -> Iterator[Member]:
     kinds = {
-        entity: kinds_of_entity
-        for entity, kinds_of_entity in kinds.items()
-        if kinds_of_entity
+        entity: used
+        for entity in world.entities
+        # In an incomplete log, a line without a process may be of a rank.
+        if (entity.process.pid or not world.complete)
+        and (used := kinds_of(entity, silent=world.silent))
     }
     if len(set(kinds.values())) < 2:
         return
     # A fallback to sockets is named even if most ranks have it: it is the slow network.
-    fallen = [
-        entity
-        for entity, kinds_of_entity in kinds.items()
-        if "socket" in kinds_of_entity
-    ]
+    fallen = [entity for entity, used in kinds.items() if "socket" in used]
     if fallen:
         yield from _fallen(fallen, len(kinds) - len(fallen), expect)
         return
@@ -108,7 +95,7 @@ def _fallen(
     fallen: Sequence[Entity],
     others_count: int,
     expect: Expectations,
-) -> Iterator[Found]:
+) -> Iterator[Member]:
     if any(_did_connect(entity.process) for entity in fallen):
         if expect.allow_socket:  # else each rank that uses them is a finding already
             for entity in fallen:
@@ -132,7 +119,7 @@ def _did_connect(process: Process) -> bool:
     return "rings" in process.seen or (eager and complete and bool(process.channels))
 
 
-def _names_differ(world: World) -> Iterator[Found]:
+def _names_differ(world: World) -> Iterator[Member]:
     """Yield symptoms if ranks use different networks of one kind (IB, IBext), or
     different libfabric providers."""
     families: dict[str, dict[str, str]] = {}
@@ -161,7 +148,7 @@ def _names_differ(world: World) -> Iterator[Found]:
         yield None, Symptom("providers-differ", "broken", detail, sighting)
 
 
-def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
+def _gdr(world: World, expect: Expectations) -> Iterator[Member]:
     """Yield problems of GPU RDMA, judged from rings and from channels that leave a node."""
     if not world.multi:
         return
@@ -182,13 +169,11 @@ def _gdr(world: World, expect: Expectations) -> Iterator[Found]:
     witness = next((p for p in people if "0" in p.ring_gdr and not strange), None)
     if witness and not culprits:
         detail = "a rank of the communicator has no GPU RDMA, which its rings show"
-        yield (
-            None,
-            Symptom("gdr-missing", "degraded", detail, witness.seen.get("rings")),
-        )
+        sighting = witness.seen.get("rings")
+        yield None, Symptom("gdr-missing", "degraded", detail, sighting)
 
 
-def _versions(world: World) -> Iterator[Found]:
+def _versions(world: World) -> Iterator[Member]:
     for library in _LIBRARIES:
         builds = {
             version: process
@@ -203,7 +188,7 @@ def _versions(world: World) -> Iterator[Found]:
             yield None, Symptom("versions-differ", "broken", detail, sighting)
 
 
-def _dialects(world: World) -> Iterator[Found]:
+def _dialects(world: World) -> Iterator[Member]:
     """Yield a symptom if the wording of lines shows that processes run different builds."""
     processes: dict[tuple[str, str], Process] = {}
     for process in _processes(world):
@@ -229,7 +214,7 @@ def _has_version(process: Process) -> bool:
     return any(process.versions.get(library) for library in _LIBRARIES)
 
 
-def _plugin_versions(world: World) -> Iterator[Found]:
+def _plugin_versions(world: World) -> Iterator[Member]:
     packages = {p.package: p for p in _processes(world) if p.package}
     # The result is only degraded, because plugins of different versions usually connect.
     if len(packages) > 1:
@@ -238,7 +223,7 @@ def _plugin_versions(world: World) -> Iterator[Found]:
         yield None, Symptom("plugin-versions-differ", "degraded", detail, sighting)
 
 
-def _nics(world: World) -> Iterator[Found]:
+def _nics(world: World) -> Iterator[Member]:
     counts: dict[tuple[str, int], Process] = {}
     for process in _processes(world):
         for name, nics in process.providers.items():
@@ -246,9 +231,7 @@ def _nics(world: World) -> Iterator[Found]:
                 counts[name, nics] = process
     for name in {name for name, _ in counts}:
         # Counts are compared within one provider: providers count NICs differently.
-        counts_found = sorted(
-            nics for name_counted, nics in counts if name_counted == name
-        )
+        counts_found = sorted(nics for counted, nics in counts if counted == name)
         if len(counts_found) > 1:
             fewest = counts[name, counts_found[0]]
             detail = (
@@ -258,7 +241,7 @@ def _nics(world: World) -> Iterator[Found]:
             yield None, Symptom("nics-differ", "degraded", detail, sighting)
 
 
-def _fatal_plugin(world: World) -> Iterator[Found]:
+def _fatal_plugin(world: World) -> Iterator[Member]:
     """Yield plugins that failed if no line shows that NCCL used another network."""
     if any(traffic_of(entity).networks for entity in world.entities):
         return
@@ -269,7 +252,7 @@ def _fatal_plugin(world: World) -> Iterator[Found]:
             yield entity, Symptom("plugin-init-fatal", "broken", detail, sighting)
 
 
-def _masks(job: JobLog, expect: Expectations) -> Iterator[Found]:
+def _masks(job: JobLog, expect: Expectations) -> Iterator[Member]:
     if not expect.masks:
         return
     wrong = []
@@ -291,7 +274,7 @@ def _masks(job: JobLog, expect: Expectations) -> Iterator[Found]:
         yield None, Symptom("affinity-order", "degraded", detail, sighting)
 
 
-def _warnings(job: JobLog) -> Iterator[Found]:
+def _warnings(job: JobLog) -> Iterator[Member]:
     reasons = reasons_of(job)
     for shape, (count, sighting) in job.unknown.items():
         # The catalogue knows the meaning of messages that no rule judges.

@@ -11,14 +11,14 @@ from envcfg.log.batches import SEVERAL, by_communicator, name_of_files, of_jobs
 from envcfg.log.bugs import Bugs, with_bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_files import by_job, marks_of, undecided_groups
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.log_source import LogSource
 from envcfg.log.next_step import with_doubts
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook
 from envcfg.log.sidecars import kinds_of
-from envcfg.log.verdict import LogReport, OpenQuestion
+from envcfg.log.verdict import Coverage, LogReport, OpenQuestion
 
 # Receives the number of bytes that were read.
 Reading = Callable[[Sequence[str]], AbstractContextManager[Callable[[int], None]]]
@@ -150,7 +150,7 @@ class _Judges:
                 _take_in(files, reader, tell, self._starts)
         except SpentError as err:
             stops.append(err)
-        reading = InputSize(reader.files, reader.size)
+        reading = Coverage(reader.files, reader.size)
         try:
             with self.judging:
                 report = judge(job, self._expect, reader.locate, reading)

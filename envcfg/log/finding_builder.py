@@ -12,11 +12,10 @@ from envcfg.log.job_state import JobLog, Occurrence
 from envcfg.log.numbers import first_of, grouped, named, ranks_of, said_of
 from envcfg.log.process import Process
 from envcfg.log.process_facts import Sighting
-from envcfg.log.rank import Symptom, told_together
+from envcfg.log.rank import told_together
 from envcfg.log.reasons import RULE as WARNED
-from envcfg.log.reasons import Reasons
+from envcfg.log.reasons import Member, Reasons
 from envcfg.log.rulebook import LogRule
-from envcfg.log.traffic import Entity
 from envcfg.log.world import World
 from envcfg.profile.conditions import FACTS, fact_problem
 from envcfg.profile.version_conflicts import KnownJob, known_faults
@@ -28,7 +27,7 @@ Found = tuple[Finding, Sighting | None]
 def findings_of(
     job: JobLog,
     world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    symptoms: Sequence[Member],
     reasons: Reasons,
     expect: Expectations,
     locate: Locate,
@@ -88,7 +87,7 @@ def ends(rules: Mapping[str, LogRule], finding: Finding) -> bool:
 def _rule_findings(
     job: JobLog,
     world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    symptoms: Sequence[Member],
     reasons: Reasons,
 ) -> list[Found]:
     ranks = {id(entity.process): entity.rank for entity in world.entities}
@@ -164,7 +163,7 @@ def _in_order(occurrences: Iterable[Occurrence]) -> list[Occurrence]:
 
 
 def _symptom_findings(
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    symptoms: Sequence[Member],
     rules: dict[str, LogRule],
     reasons: Reasons,
 ) -> list[Found]:
@@ -180,17 +179,13 @@ def _symptom_findings(
         sighting = next(
             (symptom.sighting for _, symptom in members if symptom.sighting), None
         )
-        finding = Finding(
-            rule=name,
-            severity=rule.severity or "note",
-            subject=_subject(people) if people else "job",
-            message=said_of(named(rank for rank, _ in people) or 2, message),
-            fix=words.fix,
-            source=words.source,
-            why=words.meaning,
+        finding = words.finding(
+            _subject(people),
+            said_of(named(rank for rank, _ in people) or 2, message),
+            rule.severity,
             count=len(members),
             cause=not reasons.explain(name, holders),
-        )
+        )._replace(rule=name)
         built.append((finding, sighting))
     return built
 

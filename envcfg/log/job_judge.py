@@ -1,7 +1,6 @@
 """The verdict of a job: the verdict of each rank, and checks over all ranks."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
@@ -9,7 +8,6 @@ from envcfg.log import checks
 from envcfg.log.batches import (
     PART,
     SEVERAL,
-    note_of,
     note_of_starts,
     parts_of,
     with_part,
@@ -59,15 +57,8 @@ from envcfg.log.verdict import (
 from envcfg.log.world import World, world_of
 
 
-class InputSize(NamedTuple):
-    """The amount of input: number of files, and bytes after decompression."""
-
-    files: int
-    size: int
-
-
 def judge(
-    job: JobLog, expect: Expectations, locate: Locate, reading: InputSize
+    job: JobLog, expect: Expectations, locate: Locate, reading: Coverage
 ) -> LogReport:
     """Return the report on *job*.
 
@@ -75,7 +66,7 @@ def judge(
         job: the facts from its lines.
         expect: expectations that the log must meet.
         locate: returns file and line of sightings, all at once.
-        reading: amount of text that was read.
+        reading: files and bytes that were read.
     """
     bugs = Bugs(job.bugs.found)
     report, world = _judge_whole(job, expect, locate, reading, bugs)
@@ -103,8 +94,7 @@ def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
     if start := job.cold_start.start:
         (evidence,) = locate(start[2:])
         rule = job.rulebook.rules[COMPILED]
-        note = note_of(rule, "the log", job.cold_start.message)
-        yield note._replace(evidence=evidence)
+        yield rule.finding("the log", job.cold_start.message, evidence=evidence)
 
 
 _WIDE = 200  # characters of a quoted line
@@ -131,7 +121,7 @@ _NOTHING = JobReport(
 # on the network ignores what ended the program. A known end leads the summary, because
 # readers want to know it first.
 def _judge_whole(
-    job: JobLog, expect: Expectations, locate: Locate, reading: InputSize, bugs: Bugs
+    job: JobLog, expect: Expectations, locate: Locate, reading: Coverage, bugs: Bugs
 ) -> tuple[LogReport, World]:
     """Return the report on all lines together, and the world that it describes."""
     rules = job.rulebook.rules
@@ -296,16 +286,8 @@ def _with_first_end(
     if not first and (thrown := last_exception(job)):
         rule = job.rulebook.rules[SURVIVED]
         (place,) = locate([thrown.sighting])
-        note = Finding(
-            rule=rule.id,
-            severity="note",
-            subject=job.endings.process_of(thrown).words,
-            message=words_of(thrown),
-            fix=rule.fix,
-            source=rule.source,
-            why=rule.meaning,
-            evidence=place,
-        )
+        subject = job.endings.process_of(thrown).words
+        note = rule.finding(subject, words_of(thrown), evidence=place)
         return None, None, [*findings, note]
     return None, None, findings
 
@@ -356,13 +338,13 @@ def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:
     return [rule, *(better for better in rules if rule.id in better.explains)]
 
 
-def _coverage(job: JobLog, reading: InputSize) -> Coverage:
+def _coverage(job: JobLog, reading: Coverage) -> Coverage:
     entries = (
         count
         for count, sighting in job.unknown.values()
         if not look_up(warned(sighting))
     )
-    return Coverage(reading.files, reading.size, job.records, sum(entries))
+    return reading._replace(records=job.records, unknown_warnings=sum(entries))
 
 
 def _summary(

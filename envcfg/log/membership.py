@@ -19,12 +19,11 @@ from envcfg.log.numbers import count_of, ranks_of, said_of
 from envcfg.log.process import GAVE_UP, Process
 from envcfg.log.process_facts import Sighting
 from envcfg.log.rank import Symptom, judge_rank
-from envcfg.log.reasons import reasons_of, warned_symptoms
+from envcfg.log.reasons import Member, reasons_of, warned_symptoms
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import GivenUpCollective, Verdict
 from envcfg.log.world import World, world_communicators
 
-Found = tuple[Entity | None, Symptom]
 _CARRIERS = frozenset(
     f"{name}.{end}"
     for name in ("net", "proxy", "transport", "generic")
@@ -45,7 +44,7 @@ _ACTORS = {" actor"}  # Ray's form of a prefix
 _MOST = 3  # groups to report; further ones usually wait for these
 
 
-def member_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Found]:
+def member_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member]:
     """Return problems of the ranks as a whole, and of ranks that stopped early."""
     return [
         *_size(world, expect),
@@ -59,7 +58,7 @@ def member_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Fou
     ]
 
 
-def _size(world: World, expect: Expectations) -> Iterator[Found]:
+def _size(world: World, expect: Expectations) -> Iterator[Member]:
     holders = [entity for entity in world.entities if entity.rank is not None]
     # Ranks that did not find each other each form a world of one.
     if world.size == 1 and len({id(entity.process) for entity in holders}) > 1:
@@ -75,7 +74,7 @@ def _first(entities: list[Entity]) -> Sighting | None:
     return next((entity.process.seen.get("communicator") for entity in entities), None)
 
 
-def _unclear(world: World) -> Iterator[Found]:
+def _unclear(world: World) -> Iterator[Member]:
     # The largest communicator is a lower bound, and the verdict must not rest on it.
     if world.islands > 1:
         detail = (
@@ -107,7 +106,7 @@ def _unclear(world: World) -> Iterator[Found]:
         yield None, Symptom("forms-differ", "inconclusive", detail)
 
 
-def _quotes(job: JobLog, world: World, expect: Expectations) -> Iterator[Found]:
+def _quotes(job: JobLog, world: World, expect: Expectations) -> Iterator[Member]:
     """Yield quoted lines; those that contradict a process of this job are a doubt."""
     for sighting in job.quoted:
         many = count_of(job.quotes, "line")
@@ -130,7 +129,7 @@ def _quotes(job: JobLog, world: World, expect: Expectations) -> Iterator[Found]:
                 break
 
 
-def _alike(world: World) -> Iterator[Found]:
+def _alike(world: World) -> Iterator[Member]:
     alike = {id(process) for process in world.alike}
     for entity in world.entities:
         if id(entity.process) in alike:
@@ -139,7 +138,7 @@ def _alike(world: World) -> Iterator[Found]:
             yield entity, Symptom("processes-alike", "inconclusive", detail)
 
 
-def _incomplete(world: World) -> Iterator[Found]:
+def _incomplete(world: World) -> Iterator[Member]:
     communicators = [
         world_communicators(entity.process, world.size) for entity in world.entities
     ]
@@ -168,7 +167,7 @@ def _incomplete(world: World) -> Iterator[Found]:
                 break
 
 
-def _idle(process: Process) -> Found:
+def _idle(process: Process) -> Member:
     sighting = process.seen.get("bootstrap")
     detail = "set NCCL up" if sighting else "wrote lines of NCCL"
     detail += " and joined no communicator"
@@ -188,7 +187,7 @@ def _stage(process: Process) -> str:
     return "began to initialise and did not finish"
 
 
-def _traces(job: JobLog, world: World) -> Iterator[Found]:
+def _traces(job: JobLog, world: World) -> Iterator[Member]:
     """Yield errors that NCCL passed up without a line with the reason."""
     rules = (occurrence.rule for occurrence in job.occurrences.values())
     if any(rule.severity == "error" and not rule.ends for rule in rules):

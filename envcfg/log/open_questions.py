@@ -16,7 +16,7 @@ from envcfg.log.numbers import (
     ranks_of,
     said_of,
 )
-from envcfg.log.rank import Symptom
+from envcfg.log.reasons import Member
 from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity
 from envcfg.log.verdict import OpenQuestion
@@ -36,7 +36,7 @@ _KEPT = {
 def unknowns_of(
     job: JobLog,
     world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    symptoms: Sequence[Member],
     rules: Mapping[str, LogRule],
 ) -> tuple[OpenQuestion, ...]:
     """Return the facts that the log does not show, most important first."""

@@ -46,15 +46,9 @@ def chained(
     findings: Sequence[Finding], first: FirstEnd, job: JobLog, locate: Locate
 ) -> list[Finding]:
     """Return *findings* with *first* at the head, followed by its consequences."""
-    head = Finding(
-        rule=first.rule.id,
-        severity="error",
-        subject=first.process.words,
-        message=first.says,
-        fix=first.rule.fix,
-        source=first.rule.source,
-        why=first.rule.meaning,
-        evidence=locate([first.sighting])[0],
+    (evidence,) = locate([first.sighting])
+    head = first.rule.finding(
+        first.process.words, first.says, "error", evidence=evidence
     )
     # The head has the rule's words, so a second finding of the rule would repeat them.
     rest = [finding for finding in findings if finding.rule != head.rule]

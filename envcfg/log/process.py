@@ -21,10 +21,6 @@ def card_key(network: str, nic: int, gpu: str) -> str:
     return f"card {network}/{nic} {gpu}"
 
 
-def _fact(name: str) -> Any:  # noqa: ANN401  # the class declares its type
-    return property(attrgetter(f"facts.{name}"))
-
-
 class Edge(NamedTuple):
     """The connection from one rank of a communicator to another."""
 
@@ -102,26 +98,26 @@ class Process:
         ).split()
     )
     # Network, number of the NIC and PCI bus of the GPU, by channels.
-    cards: frozenset[tuple[str, int, str]] = _fact("cards")
-    dialects: frozenset[tuple[str, str]] = _fact("dialects")
-    informed: bool = _fact("informed")
-    interfaces: Mapping[str, tuple[str, ...]] = _fact("interfaces")
-    loaded: Mapping[str, str] = _fact("loaded")
-    networks: Mapping[str, frozenset[int | None]] = _fact("networks")
-    nic_gdr: Mapping[tuple[str, str], bool] = _fact("nic_gdr")
-    package: tuple[str, str] | None = _fact("package")
-    ports: int | None = _fact("ports")
-    providers: Mapping[str, int | None] = _fact("providers")
-    reason: str | None = _fact("reason")
-    requested: str | None = _fact("requested")
-    ring_gdr: frozenset[str] = _fact("ring_gdr")
-    seen: Mapping[str, Sighting] = _fact("seen")
-    settings: Mapping[str, str] = _fact("settings")
-    sources: frozenset[int] = _fact("sources")
-    traces: frozenset[tuple[str, str]] = _fact("traces")
-    versions: Mapping[str, frozenset[str]] = _fact("versions")
+    cards: frozenset[tuple[str, int, str]]
+    dialects: frozenset[tuple[str, str]]
+    informed: bool
+    interfaces: Mapping[str, tuple[str, ...]]
+    loaded: Mapping[str, str]
+    networks: Mapping[str, frozenset[int | None]]
+    nic_gdr: Mapping[tuple[str, str], bool]
+    package: tuple[str, str] | None
+    ports: int | None
+    providers: Mapping[str, int | None]
+    reason: str | None
+    requested: str | None
+    ring_gdr: frozenset[str]
+    seen: Mapping[str, Sighting]
+    settings: Mapping[str, str]
+    sources: frozenset[int]
+    traces: frozenset[tuple[str, str]]
+    versions: Mapping[str, frozenset[str]]
     # Send or receive, and whether with GPU RDMA.
-    ways: frozenset[tuple[str | None, bool]] = _fact("ways")
+    ways: frozenset[tuple[str | None, bool]]
 
     def __init__(self, host: str, pid: int | None, room: Room | None = None) -> None:
         """Begin without facts; *room* limits the facts of all processes of the job."""
@@ -262,3 +258,7 @@ class Process:
             self.know("seen", sighting_kept, intern(key), alike=is_usual)
         if is_usual and self.facts.is_shared:
             facts.steps[key] = self.facts
+
+
+for _name in Process.__annotations__:  # facts that processes with the same lines share
+    setattr(Process, _name, property(attrgetter(f"facts.{_name}")))

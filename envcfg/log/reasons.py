@@ -168,9 +168,7 @@ def reasons_of(job: JobLog) -> dict[str, EarlierWarning]:
     return reasons
 
 
-def warned_symptoms(
-    job: JobLog, world: World
-) -> Iterator[tuple[Entity | None, Symptom]]:
+def warned_symptoms(job: JobLog, world: World) -> Iterator[Member]:
     """Yield a symptom for each process that gave up after a warning."""
     entities = {id(entity.process): entity for entity in world.entities}
     for raised, processes in reasons_of(job).values():

@@ -14,7 +14,7 @@ from signal import Signals
 from typing import Any, Literal, NamedTuple
 
 from envcfg.common.datafile import load_kept, names_in
-from envcfg.common.findings import Severity
+from envcfg.common.findings import Finding, Severity
 from envcfg.log.numbers import grouped
 from envcfg.log.verdict import Action, CauseClass
 
@@ -84,6 +84,25 @@ class LogRule(NamedTuple):
     codes: tuple[int, ...] = ()
     gates: tuple[str, ...] = ()  # gates of its file; a line without one is not examined
     topic: str = ""  # the topic of its file, unless a topic names the rule itself
+
+    def finding(
+        self,
+        subject: str,
+        message: str,
+        severity: Severity | None = "note",
+        **details: Any,  # noqa: ANN401  # other fields of the finding
+    ) -> Finding:
+        """Return a finding with the words of this rule."""
+        return Finding(
+            rule=self.id,
+            severity=severity or "note",
+            subject=subject,
+            message=message,
+            fix=self.fix,
+            source=self.source,
+            why=self.meaning,
+            **details,
+        )
 
 
 # Rules in files may set these keys only; gates and topic belong to the file.

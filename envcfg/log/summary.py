@@ -11,6 +11,7 @@ from envcfg.log.job_state import JobLog
 from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.rank import Symptom, told_together
+from envcfg.log.reasons import Member
 from envcfg.log.rulebook import LogRule
 from envcfg.log.traffic import Entity, plugin_state
 from envcfg.log.verdict import (
@@ -86,29 +87,21 @@ def transports_of(world: World) -> tuple[Transport, ...]:
         if entity.rank is not None:
             ranks.setdefault(id(entity.process), set()).add(entity.rank)
     transports = {
-        Transport(edge.sender, edge.receiver, edge.kind, edge.gdr)
+        Transport(*edge[:4])
         for entity in world.entities
         for edge in entity.process.edges
         # An edge may belong to a smaller communicator with its own rank numbers.
         if edge.own in ranks.get(id(entity.process), ())
         and edge.nranks in (None, world.size)
     }
-    ordered = sorted(
-        transports,
-        key=lambda transport: (
-            transport.sender,
-            transport.receiver,
-            transport.kind,
-            str(transport.gdr),
-        ),
-    )
+    ordered = sorted(transports, key=lambda item: (*item[:3], str(item.gdr)))
     return tuple(ordered[:_TRANSPORTS])
 
 
 def summarize(
     report: LogReport,
     world: World,
-    symptoms: Sequence[tuple[Entity | None, Symptom]],
+    symptoms: Sequence[Member],
     rules: Mapping[str, LogRule],
 ) -> str:
     """Return the verdict in one sentence that begins with it."""

@@ -91,14 +91,10 @@ def with_traces(
 
 
 def _finding(element: TraceFinding, rule: LogRule) -> Finding:
-    return Finding(
-        rule=element.rule,
-        severity=rule.severity or "note",
-        subject=one_line(element.subject),
-        message=one_line(element.message),
-        fix=rule.fix,
-        source=rule.source,
-        why=rule.meaning,
+    return rule.finding(
+        one_line(element.subject),
+        one_line(element.message),
+        rule.severity,
         evidence=element.evidence,
         cause=element.cause,
     )

@@ -179,8 +179,8 @@ class Coverage(NamedTuple):
 
     files: int  # number of files
     size: int  # bytes after decompression
-    records: int  # NCCL lines that were read
-    unknown_warnings: int  # NCCL warnings without a matching rule
+    records: int = 0  # NCCL lines that were read
+    unknown_warnings: int = 0  # NCCL warnings without a matching rule
 
 
 class Bug(NamedTuple):

@@ -23,11 +23,11 @@ from wrappers import LABELS, QUOTES
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import GrowingFile, is_safe
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog as State
 from envcfg.log.log_source import LogSource
 from envcfg.log.reader import Reader
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 from envcfg.report.log.log_findings import log_json
 from envcfg.report.log.log_html import log_html
 from envcfg.report.log.log_junit import log_junit
@@ -132,7 +132,7 @@ def read(*paths: Path) -> LogReport:
         reader.read(source)
         source.close()
     return judge(
-        state, Expectations(), reader.locate, InputSize(reader.files, reader.size)
+        state, Expectations(), reader.locate, Coverage(reader.files, reader.size)
     )
 
 
@@ -294,7 +294,7 @@ class Watch:
 
     def judge(self, job: State) -> LogReport:
         return judge(
-            job, Expectations(), self.reader.locate, InputSize(1, self.reader.size)
+            job, Expectations(), self.reader.locate, Coverage(1, self.reader.size)
         )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 
 BLOCK = 1 << 14  # small, so that jobs span several
 
@@ -35,7 +35,7 @@ def check(log: str | bytes, **expected: object) -> LogReport:
         lines += block.count(b"\n")
         at = cut
     expect = Expectations(**expected)  # type: ignore[arg-type]
-    return judge(job, expect, reader.locate, InputSize(1, len(data)))
+    return judge(job, expect, reader.locate, Coverage(1, len(data)))
 
 
 def rules_of(report: LogReport) -> set[str]:

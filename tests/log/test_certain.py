@@ -13,11 +13,12 @@ from jobs import Job, text
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog as State
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import LogRule, load_rules
+from envcfg.log.verdict import Coverage
 
 GOOD = text(Job(dialect="nccl-2.24", ranks_per_node=2))
 HALF = "".join(
@@ -129,7 +130,7 @@ def test_only_lines_that_are_certain_make_a_bad_verdict_safe(
     reader = Reader(whole, certain)
     reader.take(log.encode(), Spot(reader.begin("a", plain=False), 0, 0), 0)
     reports = [
-        judge(job, Expectations(), reader.locate, InputSize(1, len(log)))
+        judge(job, Expectations(), reader.locate, Coverage(1, len(log)))
         for job in (whole, certain)
     ]
     assert is_safe(*reports, certain) == safe

@@ -29,11 +29,11 @@ from jobs import (
 )
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog as State
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 from support import envcfg
 
 if sys.version_info >= (3, 14):
@@ -93,7 +93,7 @@ def judged(data: bytes, cuts: list[int], *, large: bool) -> LogReport:
         spot, lines = Spot(source, start, 0), data.count(b"\n", 0, start)
         reader.take(data[start:end], spot, lines, large=large)
         start = end
-    return judge(state, Expectations(), reader.locate, InputSize(1, len(data)))
+    return judge(state, Expectations(), reader.locate, Coverage(1, len(data)))
 
 
 @settings(max_examples=60, deadline=None)

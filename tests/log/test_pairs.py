@@ -22,12 +22,12 @@ from jobs import text
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import load_rules
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 from envcfg.report.log.log_findings import log_json
 from envcfg.report.log.log_html import log_html
 from envcfg.report.log.log_junit import log_junit
@@ -51,7 +51,7 @@ def judged(log: str, *, certain: bool = False) -> tuple[LogReport, LogReport, Jo
     data = log.encode("utf-8", "surrogateescape")
     reader.take(data, Spot(reader.begin("job.log", plain=False), 0, 0), 0)
     reports = [
-        judge(job, Expectations(), reader.locate, InputSize(1, len(data)))
+        judge(job, Expectations(), reader.locate, Coverage(1, len(data)))
         for job in reader.jobs
     ]
     return reports[0], reports[-1], reader.jobs[-1]

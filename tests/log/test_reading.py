@@ -16,13 +16,13 @@ from jobs import Job, iter_lines, text
 
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog as State
 from envcfg.log.log_source import EDGE, LARGE, LogSource, expand
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -43,7 +43,7 @@ def read(*paths: Path | str) -> LogReport:
         finally:
             source.close()
     return judge(
-        state, Expectations(), reader.locate, InputSize(reader.files, reader.size)
+        state, Expectations(), reader.locate, Coverage(reader.files, reader.size)
     )
 
 
@@ -306,7 +306,7 @@ def _judged(log: str, block: int) -> LogReport:
         reader.take(data[at:end], Spot(source, at, 0), lines)
         lines += data.count(b"\n", at, end)
         at = end
-    return judge(state, Expectations(), reader.locate, InputSize(1, len(data)))
+    return judge(state, Expectations(), reader.locate, Coverage(1, len(data)))
 
 
 @pytest.mark.parametrize(

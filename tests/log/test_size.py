@@ -12,13 +12,13 @@ from jobs import Job, text
 
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog as State
 from envcfg.log.log_source import LONGEST, LogSource
 from envcfg.log.prefix import Record
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 
 LINE = (
     "nid{host:06}:{pid}:9 [0] NCCL INFO comm 0x{host:x}0 rank {rank} nranks {size} cudaDev 0"
@@ -66,7 +66,7 @@ def read(path: Path) -> LogReport:
     source = LogSource(str(path))
     reader.read(source)
     source.close()
-    return judge(state, Expectations(), reader.locate, InputSize(1, reader.size))
+    return judge(state, Expectations(), reader.locate, Coverage(1, reader.size))
 
 
 RECORD = b"nid001001:47:48 [3] NCCL INFO Using network Socket "

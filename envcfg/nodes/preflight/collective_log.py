@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from envcfg.common.findings import Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import InputSize, judge
+from envcfg.log.job_judge import judge
 from envcfg.log.job_state import JobLog
 from envcfg.log.names import network_kind
 from envcfg.log.numbers import grouped, ranks_of
 from envcfg.log.process_facts import Spot
 from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import Coverage, LogReport
 
 _NAME = "NCCL's log"
 _BLOCK = 1 << 16  # bytes to read at once
@@ -65,7 +65,7 @@ class LiveLog:
         return self._is_bad
 
     def _judge(self, job: JobLog, expect: Expectations) -> LogReport:
-        reading = InputSize(self._reader.files, self._reader.size)
+        reading = Coverage(self._reader.files, self._reader.size)
         return judge(job, expect, self._reader.locate, reading)
 
     def _flush(self) -> None:
