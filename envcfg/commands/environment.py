@@ -17,7 +17,7 @@ from envcfg.common.findings import Result, exit_code
 from envcfg.core.option import switch
 
 if TYPE_CHECKING:
-    from envcfg.job.plan.rank_environment import Report, Row
+    from envcfg.job.plan.rank_environment import RankEnvironment, Row
 
 _HINT = "name a file, or the folder, that --report-environment wrote"
 _MOST = 64 << 20  # bytes; Linux allows two megabytes of variables
@@ -95,7 +95,7 @@ def _rank_files(path: str) -> list[str]:
     return [os.path.join(path, by_rank[number]) for number in ranks]
 
 
-def _rank(path: str, *, is_all: bool) -> tuple[Report, list[Row]]:
+def _rank(path: str, *, is_all: bool) -> tuple[RankEnvironment, list[Row]]:
     """Return the report of one rank, and its variables compared with the plan."""
     from envcfg.backends.starters import STARTERS
     from envcfg.job.plan.rank_environment import parse_report, rows_of

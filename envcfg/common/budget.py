@@ -90,26 +90,26 @@ class Budget:
         self._floor = _memory()
         # Python delivers signals in the main thread only.
         if threading.current_thread() is threading.main_thread():
-            if not _State.running:
-                _State.before = signal.signal(signal.SIGPROF, _look)
-                _State.timer = signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
-            _State.running.append(self)
+            if not _BudgetState.running:
+                _BudgetState.before = signal.signal(signal.SIGPROF, _look)
+                _BudgetState.timer = signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+            _BudgetState.running.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Stop counting; the amount used so far is kept."""
         self._used += time.thread_time() - self._since
-        if self in _State.running:
-            _State.running.remove(self)
-            if not _State.running:
-                signal.setitimer(signal.ITIMER_PROF, *_State.timer)
+        if self in _BudgetState.running:
+            _BudgetState.running.remove(self)
+            if not _BudgetState.running:
+                signal.setitimer(signal.ITIMER_PROF, *_BudgetState.timer)
                 # The default is not restored: a last signal on its way to another
                 # thread would end the process.
-                if callable(_State.before):
-                    signal.signal(signal.SIGPROF, _State.before)
+                if callable(_BudgetState.before):
+                    signal.signal(signal.SIGPROF, _BudgetState.before)
 
 
-class _State:
+class _BudgetState:
     """The inputs for which the timer of this process counts, outermost first.
 
     Attributes:
@@ -127,7 +127,7 @@ def _look(_: int, frame: FrameType | None) -> None:
     """Raise if a budget is spent, but never while one begins or ends."""
     # An exception inside __enter__ or __exit__ would leave the timer running.
     if frame is None or frame.f_code.co_filename != _look.__code__.co_filename:
-        for budget in _State.running:
+        for budget in _BudgetState.running:
             budget.check()
 
 

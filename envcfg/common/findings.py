@@ -26,7 +26,7 @@ class Place(NamedTuple):
 NOWHERE = Place("", 0)  # sorts before all other places
 
 
-class Evidence(NamedTuple):
+class EvidenceLine(NamedTuple):
     """The first line with the evidence.
 
     Attributes:
@@ -68,7 +68,7 @@ class Finding(NamedTuple):
     fix: str | None = None
     source: str | None = None
     why: str | None = None
-    evidence: Evidence | None = None
+    evidence: EvidenceLine | None = None
     count: int = 1  # type: ignore[assignment]  # hides tuple.count, which nobody needs
     cause: bool = True
     place: Place | None = None

@@ -37,7 +37,7 @@ class Interrupted(KeyboardInterrupt):
         self.number = number
 
 
-class _State:
+class _SignalState:
     """The signal state of this process.
 
     Attributes:
@@ -57,12 +57,12 @@ class _State:
 
 def listen() -> None:
     """Handle the signals of this module, except those that are ignored."""
-    _State.caught = tuple(
+    _SignalState.caught = tuple(
         number
         for number in _ENDING
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler)
     )
-    for number in _State.caught:
+    for number in _SignalState.caught:
         signal.signal(number, _end)
 
 
@@ -72,7 +72,7 @@ def raise_signals(yes: bool = True) -> bool:
     Returns:
         the previous state.
     """
-    before, _State.raises = _State.raises, yes
+    before, _SignalState.raises = _SignalState.raises, yes
     return before
 
 
@@ -90,8 +90,8 @@ class BlockedSignals:
 
     def finish(self) -> None:
         """Ignore signals from now on, because the work is done."""
-        _State.is_over = True
-        for number in _State.caught:
+        _SignalState.is_over = True
+        for number in _SignalState.caught:
             signal.signal(number, signal.SIG_IGN)
 
 
@@ -103,19 +103,19 @@ class PostponedSignals:
 
     def __enter__(self) -> PostponedSignals:
         """Postpone the signals."""
-        _State.postponing += 1
+        _SignalState.postponing += 1
         return self
 
     @property
     def has_come(self) -> bool:
         """True after a signal has arrived."""
-        return bool(_State.postponed)
+        return bool(_SignalState.postponed)
 
     def __exit__(self, *_: object) -> None:
         """Handle the postponed signal."""
-        _State.postponing -= 1
-        if not _State.postponing and (number := _State.postponed):
-            _State.postponed = 0
+        _SignalState.postponing -= 1
+        if not _SignalState.postponing and (number := _SignalState.postponed):
+            _SignalState.postponed = 0
             _end(number, None)
 
 
@@ -127,12 +127,12 @@ def interruption(number: int) -> tuple[list[str], int]:
 
 def _end(number: int, _: FrameType | None) -> None:
     """End this process; with ``wrap``, print a script that fails."""
-    if _State.is_over:
+    if _SignalState.is_over:
         return
-    if _State.postponing:
-        _State.postponed = _State.postponed or number
+    if _SignalState.postponing:
+        _SignalState.postponed = _SignalState.postponed or number
         return
-    if _State.raises:
+    if _SignalState.raises:
         raise Interrupted(number)
-    _State.is_over = True
+    _SignalState.is_over = True
     os._exit(fail(*interruption(number)))

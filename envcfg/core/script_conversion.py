@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from envcfg.core.wrong_exports import WrongExport
     from envcfg.job.plan.script_files import Place
     from envcfg.lint.conversion.launch_lines import LaunchLine
-    from envcfg.lint.conversion.rewrite import ConvertedLine, Edit
+    from envcfg.lint.conversion.rewrite import ConvertedLine
     from envcfg.lint.conversion.syntax_nodes import Text
+    from envcfg.lint.lint_rule import Edit
     from envcfg.lint.script_model import Model
     from envcfg.lint.script_source import Source, Sources
     from envcfg.profile.catalog import Catalog
@@ -456,7 +457,7 @@ def _covered(profile: Profile | None) -> Mapping[str, str]:
 
 
 def _dropped(entries: Sequence[DoubleSetting], rows: Sequence[str]) -> list[Edit]:
-    from envcfg.lint.conversion.rewrite import Edit
+    from envcfg.lint.lint_rule import Edit
 
     starts = [0, *accumulate(map(len, rows))]
     return [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.common.findings import Evidence, Finding
+from envcfg.common.findings import EvidenceLine, Finding
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.bash_check import NoBashError, find_refusal
 from envcfg.lint.grammar import parse, unread_spans
@@ -201,7 +201,7 @@ def _remark(rule: LintRule, fault: Fault, sources: Sources, scheduler: str) -> R
         fix=fix,
         source=rule.source,
         why=rule.why,
-        evidence=Evidence(place.path, place.line, line),
+        evidence=EvidenceLine(place.path, place.line, line),
         place=place,
     )
     return Remark(finding, fault.offset, fault.edit)

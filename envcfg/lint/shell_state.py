@@ -18,7 +18,7 @@ _OPTIONS = {
 _FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
-class Variable(NamedTuple):
+class ShellVariable(NamedTuple):
     """The possible values of a variable; *values* is never empty."""
 
     values: Alternatives
@@ -38,7 +38,7 @@ class State:
         """Begin as *base*, or as a new shell."""
         self.base = base
         self.exported_only = exported_only
-        self.own: dict[str, Variable] = {}
+        self.own: dict[str, ShellVariable] = {}
         self.functions: Mapping[str, object] = {}
         # Functions that ``export -f`` passes on to other shells.
         self.passed: Mapping[str, object] = {}
@@ -65,7 +65,7 @@ class State:
         new.arguments = arguments
         return new
 
-    def find(self, name: str) -> Variable | None:
+    def find(self, name: str) -> ShellVariable | None:
         """Return a variable, if this shell has it."""
         state: State | None = self
         exported = False
@@ -88,11 +88,11 @@ class State:
         before = self.find(name)
         is_exported = exported or (before is not None and before.exported)
         is_exported = is_exported or "allexport" in self.options
-        self.own[name] = Variable((value,), is_exported)
+        self.own[name] = ShellVariable((value,), is_exported)
 
     def append(self, name: str, value: Value, *, exported: bool = False) -> None:
         """Append *value* to each possible value of *name*."""
-        before = self.find(name) or Variable((None,))
+        before = self.find(name) or ShellVariable((None,))
         values: list[Value] = []
         for value_before in before.values:
             if isinstance(value, Array):
@@ -113,17 +113,17 @@ class State:
                     else value_before
                 )
                 values.append(joined([outside, value or ()]))
-        self.own[name] = Variable(tuple(values), exported or before.exported)
+        self.own[name] = ShellVariable(tuple(values), exported or before.exported)
 
     def export(self, name: str) -> None:
         """Export *name* to programs."""
-        before = self.find(name) or Variable((None,))
+        before = self.find(name) or ShellVariable((None,))
         self.own[name] = before._replace(exported=True)
 
     def unset(self, name: str) -> None:
         """Unset *name*."""
         # The entry stays, because it must hide a value of the base.
-        self.own[name] = Variable((None,))
+        self.own[name] = ShellVariable((None,))
 
     def forget(self, name: str) -> None:
         """Make the value of *name* unknown."""
@@ -140,13 +140,15 @@ class State:
             self.ended = True
             return
         for name in dict.fromkeys(name for state in running for name in state.own):
-            variables = [state.find(name) or Variable((None,)) for state in running]
+            variables = [
+                state.find(name) or ShellVariable((None,)) for state in running
+            ]
             values = tuple(
                 dict.fromkeys(v for variable in variables for v in variable.values)
             )
             if len(values) > MOST:
                 values = (unknown(f"${name}", "unknown", -1),)
-            self.own[name] = Variable(
+            self.own[name] = ShellVariable(
                 values, any(variable.exported for variable in variables)
             )
         for state in running:

@@ -43,7 +43,7 @@ def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word
         text = flat.cut(start_at, end)
         where = start(text)
         return [Word(text, where if where >= 0 else flat.origin(start_at))]
-    words = _Reader(flat, shell, splits=True)
+    words = _WordReader(flat, shell, splits=True)
     words.scan(start_at, end, "word")
     words.end()
     offset = flat.origin(start_at)
@@ -60,26 +60,26 @@ def expand_words(flat: Flat, start_at: int, end: int, shell: Shell) -> list[Word
 
 def expand_string(flat: Flat, start_at: int, end: int, shell: Shell) -> Text:
     """Return the shell's value for an assignment, which is not split."""
-    words = _Reader(flat, shell)
+    words = _WordReader(flat, shell)
     words.scan(start_at, end, "word")
     return words.text
 
 
 def expand_document(text: Text, shell: Shell) -> Text:
     """Return the expansion of a here-document without quotes, or a similar text."""
-    words = _Reader(Flat(text), shell)
+    words = _WordReader(Flat(text), shell)
     words.scan(0, len(words.flat.chars), "document")
     return words.text
 
 
 def expand_arithmetic(flat: Flat, offset: int, close: int, shell: Shell) -> Text:
     """Return the arithmetic from ``((`` at *offset* to ``))`` at *close*, as one hole."""
-    words = _Reader(flat, shell)
+    words = _WordReader(flat, shell)
     words.arithmetic(offset, close, quoted=True, skip=2)
     return words.text
 
 
-class _Reader(Words):
+class _WordReader(Words):
     """Reads a text as its shell does, one character at a time."""
 
     def scan(self, offset: int, end: int, mode: str) -> None:
@@ -199,7 +199,7 @@ class _Reader(Words):
             return
         hole = self.hole(offset, name, quoted)._replace(op=sign or rest[:2])
         default = None if sign else _DEFAULT.match(rest)
-        inside = _Reader(self.flat, shell, depth=self.depth + 1)
+        inside = _WordReader(self.flat, shell, depth=self.depth + 1)
         if default is None:
             # A slice ("${a:0:2}") holds numbers, not words to expand.
             if rest and not rest.startswith(":"):
@@ -227,12 +227,12 @@ class _Reader(Words):
 
     def _element(self, begin: int, end: int) -> Text:
         """Return the expanded index between brackets."""
-        inside = _Reader(self.flat, self.shell, depth=self.depth + 1)
+        inside = _WordReader(self.flat, self.shell, depth=self.depth + 1)
         inside.scan(begin + 1, end - 1, "document")
         name = literal(inside.text) or ""
         # An index reads variables without "$". Other names may be keys of the array.
         if name.startswith(PREFIXES) or self.shell.state.find(name):
-            index = _Reader(self.flat, self.shell, depth=self.depth + 1)
+            index = _WordReader(self.flat, self.shell, depth=self.depth + 1)
             index.variable(begin, name, quoted=True)
             return index.text
         return inside.text
@@ -242,7 +242,7 @@ class _Reader(Words):
         characters."""
         origin, shell = self.flat.origin(offset), self.shell
         expression = Flat(self.flat.cut(offset + skip, close))
-        inside = _Reader(expression, shell, depth=self.depth + 1)
+        inside = _WordReader(expression, shell, depth=self.depth + 1)
         inside.scan(0, len(expression.chars), "document")
         # Arithmetic reads variables without "$", but not hexadecimal digits.
         for name in _IN_ARITHMETIC.finditer(expression.chars):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from envcfg.common.findings import Evidence, Finding
+from envcfg.common.findings import EvidenceLine, Finding
 from envcfg.log.bugs import Bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_state import JobLog, Occurrence
@@ -20,7 +20,7 @@ from envcfg.log.world import World
 from envcfg.profile.conditions import FACTS, fact_problem
 from envcfg.profile.version_conflicts import KnownJob, known_faults
 
-Locate = Callable[[Sequence[Sighting]], Sequence[Evidence]]
+Locate = Callable[[Sequence[Sighting]], Sequence[EvidenceLine]]
 Found = tuple[Finding, Sighting | None]
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
-from envcfg.common.findings import Evidence
+from envcfg.common.findings import EvidenceLine
 from envcfg.log.folded_lines import rows_of, unfolded
 from envcfg.log.job_state import JobLog
 from envcfg.log.life_signs import TAIL, Sign, is_looked_at, needles, signs_in
@@ -386,7 +386,7 @@ class Reader:
             self._begun = block.spot.source, end, begun
         return False
 
-    def locate(self, sightings: Sequence[Sighting]) -> list[Evidence]:
+    def locate(self, sightings: Sequence[Sighting]) -> list[EvidenceLine]:
         """Return file and line of *sightings*; read plain files again to count lines."""
         blocks: dict[int, set[int]] = {}
         for sighting in sightings:
@@ -400,7 +400,7 @@ class Reader:
                     {(source, block): lines for block, lines in counted.items()}
                 )
         return [
-            Evidence(
+            EvidenceLine(
                 self._names[spot.source],
                 self._lines.get((spot.source, spot.block), 0) + spot.line + 1,
                 text.strip(),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.common.characters import one_line
-from envcfg.common.findings import Evidence
+from envcfg.common.findings import EvidenceLine
 from envcfg.log.numbers import count_of, first_of, ranks_of, said_of
 from envcfg.log.sidecars import RasReply, TraceFinding, Traces, are_apart
 
@@ -151,14 +151,16 @@ def _ranks(ranks: Sequence[RasRank]) -> str:
     return ranks_of({rank.rank for rank in ranks}, hosts) if ranks else ""
 
 
-def _line(answer: RasReply, *texts: str) -> Evidence | None:
+def _line(answer: RasReply, *texts: str) -> EvidenceLine | None:
     """Return the first line of an answer that holds one of *texts*, in their order."""
     for text in filter(None, texts):
         position = answer.text.find(text)
         if position >= 0:
             start = answer.text.rfind("\n", 0, position) + 1
             line = answer.text[start : start + 400].partition("\n")[0].strip()
-            return Evidence(answer.name, answer.text.count("\n", 0, start) + 1, line)
+            return EvidenceLine(
+                answer.name, answer.text.count("\n", 0, start) + 1, line
+            )
     return None
 
 
@@ -306,7 +308,7 @@ def _group(name: str, desc: str) -> str:
 
 def _place(
     traces: Traces, ranks: Sequence[int], group: str, seq: int
-) -> Evidence | None:
+) -> EvidenceLine | None:
     """Return the place at which the first of *ranks* called a collective, with the file."""
     # The user finds the dump of the lowest rank first in the folder.
     contained: tuple[str, FlightDump] | None = traces.dumps.get(min(ranks, default=-1))
@@ -317,7 +319,7 @@ def _place(
             False,
         ) and contained:
             where = f" at {entry.place}" if entry.place else ""
-            return Evidence(
+            return EvidenceLine(
                 contained[0], 1, one_line(f"{entry.text}, {entry.state}{where}")
             )
     return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.common.findings import Evidence
+from envcfg.common.findings import EvidenceLine
 from envcfg.log.content import decompressed, head_of, is_compressed
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class TraceFinding(NamedTuple):
     rule: str  # id of the rule with its words
     subject: str  # ranks, processes, or a communicator
     message: str  # the problem of the subject
-    evidence: Evidence | None = None  # place of the line that shows it
+    evidence: EvidenceLine | None = None  # place of the line that shows it
     doubt: str = ""  # open question that it leaves, if any
     cause: bool = True  # False if it follows from another finding
 

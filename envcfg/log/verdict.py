@@ -6,7 +6,7 @@ Plain data: :mod:`envcfg.log.job_judge` makes it, the reports show it.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from envcfg.common.findings import Evidence, Finding
+from envcfg.common.findings import EvidenceLine, Finding
 
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 # "inconclusive" is worse than "ok", because missing evidence must never pass as success.
@@ -148,7 +148,7 @@ class Cause(NamedTuple):
     line: int | None  # number of that line, from 1; None if unknown
     function: str  # function with that line; empty if unknown
     others: str  # activity of the other ranks; empty if the log does not show it
-    evidence: Evidence | None  # the line that shows it; None if no line does
+    evidence: EvidenceLine | None  # the line that shows it; None if no line does
 
 
 class NextStep(NamedTuple):

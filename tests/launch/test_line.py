@@ -8,33 +8,42 @@ import pytest
 
 from envcfg.backends.programs import load_all
 from envcfg.common.errors import UsageError
-from envcfg.job.plan.launch_line import Line, read_line
+from envcfg.job.plan.launch_line import ParsedLaunch, read_line
 
 T = ("python", "t.py")
 LINES = [
-    ("srun python t.py", Line("srun", command=T)),
+    ("srun python t.py", ParsedLaunch("srun", command=T)),
     (
         "srun singularity -q run -B /a x.sif python t.py",
-        Line("srun", command=(*"singularity -q run -B /a x.sif".split(), *T)),
+        ParsedLaunch("srun", command=(*"singularity -q run -B /a x.sif".split(), *T)),
     ),
-    ("srun -n 8 -N2 python t.py", Line("srun", ("--ntasks=8", "--nodes=2"), command=T)),
+    (
+        "srun -n 8 -N2 python t.py",
+        ParsedLaunch("srun", ("--ntasks=8", "--nodes=2"), command=T),
+    ),
     (
         "srun -lu --mpi=pmix -- python t.py",
-        Line("srun", ("--label", "--unbuffered", "--mpi=pmix"), command=T),
+        ParsedLaunch("srun", ("--label", "--unbuffered", "--mpi=pmix"), command=T),
     ),
     (
         "srun --cpu-bind cores python t.py",
-        Line("srun", ("--cpu-bind=cores",), command=T),
+        ParsedLaunch("srun", ("--cpu-bind=cores",), command=T),
     ),
     (
         "srun --cpu_bind=cores --mem-bind local python t.py",
-        Line("srun", ("--cpu-bind=cores", "--mem-bind=local"), command=T),
+        ParsedLaunch("srun", ("--cpu-bind=cores", "--mem-bind=local"), command=T),
     ),
-    ("srun --kill-on-bad-exit=1 -K --export=ALL python t.py", Line("srun", command=T)),
-    ("srun -K0 python t.py", Line("srun", ("--kill-on-bad-exit=0",), command=T)),
+    (
+        "srun --kill-on-bad-exit=1 -K --export=ALL python t.py",
+        ParsedLaunch("srun", command=T),
+    ),
+    (
+        "srun -K0 python t.py",
+        ParsedLaunch("srun", ("--kill-on-bad-exit=0",), command=T),
+    ),
     (
         "srun --export=ALL,A=1,B,C=x=y python t.py",
-        Line(
+        ParsedLaunch(
             "srun",
             ("--export=ALL,A=1,B,C=x=y",),
             exports={"A": "1", "C": "x=y"},
@@ -43,7 +52,7 @@ LINES = [
     ),
     (
         "srun -n2 --environment=./pt.toml --container-writable python t.py",
-        Line(
+        ParsedLaunch(
             "srun",
             ("--ntasks=2",),
             container="./pt.toml",
@@ -54,7 +63,7 @@ LINES = [
     ),
     (
         "flux run -N2 -n 4 -o mpibind=off -lx python t.py : x",
-        Line(
+        ParsedLaunch(
             "flux",
             tuple(
                 "--nodes=2 --ntasks=4 --setopt=mpibind=off --label-io --exclusive".split()
@@ -64,7 +73,7 @@ LINES = [
     ),
     (
         "mpiexec -n 4 -ppn 2 --cpu-bind=depth -genvall --env A=1 -genv B 2 python t.py",
-        Line(
+        ParsedLaunch(
             "pbs",
             tuple("-n 4 -ppn 2 --cpu-bind=depth -genvall --env A=1 -genv B 2".split()),
             exports={"A": "1", "B": "2"},
@@ -73,7 +82,7 @@ LINES = [
     ),
     (
         "mpirun -np 4 --mca btl self -x A -x B=1 -H a,b python t.py",
-        Line(
+        ParsedLaunch(
             "pbs",
             ("-np", "4", "--mca", "btl", "self", "-x", "A", "-x", "B=1", "-H", "a,b"),
             exports={"B": "1"},
@@ -82,7 +91,7 @@ LINES = [
     ),
     (
         "srun podman-hpc run --rm --gpu -e A=1 -v /a:/b:ro img python t.py",
-        Line(
+        ParsedLaunch(
             "srun",
             container="img",
             runtime="podman-hpc",
@@ -93,7 +102,7 @@ LINES = [
     ),
     (
         "docker run -it --gpus all img t",
-        Line(
+        ParsedLaunch(
             "local",
             container="img",
             runtime="docker",
@@ -103,7 +112,7 @@ LINES = [
     ),
     (
         "ch-run -w --set-env=A=1 -b /a:/b ./img -- python t.py",
-        Line(
+        ParsedLaunch(
             "local",
             container="./img",
             runtime="charliecloud",
@@ -112,18 +121,18 @@ LINES = [
             command=T,
         ),
     ),
-    ("srun --exclusive python t.py", Line("srun", ("--exclusive",), command=T)),
+    ("srun --exclusive python t.py", ParsedLaunch("srun", ("--exclusive",), command=T)),
     (
         "srun --exclusive=user python t.py",
-        Line("srun", ("--exclusive=user",), command=T),
+        ParsedLaunch("srun", ("--exclusive=user",), command=T),
     ),
     (
         "singularity exec x.sif python t.py",
-        Line("local", container="x.sif", runtime="singularity", command=T),
+        ParsedLaunch("local", container="x.sif", runtime="singularity", command=T),
     ),
     (
         "singularity -q exec -eC x.sif python t.py",
-        Line(
+        ParsedLaunch(
             "local",
             container="x.sif",
             runtime="singularity",
@@ -133,7 +142,7 @@ LINES = [
     ),
     (
         "srun /usr/bin/apptainer exec -B /a,/b:/c --nv --env A=1,B=x=y x.sif python t.py",
-        Line(
+        ParsedLaunch(
             "srun",
             container="x.sif",
             runtime="apptainer",
@@ -145,7 +154,7 @@ LINES = [
     ),
     (
         "srun --container-image=i.sqsh --container-mounts /a:/b --container-workdir=/w python t.py",
-        Line(
+        ParsedLaunch(
             "srun",
             container="i.sqsh",
             runtime="pyxis",
@@ -156,7 +165,7 @@ LINES = [
     ),
     (
         "shifter --image=me/x:1 --volume=/a:/b python t.py",
-        Line(
+        ParsedLaunch(
             "local", container="me/x:1", runtime="shifter", binds=("/a:/b",), command=T
         ),
     ),
@@ -164,7 +173,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("text", "line"), LINES)
-def test_a_line_says_who_starts_what_in_what(text: str, line: Line) -> None:
+def test_a_line_says_who_starts_what_in_what(text: str, line: ParsedLaunch) -> None:
     assert read_line(shlex.split(text)) == line
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.common.errors import OutputError
-from envcfg.job.plan.rank_environment import Report, Row, parse_report, rows_of
+from envcfg.job.plan.rank_environment import RankEnvironment, Row, parse_report, rows_of
 
 KNOWN = {"NCCL_NET", "NCCL_PROTO", "FI_PROVIDER", "LOCAL_RANK", "SLURM_PROCID"}
 SLURM = ("SLURM_",)
@@ -123,7 +123,7 @@ PAIRS = st.dictionaries(NAMES, VALUES, max_size=5)
 @given(PAIRS, PAIRS, PAIRS)
 def test_what_is_written_is_read(job: Pairs, start: Pairs, rank: Pairs) -> None:
     report = parse_report(written([], job, start, rank), "f")
-    assert report == Report(
+    assert report == RankEnvironment(
         {"profile": "p", "rank": "3", "nodes": "2"},
         (),
         job,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envcfg.common.findings import Evidence, Finding
+from envcfg.common.findings import EvidenceLine, Finding
 from envcfg.log.verdict import (
     Coverage,
     JobReport,
@@ -118,7 +118,7 @@ def findings(slow: list[int], per_node: int) -> tuple[Finding, ...]:
             source="https://docs.lumi-supercomputer.eu/software/containers/",
             why="NCCL found librccl-net.so, but the dynamic linker did not find a library"
             " that it needs, so NCCL went on with its own TCP sockets",
-            evidence=Evidence(
+            evidence=EvidenceLine(
                 "slurm-7412233.out",
                 1184,
                 f"{text} NET/Plugin: dlopen failed : libcxi.so.1: cannot open shared object"
@@ -131,7 +131,7 @@ def findings(slow: list[int], per_node: int) -> tuple[Finding, ...]:
             severity="warning",
             subject=f"rank {slow[0]}",
             message="NCCL warns of something that no rule of envcfg knows",
-            evidence=Evidence("slurm-7412233.out", 2201, f"{text} something odd"),
+            evidence=EvidenceLine("slurm-7412233.out", 2201, f"{text} something odd"),
         ),
         Finding(
             rule="net-socket-fallback",
@@ -140,7 +140,7 @@ def findings(slow: list[int], per_node: int) -> tuple[Finding, ...]:
             message="NCCL uses TCP sockets between nodes",
             fix="mend the plugin",
             source="NCCL 2.22 src/net.cc",
-            evidence=Evidence(
+            evidence=EvidenceLine(
                 "slurm-7412233.out", 1190, f"{text} Using network Socket"
             ),
             count=len(slow),
@@ -266,7 +266,7 @@ def bare_rank() -> LogReport:
 def hostile(text: str = HOSTILE) -> LogReport:
     """A job in which every text of the log is *text*."""
     base = job(2, 2, slow_nodes=[1])
-    evidence = Evidence(text, 1, text)
+    evidence = EvidenceLine(text, 1, text)
     return base._replace(
         summary=f"degraded: {text}",
         jobs=(JobRow(text, "ok", f"ok: {text}"), JobRow(text, "broken", text)),

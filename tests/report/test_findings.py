@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.commands.formats import FORMATS
-from envcfg.common.findings import Evidence, Finding, Place, Result, exit_code
+from envcfg.common.findings import EvidenceLine, Finding, Place, Result, exit_code
 from envcfg.core.explainable import words_known
 from envcfg.core.explanation import explain
 from envcfg.knowledge.topics import load_topics
@@ -68,7 +68,7 @@ FINDINGS = st.builds(
     subject=TEXTS,
     message=TEXTS,
     fix=st.none() | TEXTS,
-    evidence=st.none() | st.builds(Evidence, TEXTS, st.integers(1, 99), TEXTS),
+    evidence=st.none() | st.builds(EvidenceLine, TEXTS, st.integers(1, 99), TEXTS),
     count=st.integers(1, 9),
     place=st.none() | PLACES,
 )

@@ -9,7 +9,7 @@ from envcfg.backends.schedulers.scheduler import (
     Asked,
     Directive,
     JobNames,
-    Refusal,
+    OptionRefusal,
     Scheduler,
 )
 
@@ -76,14 +76,16 @@ def _chunk(option: str, value: str | None, tasks: int) -> str:
     return _CHUNK[option].format(amount.lower() if option == "--mem" else amount)
 
 
-def refuse(option: str, value: str | None) -> Refusal | None:
+def refuse(option: str, value: str | None) -> OptionRefusal | None:
     """Return the reason why qsub does not accept a list or a pattern."""
     if option == "--array" and not re.fullmatch(
         "[0-9]+-[0-9]+(:[0-9]+)?(%[0-9]+)?", value or ""
     ):
-        return Refusal(f"--array {value}: {{}} takes one range", "as in 0-9 or 0-9:2")
+        return OptionRefusal(
+            f"--array {value}: {{}} takes one range", "as in 0-9 or 0-9:2"
+        )
     if option == "--output" and re.search("%(?!x)", value or ""):
-        return Refusal(
+        return OptionRefusal(
             f"--log {value}: {{}} fills in %x alone, the job's name",
             "leave --log out: the job's own number is in the name then",
         )

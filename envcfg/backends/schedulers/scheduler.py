@@ -28,20 +28,20 @@ class Directive(NamedTuple):
     of: tuple[int, ...]
 
 
-class Refusal(NamedTuple):
+class OptionRefusal(NamedTuple):
     """The reason why a scheduler rejects an option, and the replacement."""
 
     why: str
     fix: str
 
 
-def only_long(option: str, value: str | None) -> Refusal | None:
+def only_long(option: str, value: str | None) -> OptionRefusal | None:
     """Reject a one-letter option, given as ``--request-arg``."""
     # A one-letter option takes the next word, so its value could not be separated.
     if option.startswith("--"):
         return None
     word = option if value is None else f"{option}={value}"
-    return Refusal(
+    return OptionRefusal(
         f"--request-arg={word}: {{}}'s options have long names here",
         "write it as --reservation=NAME",
     )
@@ -138,7 +138,7 @@ class Scheduler(NamedTuple):
     segment: str | None = None
     resources: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()
-    refuse: Callable[[str, str | None], Refusal | None] = only_long
+    refuse: Callable[[str, str | None], OptionRefusal | None] = only_long
     rule_names: Mapping[str, str] = {}
     asks_amounts: bool = True
     told_by: Mapping[str, tuple[str, str]] = {}

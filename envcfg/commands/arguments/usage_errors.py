@@ -22,7 +22,7 @@ _LONG = 4  # letters after one dash: from here on, it may be a long option
 _MISSING = "the following arguments are required: "
 
 
-class Parser(Protocol):
+class UsageParser(Protocol):
     """The part of a parser that this module needs; see
     ``envcfg.commands.arguments.parser``."""
 
@@ -38,7 +38,7 @@ class Parser(Protocol):
     def has_commands(self) -> bool: ...  # noqa: D102
 
 
-def explain(parser: Parser, message: str) -> UsageError:
+def explain(parser: UsageParser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
     if words := shlex.join(_command_words(parser)):
         hint = f"write the command after --, as in -- {words}"
@@ -63,7 +63,9 @@ def explain(parser: Parser, message: str) -> UsageError:
     return UsageError(message.removeprefix("argument "), hint=_see(parser))
 
 
-def explain_choice(parser: Parser, action: argparse.Action, value: str) -> UsageError:
+def explain_choice(
+    parser: UsageParser, action: argparse.Action, value: str
+) -> UsageError:
     """Return the error for a *value* that *action* does not accept."""
     if stray := next(_strays(parser), None):
         return _unknown_option(parser, *stray)
@@ -76,7 +78,7 @@ def explain_choice(parser: Parser, action: argparse.Action, value: str) -> Usage
     return UsageError(msg, hint=hint)
 
 
-def _strays(parser: Parser) -> Iterator[tuple[str, str | None]]:
+def _strays(parser: UsageParser) -> Iterator[tuple[str, str | None]]:
     """Yield the options that *parser* does not know, without those of a command.
 
     Each comes with the previous option if that waits for a value.
@@ -89,7 +91,7 @@ def _strays(parser: Parser) -> Iterator[tuple[str, str | None]]:
             return
 
 
-def _command_words(parser: Parser) -> Sequence[str]:
+def _command_words(parser: UsageParser) -> Sequence[str]:
     """Return the command that the user wrote without the ``--`` before it.
 
     An unknown option before it is the error. The word after an unknown option may be its
@@ -113,7 +115,7 @@ def _command_words(parser: Parser) -> Sequence[str]:
     return () if begin is None or is_argument else parser.words[begin:]
 
 
-def _unknown_words(parser: Parser) -> Iterator[tuple[int, str, str | None]]:
+def _unknown_words(parser: UsageParser) -> Iterator[tuple[int, str, str | None]]:
     """Yield the words that are no known option: their number, and the option before
     them that waits for a value."""
     actions = parser.known_options
@@ -136,7 +138,7 @@ def _is_option(word: str, before: str | None) -> bool:
     return word[0] == "-" or (before is None and word[0] in _DASHES)
 
 
-def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageError:
+def _unknown_option(parser: UsageParser, option: str, before: str | None) -> UsageError:
     msg = f"unknown option {option}"
     everything = f"{parser.prog} --help-all lists all options"
     if option[0] in _DASHES:
@@ -156,7 +158,7 @@ def _unknown_option(parser: Parser, option: str, before: str | None) -> UsageErr
     return UsageError(msg, hint=hint)
 
 
-def _nearest(parser: Parser, option: str) -> str | None:
+def _nearest(parser: UsageParser, option: str) -> str | None:
     """Return the similar long option; dashes do not count as similarity."""
     name = option.lstrip("-")
     is_short = option[1] != "-" and len(name) < _LONG
@@ -167,7 +169,7 @@ def _nearest(parser: Parser, option: str) -> str | None:
     return f"--{near}" if near else None
 
 
-def _synonym(parser: Parser, word: str) -> str | None:
+def _synonym(parser: UsageParser, word: str) -> str | None:
     return option_aliases().get(parser.prog, {}).get(word)
 
 
@@ -188,10 +190,10 @@ def option_aliases() -> Mapping[str, Mapping[str, str]]:
     return aliases
 
 
-def _usage(parser: Parser) -> str:
+def _usage(parser: UsageParser) -> str:
     forms = (parser.usage or parser.prog).splitlines()  # a hint is one line
     return f"{'; or '.join(form.strip() for form in forms)}; {_see(parser)}"
 
 
-def _see(parser: Parser) -> str:
+def _see(parser: UsageParser) -> str:
     return f"see {parser.prog} --help"

@@ -15,7 +15,7 @@ from envcfg.common.errors import UsageError
 from envcfg.common.getopt import OptionWord, getopt, read_table
 
 
-class Line(NamedTuple):
+class ParsedLaunch(NamedTuple):
     """A launch line in envcfg's terms.
 
     Attributes:
@@ -74,14 +74,14 @@ def deciding_options(word: str) -> list[str]:
     return [*letters, *(f"{dash}{name}" for name in sorted(names))]
 
 
-def read_line(words: Sequence[str]) -> Line:
+def read_line(words: Sequence[str]) -> ParsedLaunch:
     """Parse a launch line.
 
     Raises:
         UsageError: an option is unknown or unusable, or the program is missing.
     """
     # Without a starter, the runtime alone runs one process, as on a login node.
-    line = Line(launcher="local")
+    line = ParsedLaunch(launcher="local")
     first = programs.read_line(_name(words[0]))
     if "launcher" in first:
         line, words = _parse_words(
@@ -103,8 +103,8 @@ def read_line(words: Sequence[str]) -> Line:
 
 
 def _parse_words(
-    line: Line, words: Sequence[str], record: Mapping[str, Any]
-) -> tuple[Line, Sequence[str]]:
+    line: ParsedLaunch, words: Sequence[str], record: Mapping[str, Any]
+) -> tuple[ParsedLaunch, Sequence[str]]:
     """Parse the words of a starter or runtime, up to the command it runs.
 
     Pyxis and the Container Engine have their image among the options of the starter.
@@ -166,8 +166,11 @@ def _parse_words(
 
 
 def _exporting(
-    line: Line, option: OptionWord, words: Sequence[str], record: Mapping[str, Any]
-) -> Line:
+    line: ParsedLaunch,
+    option: OptionWord,
+    words: Sequence[str],
+    record: Mapping[str, Any],
+) -> ParsedLaunch:
     """Return the line with the settings of an option, which override the profile."""
     if option.name not in record.get("exports", ()):
         return line

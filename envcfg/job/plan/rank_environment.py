@@ -21,7 +21,7 @@ _LONGEST = 1 << 17  # bytes of one variable: the limit of Linux
 _PARTS = ("environment", "plan", "job", "start", "rank", "end")
 
 
-class Report(NamedTuple):
+class RankEnvironment(NamedTuple):
     """The recorded environment of one rank.
 
     Attributes:
@@ -57,7 +57,7 @@ class Row(NamedTuple):
     origin: str = ""
 
 
-def parse_report(data: bytes, name: str) -> Report:
+def parse_report(data: bytes, name: str) -> RankEnvironment:
     """Parse a report of ``--report-environment``.
 
     Raises:
@@ -88,7 +88,7 @@ def parse_report(data: bytes, name: str) -> Report:
         raise OutputError(msg, hint=hint)
     # A cut file ends within a triple; the incomplete triple is dropped.
     plan = parts["plan"]
-    return Report(
+    return RankEnvironment(
         job_facts=_pairs(parts["environment"]),
         planned=tuple(zip(plan[::3], plan[1::3], plan[2::3], strict=False)),
         job=_pairs(parts["job"]),
@@ -98,7 +98,7 @@ def parse_report(data: bytes, name: str) -> Report:
 
 
 def rows_of(
-    report: Report, candidates: Collection[str], starters: Collection[str]
+    report: RankEnvironment, candidates: Collection[str], starters: Collection[str]
 ) -> list[Row]:
     """Return the variables of the plan, followed by those of *candidates*.
 
@@ -142,7 +142,7 @@ def _holds(when: str, texts: Mapping[str, str]) -> bool:
     return True
 
 
-def _expand(text: str, report: Report) -> str:
+def _expand(text: str, report: RankEnvironment) -> str:
     """Return the value in this rank: references are resolved in the rank, or else the
     job."""
     try:
@@ -169,7 +169,7 @@ def _expand(text: str, report: Report) -> str:
 
 
 def _planned(
-    name: str, needed: str | None, report: Report, starters: Collection[str]
+    name: str, needed: str | None, report: RankEnvironment, starters: Collection[str]
 ) -> Row:
     value = report.rank.get(name)
     if value == needed:
@@ -181,7 +181,9 @@ def _planned(
     return Row(name, "changed", needed, value, _origin(name, value, report, starters))
 
 
-def _origin(name: str, value: str, report: Report, starters: Collection[str]) -> str:
+def _origin(
+    name: str, value: str, report: RankEnvironment, starters: Collection[str]
+) -> str:
     # The job comes first: the starter and the image usually pass on the same value.
     if report.job.get(name) == value:
         return "job"

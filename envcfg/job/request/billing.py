@@ -31,7 +31,7 @@ class JobUse(NamedTuple):
     jobs: int = 1
 
 
-class Part(NamedTuple):
+class CostPart(NamedTuple):
     """The cost of one kind of resource.
 
     Attributes:
@@ -61,14 +61,14 @@ class Cost(NamedTuple):
     unit: str
     per_hour: Fraction
     total: Fraction | None
-    parts: tuple[Part, ...]
-    decides: Part | None
+    parts: tuple[CostPart, ...]
+    decides: CostPart | None
 
 
 def cost(billing: Billing, used: JobUse) -> Cost:
     """Return the cost of *used* by *billing*."""
     parts = _parts(billing, used)
-    decides: Part | None
+    decides: CostPart | None
     if billing.charge == "sum" and parts[0].resource != "whole nodes":
         decides, per_hour = None, sum((part.per_hour for part in parts), Fraction(0))
     else:
@@ -80,13 +80,13 @@ def cost(billing: Billing, used: JobUse) -> Cost:
     return Cost(billing.unit, per_hour, total, tuple(parts), decides)
 
 
-def _parts(billing: Billing, used: JobUse) -> list[Part]:
+def _parts(billing: Billing, used: JobUse) -> list[CostPart]:
     is_whole = used.partition in billing.whole_nodes or billing.per_gpu is None
     if is_whole and billing.per_node is not None:
         nodes = Fraction(used.nodes)
-        return [Part("whole nodes", nodes, nodes * Fraction(billing.per_node))]
+        return [CostPart("whole nodes", nodes, nodes * Fraction(billing.per_node))]
     per_gpu, gpus = Fraction(billing.per_gpu or 0), Fraction(used.gpus)
-    parts = [Part("GPUs", gpus, gpus * per_gpu, gpus)]
+    parts = [CostPart("GPUs", gpus, gpus * per_gpu, gpus)]
     cores = None if used.cores is None else Fraction(used.cores)
     if billing.charge == "largest share":
         for label, amount, share in (
@@ -97,7 +97,7 @@ def _parts(billing: Billing, used: JobUse) -> list[Part]:
                 shares = amount / share
                 if billing.whole_shares:
                     shares = Fraction(ceil(shares))
-                parts.append(Part(label, amount, shares * per_gpu, shares))
+                parts.append(CostPart(label, amount, shares * per_gpu, shares))
     if billing.charge == "sum":
         for label, amount, price in (
             ("cores", cores, billing.per_core),
@@ -105,7 +105,7 @@ def _parts(billing: Billing, used: JobUse) -> list[Part]:
             ("local disk", Fraction(used.nvme), billing.per_nvme_gib),
         ):
             if amount and price is not None:
-                parts.append(Part(label, amount, amount * Fraction(price)))
+                parts.append(CostPart(label, amount, amount * Fraction(price)))
     return parts
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from envcfg.common.findings import Finding, finding_in
 from envcfg.job.request.amounts import array_tasks, mebibytes, time_text
-from envcfg.job.request.billing import Cost, JobUse, Part, cost, decimal_text
+from envcfg.job.request.billing import Cost, CostPart, JobUse, cost, decimal_text
 from envcfg.job.request.request import Request
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Billing
@@ -88,7 +88,7 @@ def _cost_finding(billing: Billing, cost_found: Cost, used: JobUse) -> Finding:
     return found_cost._replace(source=billing.reason.source)
 
 
-def _amount(part: Part) -> str:
+def _amount(part: CostPart) -> str:
     if part.resource == "whole nodes":
         return f"{part.amount} whole node{'s' * (part.amount > 1)}"
     unit = " GiB of" if part.resource in {"memory", "local disk"} else ""

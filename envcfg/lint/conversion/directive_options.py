@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from envcfg.backends import programs
 from envcfg.job.script.quoting import quote
-from envcfg.lint.conversion.rewrite import Edit, apply_edits
+from envcfg.lint.conversion.rewrite import apply_edits
+from envcfg.lint.lint_rule import Edit
 from envcfg.lint.script_model import Model
 from envcfg.lint.script_source import Source
 

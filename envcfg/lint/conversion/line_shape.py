@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.launch_line import (
-    Line,
+    ParsedLaunch,
     begins_line,
     deciding_options,
     read_line,
@@ -33,7 +33,7 @@ _BINDERS = {
 _VERBS = frozenset({"exec", "run"})
 
 
-class Part(NamedTuple):
+class LinePart(NamedTuple):
     """One word of a launch line, before its program.
 
     Attributes:
@@ -69,9 +69,9 @@ class Shape(NamedTuple):
             only the job knows; None if there are none.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[LinePart, ...]
     program: str | None
-    line: Line
+    line: ParsedLaunch
     image: str | None = None
     image_part: int | None = None
     binds: tuple[int, ...] = ()
@@ -109,25 +109,25 @@ def shape_of(line: LaunchLine) -> Shape | None:
     return None
 
 
-def _is_structure(part: Part) -> bool:
+def _is_structure(part: LinePart) -> bool:
     value = part.value
     if value is None or part.before:
         return False
     return value[:1] in ("-", "") or value in _VERBS or begins_line(value)
 
 
-def _part(word: Word, line: LaunchLine) -> Part:
+def _part(word: Word, line: LaunchLine) -> LinePart:
     """Return a word as the text of the line itself, around the value of a variable."""
     is_own = [_is_own(piece, line) for piece in word.text]
     if all(is_own):
-        return Part(decoded(word.shown), is_fixed=True, shown=decoded(word.shown))
+        return LinePart(decoded(word.shown), is_fixed=True, shown=decoded(word.shown))
     first = is_own.index(False)
     last = len(is_own) - is_own[::-1].index(False)
     before, middle, after = (
         word.text[:first], word.text[first:last], word.text[last:],
     )  # fmt: skip
     value = literal(middle)
-    return Part(
+    return LinePart(
         decoded(shown(before)),
         None if value is None else decoded(value),
         decoded(shown(after)),
@@ -144,7 +144,7 @@ def _is_own(piece: Piece, line: LaunchLine) -> bool:
     return piece.hole is None and line.begin <= piece.offset < line.end
 
 
-def _read(parts: list[Part], line: LaunchLine) -> Shape | None:
+def _read(parts: list[LinePart], line: LaunchLine) -> Shape | None:
     """Return the shape with these parts, if ``wrap`` and lint read the same program."""
     rest = None
     while True:
@@ -174,7 +174,7 @@ def _read(parts: list[Part], line: LaunchLine) -> Shape | None:
 
 
 def _checked(
-    parts: list[Part], program: Part, read: Line, rest: int | None
+    parts: list[LinePart], program: LinePart, read: ParsedLaunch, rest: int | None
 ) -> Shape | None:
     """Return a shape if its plan is independent of values from the job."""
     name = program.before if program.is_fixed and not program.value else None
@@ -183,7 +183,7 @@ def _checked(
         if part.text(number) == read.container:
             image_part = number
             image = part.before if part.is_fixed else part.value
-            parts[number] = Part("", image, shown=part.shown)
+            parts[number] = LinePart("", image, shown=part.shown)
     if image_part is None and MARK.search(image or ""):
         image = None
     shape = Shape(tuple(parts), name, read, image, image_part, rest=rest)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from envcfg.job.script.modules import template
 from envcfg.lint.conversion.launch_lines import LaunchLine
 from envcfg.lint.conversion.line_shape import LINE, REST, Shape
+from envcfg.lint.lint_rule import Edit
 from envcfg.profile.words import quote_comment
 
 STEP = "with_envcfg"
@@ -19,14 +20,6 @@ _CALL = """\
     return 0
   fi
 """
-
-
-class Edit(NamedTuple):
-    """The replacement for a part of the script; offsets."""
-
-    start: int
-    end: int
-    text: str
 
 
 class ConvertedLine(NamedTuple):

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from envcfg.common.findings import Evidence as Line
+from envcfg.common.findings import EvidenceLine as Line
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of
 from envcfg.nodes.hang.hang_records import FLIGHT, RAS, Evidence, by_program
