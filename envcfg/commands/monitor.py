@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -75,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     silent = PATIENCE + options.interval
     is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
-    extra, left, errors = options.srun_arg, hosts, deque[str]()
+    extra, left, errors = options.srun_arg, hosts, list[str]()
     writer = showing(
         job, requirements.interfaces, as_json=options.json, once=options.once
     )

@@ -119,7 +119,7 @@ class Steps:
         def take(line: str) -> None:
             if reader.feed(line):
                 return
-            log.take(line)
+            log.take(f"{line}\n")
             if " NCCL DIAG " in line:
                 sys.stderr.write(f"{safe_line(line.rstrip())}\n")
 

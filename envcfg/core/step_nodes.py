@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from envcfg.common.child_process import ChildProcess
 from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Finding
 from envcfg.nodes.monitor.health_log import HealthLog
@@ -21,7 +22,7 @@ from envcfg.nodes.monitor.step_health import (
     NodeFinding,
     UseHistory,
 )
-from envcfg.nodes.probe.runner import Step, at
+from envcfg.nodes.probe.runner import at
 from envcfg.nodes.probe.sample import SampleReader
 
 _INTERVAL = 60.0  # seconds between two questions, at most
@@ -41,7 +42,7 @@ class Probing(NamedTuple):
         asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
     """
 
-    step: Step
+    step: ChildProcess
     hosts: Sequence[str]
     asked_gpus: int | None
 
@@ -122,7 +123,7 @@ class NodeWatch:
             self._reader = SampleReader()
             self._board = Board(self._probing.hosts, idle_below=_IDLE_BELOW)
         self._number += 1
-        self._probing.step.ask(self._number)
+        self._probing.step.send(b"%d\n" % self._number)
         self._asked = now
 
     def _read(

@@ -141,17 +141,10 @@ def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
 
 def _check_bash(code: str) -> None:
     """Check the commands with bash, because an open quote would hide later lines."""
-    import subprocess
+    from envcfg.common.child_process import run
 
-    try:
-        done = subprocess.run(
-            ["/usr/bin/env", "bash", "-n", "-c", f"envcfg_setup() {{\n{code}\n}}"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return  # no bash here: the job will say it
-    if done.returncode != 0:
-        msg = f"--setup: bash cannot read it: {joined_lines(done.stderr)}"
+    answer = run(("bash", "-n", "-c", f"envcfg_setup() {{\n{code}\n}}"), seconds=5)
+    # Without bash here, only the job can tell.
+    if answer.exit_code:
+        msg = f"--setup: bash cannot read it: {joined_lines(answer.err)}"
         raise UsageError(msg, hint="quote it as one word, or give a file")

@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.backends.scheduler_client import Answer, hand_over, query
+from envcfg.backends.scheduler_client import hand_over, query
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import one_line
+from envcfg.common.child_process import Answer
 from envcfg.common.errors import FindingsError, JobError, UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.bad_nodes import excluded

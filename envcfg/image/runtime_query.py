@@ -13,10 +13,10 @@ own process, with a folder on PATH where that name is the profile's program.
 
 import os
 import shutil
-import signal
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
+from envcfg.common.child_process import run
 from envcfg.common.datafile import ARCHIVE
 from envcfg.common.interrupts import raise_signals
 from envcfg.image.image_record import Metadata
@@ -72,23 +72,8 @@ def inspect_by_runtime(
 
 def _run(arguments: list[str], folder: str, seconds: float) -> None:
     """Run spython until it answers, fails, or exceeds the time."""
-    import subprocess
-
     env = {name: os.environ[name] for name in os.environ if name != "MESSAGELEVEL"}
     path = [ARCHIVE, *sys.path] if ARCHIVE else sys.path
     env["PATH"] = folder + os.pathsep + env.get("PATH", os.defpath)
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-c", _ASK, os.pathsep.join(path), *arguments],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)  # the runtime too
-        process.wait()
+    words = ["-I", "-c", _ASK, os.pathsep.join(path), *arguments]
+    run([sys.executable, *words], seconds, env=env)

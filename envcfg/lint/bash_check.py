@@ -10,6 +10,7 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from envcfg.common.child_process import run
 from envcfg.job.request.admission import HOLE
 
 _SECONDS = 3
@@ -89,23 +90,7 @@ def _version(path: str) -> tuple[int, int] | None:
 
 def _run(path: str, words: tuple[str, ...], given: bytes) -> tuple[int, str]:
     """Run bash with a command and its words; return its exit status and its stderr."""
-    import subprocess
-    from tempfile import TemporaryFile
-
-    try:
-        # Bash reads a file in blocks, and a pipe byte by byte.
-        with TemporaryFile() as file:
-            file.write(given)
-            file.seek(0)
-            done = subprocess.run(
-                [path, "-c", *words],
-                stdin=file,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=_ENVIRONMENT,
-                timeout=2 * _SECONDS,
-                check=False,
-            )
-    except (OSError, subprocess.TimeoutExpired) as err:
-        raise NoBashError from err
-    return done.returncode, done.stderr.decode("utf-8", "replace")
+    answer = run([path, "-c", *words], 2 * _SECONDS, given, _ENVIRONMENT)
+    if answer.exit_code is None:
+        raise NoBashError(answer.fault)
+    return answer.exit_code, answer.err

@@ -41,7 +41,8 @@ class Nodes:
             self.asked_gpus,
         )
 
-    def ask(self, number: int) -> None:
+    def send(self, data: bytes) -> None:
+        number = int(data)
         for host in self.hosts:
             self.lines += self.answer(number, host)
 

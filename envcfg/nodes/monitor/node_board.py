@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from envcfg.common.child_process import ChildProcess
 from envcfg.nodes.monitor.rank_view import RankView, rank_views
 from envcfg.nodes.probe.gpu import Gpu
-from envcfg.nodes.probe.runner import Patience, Step, at
+from envcfg.nodes.probe.runner import Patience, at
 from envcfg.nodes.probe.sample import (
     Counter,
     GpuSample,
@@ -217,7 +218,7 @@ PATIENCE = 10.0  # seconds after which a node that has answered before is silent
 _START = 60.0  # seconds for the first answer: a large job's step starts slowly
 
 
-def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
+def rounds(step: ChildProcess, board: Board, interval: float) -> Iterator[float]:
     """Ask all nodes every *interval* seconds; yield the time after each round of answers.
 
     The time is that of ``time.monotonic``. A node that does not answer delays one round,
@@ -238,7 +239,7 @@ def rounds(step: Step, board: Board, interval: float) -> Iterator[float]:
     for number in count(1):
         began = time.monotonic()
         patience = Patience(_START, began)
-        step.ask(number)
+        step.send(b"%d\n" % number)
         try:
             step.read(take, answers)
             yield time.monotonic()

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from envcfg.backends.scheduler_client import query, renew_limits
 from envcfg.common.characters import joined_lines, split_lines, whole_number
+from envcfg.common.child_process import PIPE, ChildProcess
 from envcfg.common.errors import JobError, UsageError
 from envcfg.nodes.probe.probes import Probe
-from envcfg.nodes.probe.runner import Step
 
 _LEAVE = 5.0  # seconds for a step to end after each signal, the gentlest first
 # Fields without spaces; the last two may be empty or long.
@@ -252,7 +252,7 @@ def start_step(
     is_part: bool,
     more: Sequence[str],
     leave: float = _LEAVE,
-) -> Step:
+) -> ChildProcess:
     """Start *probe* on each of *hosts*, beside the steps of a job.
 
     *more* are options of srun. *is_part*: the job has other nodes, so the step must name
@@ -287,8 +287,11 @@ def start_step(
         for name, value in os.environ.items()
         if not name.startswith("SLURM_") or name in _CLIENT
     }
-    hint = "run it where Slurm's commands are"
-    return Step(argv, env, hint=hint, is_asked=True, leave=leave)
+    try:
+        return ChildProcess(argv, env, stdin=PIPE, leave=leave)
+    except OSError as err:
+        msg = f"cannot run srun: {err.strerror}"
+        raise JobError(msg, hint="run it where Slurm's commands are") from err
 
 
 def lost_nodes(errors: Sequence[str], hosts: Sequence[str]) -> dict[str, str]:
