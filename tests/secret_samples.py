@@ -39,6 +39,64 @@ SECRET_VALUES = (
     f"https://hooks.slack.com/services/{_LONG}",
     f"https://discord.com/api/webhooks/1/{_LONG}",
 )
+# Lines of programs, each with a secret in a form of its own.
+SECRET_LINES = (
+    'curl -H "Authorization: Bearer hush12" https://x',
+    "curl -H 'Authorization: token hush1234'",
+    "[('authorization', 'token hush')]",
+    "headers={b'Authorization': b'Bearer hush'}",
+    'Authorization: Digest username="me", response="hush", nonce="hushn"',
+    '-H "X-API-Key: hush1234"',
+    "Cookie: session=hush123; csrf=hush456",
+    "curl -u me:hush https://x",
+    "skopeo copy --src-creds me:hush a b",
+    "sshpass -p hush ssh x",
+    "mysql -u root -phush db",
+    "docker login -u me -p hush ghcr.io",
+    f"wandb login {_LONG}",
+    "https://me:hu@hush@host/x",
+    "https://me@example.org:hush@host/x",
+    "https://hush1234:x-oauth-basic@github.com/x",
+    "jdbc:oracle:thin:scott/hush@h:1521",
+    "DRIVER={X};SERVER=h;UID=a;PWD=hush;",
+    "https://b/o?AWSAccessKeyId=hush&Signature=hush2&Expires=1",
+    "https://d/x?Policy=hushpol&Signature=hush&Key-Pair-Id=hushkp",
+    "https://x/cb#id_token=hush&state=1",
+    '{"log":"{\\"api_key\\":\\"hush\\"}"}',
+    '{"api_keys": ["hush1", "hush2"]}',
+    '{"name": "HF_TOKEN", "value": "hush"}',
+    "apiKey: hush",
+    "machine api.wandb.ai login user password hush",
+    "setenv WANDB_API_KEY hush",
+    "mpiexec -genv WANDB_API_KEY hush ./a",
+    "export WANDB_API_KEY='a'\"'\"'hush'",
+    "WANDB_API_KEY+=hush ${HF_TOKEN:-hush} ${HF_TOKEN:=hush}",
+    ':password => "hush"',
+    'Config { password: "hush", x: 1 }',
+    "--token=hush -token hush ['--hf-token=hush']",
+    '<password>hush</password> <property name="password" value="hush"/>',
+    "\x1b[32mWANDB_API_KEY\x1b[0m=\x1b[31mhush\x1b[0m",
+    '\x1b[34m"token"\x1b[0m: \x1b[32m"hush"\x1b[0m',
+    "--token\thush",
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nhush",
+    "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nhush",
+    "Private-Lines: 8\nhush",
+    "Incorrect API key provided: hush-0123456789",
+    "invalid token 'hush01234'",
+    'auth=("me", "hush") auth=HTTPBasicAuth("me", "hush")',
+    "HF_TOKEN -> hush",
+    f"https://x.webhook.office.com/webhookb2/{_LONG}",
+    "bot123456789:AAhush0123456789abcdefghijklmnopqrs/getMe",
+    f"MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.{_LONG}",
+    *(
+        f"found {front}{_LONG} here"
+        for front in (
+            "gsk_ pplx- xai- fw_ tgp_v1_ lsv2_pt_ wandb_v1_ pcsk_ rpa_ hvs. tskey-auth- "
+            "shpat_ lin_api_ ntn_ PMAK- figd_ glsa_ sntrys_ dckr_oat_ ATATT3x fm2_ dp.pt. "
+            "ya29. GOCSPX- glft- glagent- api_org_ pscale_tkn_ ops_eyJ"
+        ).split()
+    ),
+)
 HARMLESS = {
     "NCCL_DEBUG": "INFO",
     "NCCL_SOCKET_IFNAME": "hsn0,hsn1",
@@ -82,6 +140,12 @@ HARMLESS = {
     "SECONDS_PER_STEP": "2",
     "BASICS": "Basic 3",
     "COOKING": "1",
+    "USER_AND_GROUP": "docker run --user 1000:1000 image",
+    "MISSING": "Missing key: model.layers.12.mlp.weight",
+    "TOKENS": "unknown token: <pad> at 12",
+    "NODE_AND_PID": "nid001002:47919:48119 [0] NCCL INFO Using network Socket",
+    "STEPS_OF_KEYS": "as-in-a-very-long-hyphenated-name fw_some_long_name_of_python",
+    "GPU": "GPU-0a1b2c3d-0123-4567-89ab-0123456789ab",
 }
 
 

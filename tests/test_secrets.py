@@ -9,10 +9,22 @@ from pathlib import Path
 import pytest
 
 from envcfg.common.budget import Budget
-from envcfg.common.secrets import hide, is_secret, secret_patterns
+from envcfg.common.secrets import (
+    hide,
+    is_secret,
+    safe_line,
+    safe_text,
+    secret_patterns,
+)
 from envcfg.job.script.modules import module
 from envcfg.job.script.quoting import quote
-from secret_samples import HARMLESS, SECRET_NAMES, SECRET_VALUES, secrets
+from secret_samples import (
+    HARMLESS,
+    SECRET_LINES,
+    SECRET_NAMES,
+    SECRET_VALUES,
+    secrets,
+)
 from support import Wrap, bash, envcfg
 
 LUMI = (
@@ -72,6 +84,9 @@ def test_a_line_keeps_all_but_the_secret(form: str) -> None:
         assert hide(line) == line
     for value in SECRET_VALUES:
         assert not shows_secret(hide(f"connect to {value} failed"))
+    for text in SECRET_LINES:
+        for line in (hide(text), safe_line(text), safe_text(text)):
+            assert not shows_secret(line), line
     assert hide("HF_TOKEN=$(<~/.token) KEY=$KEY") == "HF_TOKEN=$(<~/.token) KEY=$KEY"
 
 

@@ -15,14 +15,27 @@ from envcfg.common.datafile import knowledge_path, load_kept
 
 HIDDEN = "***"
 # A reference such as $(<~/.key) is no secret.
-_WORD = r"(?!\"?\$[\w{(])(?:\$?'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)"
+_WORD = (
+    r"(?!\\*\"?\$[\w{(])(?:(?:\\*[bruf]?\$?'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")+"
+    r"|\w*[\[(][^\])]{0,400}[\])]|\S+)"
+)
+# A terminal colour, as a program writes it and as reports show it.
+_COLOUR = r"(?:(?:\x1b|\\x1b)\[[\d;]{0,9}m){0,3}"
 # The text before a value: NAME=, "name": and --name. A name begins at a boundary, so that
 # the time of a search grows linearly.
 _HEADS = (
-    r"(?<![\w.-])(?P<name>[A-Za-z_][\w.-]*)(?:[\"']?\s?=\s?|[\"']\s?:\s?)",
+    rf"(?:(?<![\w.-])|(?<=\dm))-{{0,2}}(?P<name>[A-Za-z_][\w.-]*?)(?:\\*[\"'])?{_COLOUR}(?:(?:\s|\\t)?(?:\+=|:=|:-|=>|->|=)(?:\s|\\t)?|(?<=[\"'m])\s?:\s?){_COLOUR}",
     # A colon also occurs in prose, so the name must have several parts.
-    r"(?<![\w-])(?P<name>[A-Za-z]+[_-]\w+):\s",
-    r"(?<![\w-])--(?P<name>[A-Za-z][\w-]*)[\"']?,?\s+",
+    r"(?<![\w-])(?P<name>[A-Za-z]+[_-][\w-]+|[a-z]+[A-Z]\w+):(?:\s|\\t)?",
+    r"(?<![\w-])--?(?P<name>[A-Za-z][\w-]*)[\"']?,?(?:\s|\\t)+",
+    r"(?<![\w-])(?:setenv|-g?env|set(?:\s-\w+)*)\s(?P<name>[A-Za-z_]\w*)\s+",
+    r"<(?P<name>[A-Za-z][\w.-]*)>",
+    r"\bname[\"']?\s?[:=]\s?[\"']?(?P<name>[A-Za-z][\w.-]*)[\"']?,?\s+[\"']?value[\"']?\s?[:=]\s?",
+    # Prose, if the next word looks like a secret.
+    (
+        r"(?i)(?<![\w-])(?P<name>api[ _-]?key|token|secret|password)(?: provided| is)?:?\s"
+        r"(?=[\"']?[\w./+=-]{7,99}\d)"
+    ),
 )
 
 
@@ -36,7 +49,9 @@ def secret_patterns() -> tuple[str, str]:
 def is_secret(name: str, value: str = "") -> bool:
     """Return whether a variable or option has a secret name or value."""
     names, values = _searches()
-    return bool(names.search(_capitals(name)) or values.search(value))
+    return bool(
+        names.search(re.sub("[-. ]", "_", name).upper()) or values.search(value)
+    )
 
 
 def shown(name: str, value: str) -> str:
@@ -54,10 +69,10 @@ def hide(text: str) -> str:
     if values.search(text):
         for pattern in _replacements():
             text = pattern.sub(rf"\g<before>{HIDDEN}\g<after>", text)
-    heads, word = _assignments()
-    for pattern in heads:
+    word = re.compile(_WORD)
+    for start in _HEADS:
         made, end = "", 0
-        for head in pattern.finditer(text):
+        for head in re.finditer(start, text):
             if head.end() > end and is_secret(head["name"]):
                 made += text[end : head.end()]
                 value = word.match(text, head.end())
@@ -103,12 +118,3 @@ def _replacements() -> list[re.Pattern[str]]:
         )
         for before, text, after in _content()["values"]
     ]
-
-
-@cache
-def _assignments() -> tuple[list[re.Pattern[str]], re.Pattern[str]]:
-    return list(map(re.compile, _HEADS)), re.compile(_WORD)
-
-
-def _capitals(name: str) -> str:
-    return re.sub("[-.]", "_", name).upper()
