@@ -37,19 +37,19 @@ OPTIONS: Table = {
         STRICT,
         *OUTPUT,
     ),
-    "to submit it": (switch("--submit"), switch("--dry-run")),
 }
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``job``, or of the command or alias of *parser*."""
     table = dict(OPTIONS)
-    parser.set_defaults(script=None)
+    is_sent = parser.prog == "envcfg submit"
+    parser.set_defaults(script=None, submit=is_sent, dry_run=False)
     if parser.prog == "envcfg qsub":  # with PBS's letters instead of Slurm's
         for title, options in REQUEST.items():
             letters = ((option, _LETTERS.get(option.flag, "")) for option in options)
             table[title] = [option._replace(short=short) for option, short in letters]
-    if parser.prog == "envcfg submit":  # the options of job, or an existing script
+    if is_sent:  # the options of job, or an existing script
         parser.add_argument(
             "script",
             metavar="SCRIPT",
@@ -58,8 +58,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             spares="--container",
             help="an existing job script (default: create one, as envcfg job does)",
         )
-        table["to submit it"] = table["to submit it"][1:]  # --submit is implied
-        parser.set_defaults(submit=True)
+        asks = switch("--dry-run", "ask when the job would start, and submit nothing")
+        table["to submit it"] = (asks,)
     add_table(parser, table)
 
 
@@ -121,11 +121,8 @@ def _check(options: argparse.Namespace) -> None:
     if "%" in (options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
         raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
-    if options.dry_run and not options.submit:
-        msg = "--dry-run belongs to --submit"
-        raise UsageError(msg, hint="as in envcfg submit --dry-run")
     if options.submit and options.format:
-        msg = "--submit says itself what is wrong, so it excludes --format"
+        msg = "envcfg submit says itself what is wrong, so it excludes --format"
         raise UsageError(msg, hint="leave out one of them")
     is_answer = options.json and not options.submit
     if options.output is not None and (is_answer or options.format):

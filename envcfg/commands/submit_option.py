@@ -1,4 +1,4 @@
-"""``--submit`` of ``job``, and ``envcfg submit``: pass a script to its scheduler."""
+"""``envcfg submit``: pass a script to its scheduler."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ def test_a_job_is_written_and_submitted_and_its_log_named(
     assert ("site says hello\n" in done.err) == ("hello" in said)
 
 
-def test_job_with_submit_is_submit(slurm: Site) -> None:
-    done = envcfg("job", *LUMI, "--submit", "-o", "my.sh", "--json", *COMMAND)
+def test_the_script_of_submit_is_kept_in_the_file(slurm: Site) -> None:
+    done = envcfg("submit", *LUMI, "-o", "my.sh", "--json", *COMMAND)
     assert done.code == 0, done.err
     assert errors("submit", done.text) == []
     said = json.loads(done.text)
@@ -354,10 +354,12 @@ def test_what_cannot_be_right_submits_nothing(slurm: Site, name: str) -> None:
     assert message in done.err
 
 
-def test_a_dry_run_belongs_to_submit(slurm: Site) -> None:
-    done = envcfg("job", *LUMI, "--dry-run", *COMMAND)
+@pytest.mark.parametrize("option", ["--submit", "--dry-run"])
+@pytest.mark.parametrize("command", ["job", "sbatch"])
+def test_only_envcfg_submit_submits(slurm: Site, command: str, option: str) -> None:
+    done = envcfg(command, *LUMI, option, *COMMAND)
     assert (done.code, done.text, slurm.words) == (2, "", [])
-    assert "--dry-run belongs to --submit" in done.err
+    assert "envcfg submit" in done.err
 
 
 def test_without_a_scheduler_nothing_is_submitted(site: Site) -> None:

@@ -44,7 +44,6 @@ sys.exit(codes != {0})
 COMMON = "--profile lumi-g --account p --partition standard-g --nodes 1 --time 1:00:00 --container none"
 COMMANDS = {
     "submit": f"submit {COMMON} -- python3 train.py --seed={{}}",
-    "job --submit": f"job --submit {COMMON} -- python3 train.py --seed={{}}",
     "one file for all": f"submit {COMMON} -o job.sh -- python3 train.py --seed={{}}",
     "inline, for restarts": f"submit {COMMON} --inline --requeue -- python3 train.py --seed={{}}",
 }  # fmt: skip
