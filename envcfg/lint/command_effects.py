@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from envcfg.backends.schedulers import SUBMITTERS
+from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.interpreter import Frame
 from envcfg.lint.program_starts import (
-    SHELLS,
     Start,
     load_programs,
     shell_input,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from envcfg.backends.programs import load_all
 from envcfg.common.datafile import load_kept
 from envcfg.common.getopt import OptionTable, getopt, read_table
+from envcfg.job.plan.shell_text import find_operand
 from envcfg.lint.traced_text import (
     Flat,
     Scope,
@@ -25,16 +26,12 @@ from envcfg.lint.traced_text import (
 if TYPE_CHECKING:
     from envcfg.lint.script_model import Command
 
-SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 # Images have a known ending, a registry, a tag, or the digits of an image id.
 _IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
 _FILES = [
     os.path.join(os.path.dirname(__file__), f"{name}.yaml")
-    for name in ("words", "agents", "programs")
+    for name in ("words", "programs")
 ]
-# Options of a shell with a word after them ("-o pipefail"), and with a text ("-lc").
-_TAKES_WORD = re.compile(r"[-+][A-Za-z]*o")
-_TAKES_TEXT = re.compile(r"-[A-Zabd-z]*c[A-Za-z]*")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 # An assignment in a list with commas; quotes may protect them.
 _IN_LIST = re.compile(r"(?:^|,)([A-Za-z_]\w*=)('[^']*'|\"[^\"]*\"|[^,]*)")
@@ -89,19 +86,9 @@ class ShellInput(NamedTuple):
     file: Word | None = None
 
 
-class Agent(NamedTuple):
-    """One entry of ``agents.yaml``: a program that starts its own processes."""
-
-    modules: tuple[str, ...] = ()
-    verb: str = ""
-    each_gpu: bool = False
-    own_hosts: bool = False
-    counts_all: bool = False
-
-
 @cache
 def _tables() -> Sequence[Mapping[str, Any]]:
-    """Return the tables of ``words``, ``agents`` and ``programs``."""
+    """Return the tables of ``words`` and ``programs``."""
     return load_kept("programs", _FILES)
 
 
@@ -112,27 +99,6 @@ def helpers() -> frozenset[str]:
 
 
 @cache
-def load_agents() -> Mapping[str, Agent]:
-    """Return every program that starts ranks itself, by its name."""
-    return {name: Agent(**entry) for name, entry in _tables()[1].items()}
-
-
-def find_agent(name: str, arguments: Sequence[str]) -> Agent | None:
-    """Return the agent that a command starts, by its own name or as a module of Python."""
-    agents = load_agents()
-    if agent := agents.get(name):
-        # Tools such as accelerate have several verbs, and only one starts processes.
-        return agent if not agent.verb or agent.verb in arguments[:2] else None
-    if name.startswith("python") and "-m" in arguments:
-        module = arguments[arguments.index("-m") + 1 :][:1]
-        agents_found = (
-            agent for agent in agents.values() if {*module} & {*agent.modules}
-        )
-        return next(agents_found, None)
-    return None
-
-
-@cache
 def load_programs() -> Mapping[str, Program]:
     """Return every program that starts others, by its name."""
     lines = {
@@ -140,7 +106,7 @@ def load_programs() -> Mapping[str, Program]:
         for name, sections in load_all().items()
     }
     # Backends override general knowledge of programs.
-    entries = {**_tables()[2], **lines}
+    entries = {**_tables()[1], **lines}
     return {
         name: _program({**entries.get(entry.get("like"), {}), **entry})
         for name, entry in entries.items()
@@ -165,19 +131,13 @@ def _program(entry: Mapping[str, Any]) -> Program:
 
 def shell_input(command: Command) -> ShellInput:
     """Return the input of a shell: the text or file in its words, else its document."""
-    words, message = command.arguments, ""
-    for number, word in enumerate(words):
-        before, message, rest = message, word.shown, words[number + 1 :]
-        # "-o" takes a word and may contain "c" before it, so it is checked too.
-        if _TAKES_TEXT.fullmatch(message) and not _TAKES_WORD.fullmatch(message):
-            text = rest[0].text if rest else None
-            return ShellInput(text, rest[2:])
-        # These make the shell read its standard input.
-        if message in ("-s", "-"):
-            break
-        if message[:1] not in ("-", "+") and not _TAKES_WORD.fullmatch(before):
-            return ShellInput(None, rest, word)
-    return ShellInput(command.document)
+    index, letters = find_operand([word.shown for word in command.words])
+    rest = command.words[index:]
+    if "c" in letters:
+        return ShellInput(rest[0].text if rest else None, rest[2:])
+    if "s" in letters or not rest:
+        return ShellInput(command.document)
+    return ShellInput(None, rest[1:], rest[0])
 
 
 def unwrap(name: str, words: Sequence[Word]) -> Start | None:

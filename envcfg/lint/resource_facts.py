@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import whole_number
-from envcfg.lint.program_starts import SHELLS, helpers, load_programs
+from envcfg.job.plan.shell_text import SHELLS
+from envcfg.lint.program_starts import helpers, load_programs
 from envcfg.lint.script_model import Command, Model
 from envcfg.lint.traced_text import Word
 

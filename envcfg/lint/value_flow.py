@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.job.plan.command_launcher import first_words, launcher_of
-from envcfg.lint.program_starts import SHELLS, Agent, find_agent, load_agents, split_at
+from envcfg.job.plan.shell_text import SHELLS
+from envcfg.lint.program_starts import split_at
 from envcfg.lint.script_model import (
     Assignment,
     Command,
@@ -106,15 +107,9 @@ def options(command: Command) -> Iterator[Option]:
             yield Option(name, words[number + 1], command)
 
 
-def agent_of(command: Command) -> Agent | None:
-    """Return the record of a program that starts processes itself, as torchrun does."""
-    # Many rules ask for every command, so the name alone decides most of them.
-    if command.name not in load_agents() and not (
-        command.name.startswith("python")
-        and any(word.literal == "-m" for word in command.words)
-    ):
-        return None
-    return find_agent(command.name, [argument.shown for argument in command.arguments])
+def agent_of(command: Command) -> Sequence[str] | None:
+    """Return the properties of a program that starts processes, as torchrun does."""
+    return (_row(command) or {}).get("agent")
 
 
 def program_row(command: Command) -> Mapping[str, Any] | None:
@@ -122,11 +117,16 @@ def program_row(command: Command) -> Mapping[str, Any] | None:
 
     Launchers that envcfg replaces, such as torchrun, are agents.
     """
+    row = _row(command)
+    return row if row and "launcher" not in row else None
+
+
+def _row(command: Command) -> Mapping[str, Any] | None:
     # Many rules ask for every command, so the name alone decides most of them.
     if not command.name.startswith("python") and command.name not in _first_words():
         return None
     found = launcher_of([word.shown for word in command.words])
-    return found[0] if found and "launcher" not in found[0] else None
+    return found[0] if found else None
 
 
 @lru_cache(maxsize=1)

@@ -44,6 +44,11 @@ TAKEN = {
         *("torchrun", None, ""),
         ("python3", "-u", "-X", "dev", "t.py", "-m", "x"),
     ),
+    "python -mtorch.distributed.run t.py": ("torchrun", None, "", ("python", "-u", "t.py")),
+    "python -Bum torch.distributed.run t.py": (
+        *("torchrun", None, ""),
+        ("python", "-Bu", "-u", "t.py"),
+    ),
     "python -B -m deepspeed.launcher.runner t.py": (
         *("deepspeed", None, ""),
         ("python", "-B", "-u", "t.py"),

@@ -13,6 +13,8 @@ from following import severities_of
 from launch_forms import FORMS
 
 from envcfg.lint.lint_rule import Sample, load_rules
+from envcfg.lint.program_starts import unwrap
+from envcfg.lint.traced_text import Word, plain
 from fuzzing import chance, times
 from suites import mark_sample
 
@@ -105,3 +107,24 @@ def test_a_fault_is_found_in_two_forms_at_once(rule: str, tmp_path: Path) -> Non
             if twice and worth(twice, sample, rule, tmp_path) < least:
                 lost.append(f"{rule}.{number}: {first} + {second}")
     assert "\n".join(lost) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "program"),
+    [
+        ("mpiexec -n4 ./a", {"ntasks": "4"}, "./a"),
+        ("srun -lun4 ./a", {"label": "-lun4", "unbuffered": "-lun4", "ntasks": "4"}, "./a"),
+        ("srun --no-kill=off -K1 ./a", {"no-kill": "off", "kill-on-bad-exit": "1"}, "./a"),
+        ("numactl -l ./a", {"localalloc": "-l"}, "./a"),
+        ("mpiexec -env A 1 ./a", {"env": "A"}, "./a"),
+        ("ssh -p 22 host ./a", {"p": "22", "image": "host"}, "./a"),
+    ],
+)  # fmt: skip
+def test_options_of_a_program_are_read_by_its_table(
+    line: str, options: dict[str, str], program: str
+) -> None:
+    name, *words = line.split()
+    found = unwrap(name, [Word(plain(word), 0) for word in words])
+    assert found is not None
+    assert {key: word.shown for key, word in found.options_in_order} == options
+    assert [word.shown for word in found.rest] == [program]

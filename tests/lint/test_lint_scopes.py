@@ -53,6 +53,7 @@ from envcfg.lint.traced_text import Flat, plain
         ("a=`p $X`", "batch"),
         ("(( X > 1 ))", "batch"),
         ("srun bash -lc 'p $X'", "task"),
+        ("srun bash -c -e 'p $X'", "task"),
         ("srun bash -euo pipefail -c 'p $X'", "task"),
         ("srun ./wrap.sh bash -c 'p $X'", "task"),
         ("srun numactl -N 0 bash -c 'p $X'", "task"),

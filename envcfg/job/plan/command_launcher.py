@@ -16,10 +16,17 @@ from envcfg.backends.starters import STARTERS
 from envcfg.common.datafile import knowledge_path, load_kept
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
+from envcfg.common.getopt import OptionSpec, OptionTable, OptionWord, getopt
 from envcfg.job.plan.plan import Options
 from envcfg.profile.folders import program_files
 
-PYTHON_VALUES = frozenset(("-W", "-X", "--check-hash-based-pycs"))
+_PYTHON = OptionTable(
+    {"--check-hash-based-pycs": OptionSpec("check-hash-based-pycs", "value")},
+    {
+        letter: OptionSpec(letter, "value" if letter in "cmWX" else "")
+        for letter in "cmWXbBdEhiIOPqRsSuvVx"
+    },
+)
 
 
 def recognise(
@@ -194,15 +201,17 @@ def _interpreter(
     Python."""
     if not name.startswith("python"):
         return (), ()
-    index = 1
-    while (
-        index < len(command)
-        and command[index].startswith("-")
-        and command[index] != "-m"
-    ):
-        # Options such as -W take the next word, which must not be taken for the
-        # program.
-        index += 2 if command[index] in PYTHON_VALUES else 1
-    if index + 1 >= len(command) or command[index] != "-m":
+    end = python_end(command)
+    if end is None or end.name != "m" or end.value is None:
         return (), ()
-    return tuple(command[:index]), tuple(command[index + 1 :])
+    # Other letters may come before that of the module, as in -um.
+    letters = command[end.begin][: end.cut - 1]
+    options = (*command[: end.begin], *([letters] if letters != "-" else ()))
+    return options, (end.value, *command[end.end :])
+
+
+def python_end(command: Sequence[str]) -> OptionWord | None:
+    """Return the word that ends the options of Python: -c, -m, or a file."""
+    words = getopt(_PYTHON, command, 1)
+    ends = (word for word in words if word.name in {"c", "m", ""})
+    return next((word for word in ends if word.value != "--"), None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envcfg.common.errors import nearest
 from envcfg.common.findings import Finding
-from envcfg.job.plan.command_launcher import PYTHON_VALUES
+from envcfg.job.plan.command_launcher import python_end
 from envcfg.job.plan.shell_text import SHELLS, script_file
 
 _MOST = 2000  # names of a folder that are compared with a missing one
@@ -60,12 +60,8 @@ def _file_of(command: Sequence[str]) -> str | None:
         return script_file(command)
     if name.rstrip("0123456789.") != "python":
         return first if "/" in first or first.endswith(".py") else None
-    index = 1
-    while index < len(command) and (word := command[index]).startswith("-"):
-        if word == "-" or (word[1:2] != "-" and word[-1] in "cm"):
-            return None  # standard input, a text or a module
-        index += 2 if word in PYTHON_VALUES else 1
-    return command[index] if index < len(command) else None
+    end = python_end(command)
+    return end.value if end and not end.name and end.value != "-" else None
 
 
 def _is_program(name: str) -> bool:

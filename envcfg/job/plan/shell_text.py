@@ -25,7 +25,7 @@ _COMMENT = r"^[ \t]*#.*$"
 
 def shell_text(words: Sequence[str]) -> str | None:
     """Return the text after ``-c`` of a shell; None without one."""
-    index = _text_at(words)
+    index = find_text(words)
     return words[index] if index else None
 
 
@@ -55,7 +55,7 @@ def plain_command(words: Sequence[str]) -> tuple[str, ...] | None:
     """Return the command if a shell's text is one plain command."""
     if words[0].rpartition("/")[2] not in SHELLS:
         return None
-    index = _text_at(words)
+    index = find_text(words)
     if index is None or not _PLAIN_OPTIONS.issuperset(words[1:index]):
         return None
     if _SPECIAL & set(words[index]):
@@ -69,17 +69,17 @@ def plain_command(words: Sequence[str]) -> tuple[str, ...] | None:
 
 def script_file(words: Sequence[str]) -> str | None:
     """Return the file that a shell runs; None without one."""
-    index, letters = _operand(words)
+    index, letters = find_operand(words)
     return words[index] if index < len(words) and not {*letters} & {"c", "s"} else None
 
 
-def _text_at(words: Sequence[str]) -> int | None:
+def find_text(words: Sequence[str]) -> int | None:
     """Return the index of the text: after all options, including ``-c``."""
-    index, letters = _operand(words)
+    index, letters = find_operand(words)
     return index if "c" in letters and index < len(words) else None
 
 
-def _operand(words: Sequence[str]) -> tuple[int, str]:
+def find_operand(words: Sequence[str]) -> tuple[int, str]:
     """Return the position of the first word after a shell's options, and their letters."""
     index, letters = 1, ""
     while index < len(words) and words[index].startswith(("-", "+")):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from envcfg.backends import schedulers
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept, record
 from envcfg.common.getopt import OptionTable, read_table
 
 
@@ -95,27 +95,16 @@ def option_table(scheduler: str) -> Table:
     names = [f"--{name}" for name in options]
     newer = {f"--{name}" for name in data.get("newer", "").split()}
     old = [name for name in names if name not in newer]
-    return Table(
-        command=data["command"],
-        reader=reader._replace(options=spellings, abbreviated=(old, names)),
-        formats_of={
+    fields = {
+        "reader": reader._replace(options=spellings, abbreviated=(old, names)),
+        "formats_of": {
             name: text.split()[-1].lstrip("?")
             for name, text in {**options, **plugins}.items()
         },
-        steps=frozenset(data.get("steps", "").split()),
-        many=frozenset(data.get("many", "").split()),
-        formats={name: Format(**entry) for name, entry in data["formats"].items()},
-        pairs=tuple(
-            Pair(**{**pair, "options": tuple(pair["options"])})
-            for pair in data.get("pairs", ())
-        ),
-        words=data["words"],
-        means=data.get("means", {}),
-        listed=data.get("listed", ""),
-        answers=data.get("answers", {}),
-        hints=data.get("hints", {}),
-        unreached=tuple(data.get("unreached", ())),
-        unsure=tuple(data.get("unsure", ())),
-        gpus=data.get("gpus", {}),
-        needs=tuple(Need(**need) for need in data.get("needs", ())),
-    )
+        "steps": frozenset(data.get("steps", "").split()),
+        "many": frozenset(data.get("many", "").split()),
+        "formats": {name: Format(**entry) for name, entry in data["formats"].items()},
+        "pairs": tuple(record(Pair, pair) for pair in data.get("pairs", ())),
+        "needs": tuple(Need(**need) for need in data.get("needs", ())),
+    }
+    return record(Table, {**data, **fields})

@@ -11,14 +11,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, NoReturn
 
 from envcfg.job.plan.launch_line import begins_line, line_directive, starts_tasks
+from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.conversion.conversion_result import refuse
 from envcfg.lint.conversion.syntax_nodes import PASSED, ScriptCommand, Text, innermost
-from envcfg.lint.program_starts import SHELLS, find_agent, helpers, load_programs
+from envcfg.lint.program_starts import helpers, load_programs
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Command, Model
 from envcfg.lint.script_source import Source, Sources
 from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.traced_text import Word
+from envcfg.lint.value_flow import is_agent
 
 _OF_SHELL = frozenset({"cd", "pushd", "popd", "[[", "(("})
 Named = Sequence[int]  # numbers of lines that the user names
@@ -66,7 +68,9 @@ class _Reader:
         commands = containers or [e for e in steps if not is_helper(e, self.model)]
         if not commands:
             commands = [
-                command for command in self.model.commands if _is_agent(command)
+                command
+                for command in self.model.commands
+                if command.scope == "batch" and is_agent(command)
             ]
         if self.named:
             commands = [e for n in self.named for e in self._on_line(n, commands)]
@@ -190,7 +194,8 @@ class _Reader:
         commands = [e for e in self.model.commands if e.stands == root.stands >= 0]
         tops = {e.name for e in commands if e.parent is None}
         first = next((n for n, w in enumerate(written.words) if w not in PASSED), 0)
-        is_line = is_named or begins_line(root.name) or _is_agent(root)
+        is_line = is_named or begins_line(root.name)
+        is_line |= root.scope == "batch" and is_agent(root)
         return written._replace(first=first if is_line and len(tops) == 1 else None)
 
     def _line(self, command: Command) -> int:
@@ -218,11 +223,6 @@ def find_lines(
         UsageError: there is none, or one that cannot be moved.
     """
     return _Reader(source, sources, models[0], text, named).find()
-
-
-def _is_agent(command: Command) -> bool:
-    words = [word.shown for word in command.arguments]
-    return command.scope == "batch" and find_agent(command.name, words) is not None
 
 
 def _offset(command: Command) -> int:

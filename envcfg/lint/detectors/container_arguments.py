@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from envcfg.job.plan.shell_text import SHELLS, find_text
 from envcfg.lint.detectors.data_flow import literal_quotes
 from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
-from envcfg.lint.program_starts import SHELLS
 from envcfg.lint.script_model import Array, Command, text_of
 from envcfg.lint.system_recognition import is_singularity
 from envcfg.lint.traced_text import holes, shown
@@ -102,14 +102,10 @@ def _pasted(command: Command) -> int | None:
     """Return the offset of ``$@`` or ``$*`` inside the text of ``bash -c``; else None."""
     if command.name not in SHELLS:
         return None
-    words = [word.shown for word in command.words]
-    # "-c" may be combined with other letters, as in "-lc".
-    offset = next(
-        (n for n, w in enumerate(words) if re.fullmatch(r"-[abd-z]*c[a-z]*", w)), None
-    )
-    if offset is None or offset + 1 >= len(command.words):
+    index = find_text([word.shown for word in command.words])
+    if index is None:
         return None
-    text = command.words[offset + 1].text
+    text = command.words[index].text
     if len(text) < 2:
         return None  # the argument is the whole command, and nothing is added to it
     for hole in holes(text):

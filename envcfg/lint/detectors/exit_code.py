@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from envcfg.backends.schedulers import ENDERS, SUBMITTERS
 from envcfg.common.findings import Severity
+from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.lint_rule import Fault, Job, detects, known_words
-from envcfg.lint.program_starts import SHELLS, helpers, load_programs
+from envcfg.lint.program_starts import helpers, load_programs
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Command, Expansion, Model, between, by_offset
 from envcfg.lint.shell_state import set_options

@@ -125,13 +125,15 @@ def _starts(job: Job) -> Iterator[Start]:
             # torchrun starts one process unless it is told another number.
             names = {option.name for option in options(command)}
             is_told = command.is_open or not names.isdisjoint(_COUNTS)
-            if each is None and not agent.each_gpu and not is_told:
+            if each is None and "each_gpu" not in agent and not is_told:
                 each = 1, command.offset
-            machines = (shape.nodes or 1) if agent.own_hosts else tasks
+            machines = (shape.nodes or 1) if "own_hosts" in agent else tasks
             count, offset = (each[0] * machines, each[1]) if each else (None, offset)
         elif program_row(command) is not None:
             count = None  # it starts its processes, or others do
-        nodes = 1 if step is None and not (agent and agent.own_hosts) else shape.nodes
+        nodes = (
+            1 if step is None and not (agent and "own_hosts" in agent) else shape.nodes
+        )
         gpus = _gpus_of(
             job, shape if nodes == shape.nodes else shape._replace(nodes=nodes)
         )
@@ -247,7 +249,7 @@ def processes_of(command: Command, shape: Shape) -> tuple[int, int] | None:
         count = whole_number(literal)
         # accelerate counts processes of the whole job, not of a node.
         return (count // shape.nodes, offset) if count and shape.nodes else None
-    if agent is not None and agent.each_gpu and shape.gpus_per_node:
+    if agent is not None and "each_gpu" in agent and shape.gpus_per_node:
         return shape.gpus_per_node, command.offset
     return None
 

@@ -22,7 +22,7 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
     visited: set[int] = set()
     for command in job.model.commands:
         agent = agent_of(command)
-        if agent is None or agent.own_hosts or command.offset in visited:
+        if agent is None or "own_hosts" in agent or command.offset in visited:
             continue
         visited.add(command.offset)
         options_given = {o.name: o for o in options(command)}
@@ -47,10 +47,10 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
         yield Fault(command.offset, words | {"option": "--standalone"})
     elif count and count.value.literal == "1":
         yield Fault(count.value.offset, words | {"option": "--nnodes=1"})
-    elif agent and not (agent.counts_all or _may_be_told(command) or is_told):
+    elif agent and not ("counts_all" in agent or _may_be_told(command) or is_told):
         yield Fault(command.offset, words, "no-place")
     elif agent and not (
-        agent.counts_all
+        "counts_all" in agent
         or count
         or _may_be_told(command)
         or "PET_NNODES" in job.model.set_names()

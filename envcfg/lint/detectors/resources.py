@@ -100,7 +100,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
         if tasks is None and shape.nodes == 1:
             tasks = shape.tasks
         # torchrun starts one process by default, other launchers one for each GPU.
-        starts_many = agent.each_gpu
+        starts_many = "each_gpu" in agent
         if counts:  # a value that is not a number means one process for each GPU
             starts_many = whole_number(counts[0].value.literal) not in (0, 1)
         if tasks is None or tasks < 2 or not starts_many:
@@ -173,7 +173,7 @@ def _agent_without_srun(job: Job) -> Iterator[Fault]:
         is_server = row is not None and "port" in row and command.context.background
         is_node = row is not None and row["kind"] == "node" and not is_server
         is_node = is_node and programs.isdisjoint(known_words("EC633", "clusters"))
-        is_agent_here = agent is not None and not agent.own_hosts
+        is_agent_here = agent is not None and "own_hosts" not in agent
         if command.scope not in ("batch", "container") or not (
             is_node or is_agent_here
         ):
@@ -201,7 +201,7 @@ def _apart(job: Job) -> Iterator[Fault]:
     for command in job.model.commands:
         step = job.model.step_of(command)
         agent = agent_of(command)
-        if agent is None or not agent.counts_all or step is None:
+        if agent is None or "counts_all" not in agent or step is None:
             continue
         nodes = step_shape(step, job.shape).nodes
         options_given = {option.name: option for option in options(command)}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.findings import Severity
+from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
-from envcfg.lint.program_starts import SHELLS
 from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
 from envcfg.lint.script_model import Command, Expansion, texts
 from envcfg.lint.traced_text import Hole, Word, holes
