@@ -12,6 +12,7 @@ import pytest
 
 import envcfg
 from envcfg.backends.starters import STARTERS
+from scripts.measure_size import find_cycles
 from support import ROOT
 
 PACKAGE = Path(envcfg.__file__).parent
@@ -39,7 +40,7 @@ ROOM_OF = {member: name for name, each in ROOMS.items() for member in each.membe
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield what stands first behind ``envcfg.`` in each import, wherever it is made."""
+    """Yield the path behind ``envcfg.`` in each import, anywhere in the code."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
@@ -51,14 +52,16 @@ def imported(path: Path) -> Iterator[str]:
         for name in names:
             package, _, rest = name.partition(".")
             if package == "envcfg" and rest != "__version__":
-                yield rest.partition(".")[0]
+                yield rest
 
 
 def arrows(member: str) -> set[str]:
     """Return the rooms that a folder or module imports, but for its own."""
     here = PACKAGE / member
     files = here.rglob("*.py") if here.is_dir() else [here.with_suffix(".py")]
-    found = {ROOM_OF[name] for file in files for name in imported(file)}
+    found = {
+        ROOM_OF[name.partition(".")[0]] for file in files for name in imported(file)
+    }
     return found - {ROOM_OF[member]}
 
 
@@ -78,6 +81,29 @@ def test_a_room_imports_what_its_line_names_and_nothing_above_it(name: str) -> N
     assert found - GROUND == ROOMS[name].imports
     below = ORDER[ORDER.index(name) + 1 :]
     assert found <= set(below)
+
+
+def test_imports_between_a_folder_of_a_room_and_its_modules_run_one_way() -> None:
+    """As ``lint/detectors/`` and the modules of ``lint/``; a folder counts as one module."""
+    paths = {
+        path: path.relative_to(PACKAGE).with_suffix("")
+        for path in PACKAGE.rglob("*.py")
+    }
+    places = {
+        str(p).replace("/", ".").removesuffix(".__init__"): p for p in paths.values()
+    }
+
+    def part(name: str) -> str | None:
+        """Return the module or folder of a room that contains an imported *name*."""
+        module = name if name in places else name.rpartition(".")[0]
+        return ".".join(places[module].parts[:2]) if module in places else None
+
+    imports: dict[str, set[str]] = {}
+    for path, place in paths.items():
+        own = ".".join(place.parts[:2])
+        targets = {target for name in imported(path) if (target := part(name))}
+        imports.setdefault(own, set()).update(targets - {own})
+    assert find_cycles({own: sorted(names) for own, names in imports.items()}) == []
 
 
 def test_the_places_that_the_page_names_are_there() -> None:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.common.datafile import backend, backends, load_kept, names_in
+from envcfg.common.datafile import load_kept, names_in
 from envcfg.common.findings import Finding, Severity
-from envcfg.lint import detectors
 from envcfg.lint.resource_facts import Shape
 from envcfg.lint.script_model import Model
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 Detector = Callable[["Job"], Iterator["Fault"]]
-_detectors: dict[str, Detector] = {}
+DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``detectors``
 
 
 class Sample(NamedTuple):
@@ -152,18 +151,10 @@ def detects(rule: str) -> Callable[[Detector], Detector]:
     """Register a function as the detector of *rule*."""
 
     def register(detector: Detector) -> Detector:
-        _detectors[rule] = detector
+        DETECTORS[rule] = detector
         return detector
 
     return register
-
-
-def load_detectors() -> Mapping[str, Detector]:
-    """Return the detector of each rule."""
-    # Importing a module of detectors registers its functions.
-    for name in backends(detectors.__file__):
-        backend(detectors.__name__, name)
-    return _detectors
 
 
 @cache

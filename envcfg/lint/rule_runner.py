@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.common.findings import EvidenceLine, Finding
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.bash_check import NoBashError, find_refusal
+from envcfg.lint.detectors import load_detectors
 from envcfg.lint.grammar import parse, unread_spans
 from envcfg.lint.lint_rule import (
     Edit,
@@ -17,7 +18,6 @@ from envcfg.lint.lint_rule import (
     Job,
     LintRule,
     ReadLine,
-    load_detectors,
     load_rules,
 )
 from envcfg.lint.model_builder import read_models

@@ -7,7 +7,8 @@ from types import FrameType
 
 import pytest
 
-from envcfg.lint.lint_rule import Job, load_detectors, load_rules
+from envcfg.lint.detectors import load_detectors
+from envcfg.lint.lint_rule import Job, load_rules
 from envcfg.lint.model_builder import read_script
 from envcfg.lint.resource_facts import job_shape
 from envcfg.lint.rule_runner import judge

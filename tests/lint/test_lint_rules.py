@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from following import read_sources
 
-from envcfg.lint.lint_rule import LintRule, Sample, load_detectors, load_rules
+from envcfg.lint.detectors import load_detectors
+from envcfg.lint.lint_rule import LintRule, Sample, load_rules
 from envcfg.lint.rule_runner import judge
 from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
