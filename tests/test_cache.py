@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg import __version__
-from envcfg.common.cache import keep, kept_folder, recall
+from envcfg.common.cache import keep, kept_folder, recall, remember
 from support import envcfg
 
 
@@ -24,6 +24,21 @@ def test_what_is_kept_is_recalled_as_long_as_its_key_is_the_same(
     assert recall(folder, "x", ["k", 1]) == {"v": [1, None]}
     assert recall(folder, "x", ["k", 2]) is None
     assert recall(folder, "y", ["k", 1]) is None
+
+
+def test_a_value_is_made_once_until_it_is_no_longer_valid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert remember("a/x", 1, lambda: None) is None
+    assert remember("a/x", 1, lambda: [3]) == [3]
+    assert remember("a/x", 1, pytest.fail) == [3]
+    assert (tmp_path / "envcfg/a/x.json").stat().st_mode & 0o777 == 0o600
+    assert remember("a/x", 1, lambda: 4, lambda value: value != [3]) == 4
+    assert remember("a/x", 2, lambda: 5) == 5
+    # Without a folder that can be made, only time is lost.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "envcfg/a/x.json"))
+    assert remember("x", 1, lambda: 6) == 6
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])

@@ -6,7 +6,7 @@ content, is ignored: its result is computed again.
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from envcfg import __version__
@@ -26,14 +26,31 @@ def kept_folder(environ: Mapping[str, str]) -> str | None:
     return f"{cache}/envcfg"
 
 
-def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what JSON can say
-    """Return the value stored under *name* in *folder* if its key is equal to *key*.
+def remember(
+    name: str,
+    key: object,
+    make: Callable[[], Any],
+    is_valid: Callable[[Any], bool] = lambda _: True,
+) -> Any:  # noqa: ANN401  # what JSON can say
+    """Return the value stored under *name* for *key*; else that of *make*, now stored.
 
     Args:
-        folder: the folder of ``kept_folder``, or one below.
-        name: the name of the file, without suffix.
+        name: the name of the file, without suffix, perhaps in a folder.
         key: a JSON value that changes whenever the result may change.
+        make: returns a JSON value; None: there is none, and nothing is stored.
+        is_valid: whether a stored value still counts.
     """
+    folder = kept_folder(os.environ)
+    value = recall(folder, name, key) if folder else None
+    if value is None or not is_valid(value):
+        value = make()
+        if folder and value is not None:
+            keep(folder, name, key, value)
+    return value
+
+
+def recall(folder: str, name: str, key: object) -> Any:  # noqa: ANN401  # what JSON can say
+    """Return the value stored under *name* in *folder* if its key is equal to *key*."""
     import json
 
     from envcfg.common.provenance import sha256_of
@@ -68,7 +85,7 @@ def keep(folder: str, name: str, key: object, value: object) -> None:
     data = _head(key, sha256_of(text)) + b"\n" + text
     path = os.path.join(folder, f"{name}.json")
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         put_private(path, data)
     # A cache that cannot be written only costs time.
     except OSError:

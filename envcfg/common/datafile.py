@@ -145,20 +145,17 @@ def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
         name: the name of the cache entry in the user's folder.
         paths: of the files.
     """
-    from envcfg.common.cache import keep, kept_folder, recall
+    from envcfg.common.cache import remember
 
-    key = [[path, *stamp(path)] for path in paths]
-    folder = kept_folder(os.environ)
-    contents: list[Any] | None = recall(folder, name, key) if folder else None
-    if contents is None:
+    def load() -> Any:  # noqa: ANN401  # as above
         import json
 
         results = [load_yaml(path) for path in paths]
         # The result must be the same with and without the cache, so dates become
         # text.
-        contents = json.loads(json.dumps(results, default=str))
-        if folder:
-            keep(folder, name, key, contents)
+        return json.loads(json.dumps(results, default=str))
+
+    contents: list[Any] = remember(name, [[p, *stamp(p)] for p in paths], load)
     return contents
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg import image
-from envcfg.common import cache
+from envcfg import image as image_room
+from envcfg.common.cache import remember
 from envcfg.common.characters import one_line
 from envcfg.common.datafile import stamp
 from envcfg.common.findings import Finding
+from envcfg.common.provenance import sha256_of
 from envcfg.job.plan.plan import ImageFacts
 
 if TYPE_CHECKING:
@@ -67,34 +68,6 @@ def identify(path: str) -> Identity | None:
     return Identity(real, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
-def recall(folder: str, identity: Identity) -> CachedImage | None:
-    """Return the cached facts of the image *identity* in *folder*, or None."""
-    entry = cache.recall(f"{folder}/images", *_known_by(identity))
-    try:
-        facts, imports = (
-            {str(name): (str(value), str(place)) for name, (value, place) in pairs}
-            for pairs in (entry["facts"].items(), entry["imports"].items())
-        )
-        bases = tuple(map(str, entry["bases"]))
-        plugin = str(entry["plugin"])
-        return CachedImage(facts, bases, str(entry["why"]), imports, plugin)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None  # a damaged entry is read again
-
-
-def keep(folder: str, identity: Identity, read: CachedImage) -> None:
-    """Store the facts of the image *identity* in *folder*."""
-    cache.keep(f"{folder}/images", *_known_by(identity), read._asdict())
-
-
-def _known_by(identity: Identity) -> tuple[str, list[str | int]]:
-    """Return name and key of the cache entry; files are replaced, not modified."""
-    from envcfg.common.provenance import sha256_of
-
-    name = sha256_of(os.fsencode(identity.path))[:32]
-    return name, [*identity, stamp(os.path.dirname(image.__file__))[-1]]
-
-
 def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
     """Return the facts of *image*, and the findings from reading it.
 
@@ -102,15 +75,23 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
     """
     if not os.path.exists(image):
         return ImageFacts(), []
-    identity, folder = identify(image), cache.kept_folder(os.environ)
-    cached_image = recall(folder, identity) if identity and folder else None
-    is_empty = identity is not None and identity.size == 0
-    memory = cached_image or (
-        CachedImage(why="an empty file", is_damaged=True) if is_empty else _look(image)
-    )
-    # Failures are not cached: rights, a file system or this Python may change.
-    if identity and folder and not cached_image and not memory.why:
-        keep(folder, identity, memory)
+    identity, looks = identify(image), list[CachedImage]()
+
+    def look() -> dict[str, Any] | None:
+        is_empty = identity is not None and identity.size == 0
+        damage = CachedImage(why="an empty file", is_damaged=True)
+        looks.append(damage if is_empty else _look(image))
+        # Failures are not cached: rights, a file system or this Python may change.
+        return None if looks[0].why else looks[0]._asdict()
+
+    if identity:
+        name = sha256_of(os.fsencode(identity.path))[:32]
+        # Files are replaced, not modified.
+        key = [*identity, stamp(os.path.dirname(image_room.__file__))[-1]]
+        entry = remember(f"images/{name}", key, look)
+    else:
+        entry = look()
+    memory = looks[0] if looks else _from_entry(entry)
     findings = []
     if memory.is_damaged:
         message = f"no runtime can start this image: {memory.why}"
@@ -121,21 +102,33 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
         fix = "state them by --fact; envcfg inspect takes the time that it needs, "
         fix += "and says more; --no-inspect does not try"
         findings.append(Finding("image-not-read", "note", image, reason, fix))
-    elif identity and not cached_image:
+    elif identity and looks:
         facts = ", ".join(
             f"{name} {value}" for name, (value, _) in memory.facts.items()
         )
         reason = f"was read for the first time: {facts or 'none of the facts is in it'}"
         fix = "envcfg inspect shows all that is in it"
         findings.append(Finding("image-read", "note", image, reason, fix))
-    stamp = (
+    image_stamp = (
         f"{identity.size} {identity.time // 10**9}" if identity and memory.facts else ""
     )
     # The stamp has whole seconds, because stat in the job prints no fractions.
     return (
-        ImageFacts(memory.facts, memory.bases, stamp, memory.imports, memory.plugin),
+        ImageFacts(
+            memory.facts, memory.bases, image_stamp, memory.imports, memory.plugin
+        ),
         findings,
     )
+
+
+def _from_entry(entry: dict[str, Any]) -> CachedImage:
+    """Return a cached image; JSON has lists instead of tuples."""
+    facts, imports = (
+        {name: (value, place) for name, (value, place) in entry[key].items()}
+        for key in ("facts", "imports")
+    )
+    bases = tuple(entry["bases"])
+    return CachedImage(**{**entry, "facts": facts, "imports": imports, "bases": bases})
 
 
 def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:

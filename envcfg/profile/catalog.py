@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from envcfg.common.cache import keep, kept_folder, recall
+from envcfg.common.cache import remember
 from envcfg.common.datafile import is_data, read_data, stamp
 from envcfg.common.errors import ProfileError
 from envcfg.common.findings import NOWHERE, Finding, Place
@@ -316,7 +316,6 @@ class Catalog:
         # names needs none.
         from envcfg.profile.read.profile_loader import load_profile
 
-        cache_folder = kept_folder(os.environ)
         merged: Profile | None = None
         problems: list[Finding] = []
         for path in files:
@@ -325,14 +324,8 @@ class Catalog:
             stem, end = os.path.splitext(name)
             # Only built-in profiles are cached. Other files may change in the same
             # second, with the same size.
-            is_kept = (
-                cache_folder and [folder] == [*self.folders[:1]] and end == ".yaml"
-            )
-            composer = (
-                partial(_compose_once, f"{cache_folder}/profiles", stem)
-                if is_kept
-                else None
-            )
+            is_kept = [folder] == [*self.folders[:1]] and end == ".yaml"
+            composer = partial(_compose_once, stem) if is_kept else None
             layer = load_profile(
                 data, path=shown(path), stem=stem, problems=problems, compose=composer
             )
@@ -356,19 +349,19 @@ class Catalog:
         return self._read[path]
 
 
-def _compose_once(folder: str, name: str, text: str) -> Any:  # noqa: ANN401  # nodes
+def _compose_once(name: str, text: str) -> Any:  # noqa: ANN401  # nodes
     """Return the nodes of a built-in profile from a cache, because YAML takes the
     longest."""
     # The key contains the readers' own date, because a new reader may build other
     # nodes.
     key = [sha256_of(text.encode()), *stamp(f"{os.path.dirname(__file__)}/read")]
-    node = recall(folder, name, key)
-    if node is None:
+
+    def make() -> Any:  # noqa: ANN401  # nodes
         from envcfg.profile.read.yaml_text import compose
 
-        node = compose(text)
-        keep(folder, name, key, node)
-    return node
+        return compose(text)
+
+    return remember(f"profiles/{name}", key, make)
 
 
 def _fail(place: Place, key: str, message: str, hint: str | None = None) -> NoReturn:

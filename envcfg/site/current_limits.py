@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from envcfg.backends.scheduler_client import query_all
 from envcfg.backends.schedulers.scheduler import Scheduler, words
-from envcfg.common.cache import keep, kept_folder, recall
+from envcfg.common.cache import remember
 from envcfg.common.findings import NOWHERE
 from envcfg.job.request.amounts import seconds
 from envcfg.profile.job_facts import Reason
@@ -161,14 +161,14 @@ def _limited(known: _Queue, seen_partition: SeenPartition, by: Reason) -> _Queue
 
 def _answer(scheduler: Scheduler) -> dict[str, Any] | None:
     """Return the scheduler's answer, from today's cache or new; None: no answer."""
-    # The host is part of the key: two clusters may share a home folder.
-    folder, key = kept_folder(os.environ), [scheduler.name, os.uname().nodename]
-    answer: dict[str, Any] | None = recall(folder, "limits", key) if folder else None
-    # A time in the future means a wrong clock, so the answer is not used.
-    if answer is None or not 0 <= now() - answer["at"] < _DAY:
-        answer = _ask(scheduler)
-        if answer and folder:
-            keep(folder, "limits", key, answer)
+    answer: dict[str, Any] | None = remember(
+        "limits",
+        # Two clusters may share a home folder.
+        [scheduler.name, os.uname().nodename],
+        lambda: _ask(scheduler),
+        # A time in the future means a wrong clock, so the answer is not used.
+        lambda answer: 0 <= now() - answer["at"] < _DAY,
+    )
     return answer
 
 

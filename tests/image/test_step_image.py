@@ -10,7 +10,7 @@ import pytest
 from made_forms import squash
 
 from envcfg.core import image_cache
-from envcfg.core.image_cache import CachedImage, identify, keep, read_image, recall
+from envcfg.core.image_cache import identify, read_image
 from envcfg.image.metadata import bases_of
 from envcfg.image.tree import DeadlineTree, FolderTree, TimeIsUpError
 from envcfg.job.plan.plan import ImageFacts
@@ -257,65 +257,17 @@ def test_a_script_says_that_the_image_has_changed_since(
 # What is kept
 
 
-def test_memory_is_for_its_owner_alone(tmp_path: Path) -> None:
-    file = tmp_path / "x.sif"
-    file.write_bytes(b"x")
-    known = identify(str(file))
-    assert known
-    memory = CachedImage({"rocm": ("6.2.4", "/a\nb")}, ("base.sif",))
-    keep(str(tmp_path / "kept"), known, memory)
-    assert recall(str(tmp_path / "kept"), known) == memory
-    (kept,) = (tmp_path / "kept/images").iterdir()
-    assert kept.stat().st_mode & 0o777 == 0o600
-    kept.chmod(0o666)  # others may have written it
-    assert recall(str(tmp_path / "kept"), known) is None
-
-
 def test_what_another_envcfg_has_read_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = identify(__file__)
-    assert known
     monkeypatch.setattr("envcfg.image.__file__", str(tmp_path / "__init__.py"))
     os.utime(tmp_path, ns=(1, 1))
-    keep(str(tmp_path / "x/y"), known, CachedImage())
+    read_image(str(file))
     os.utime(tmp_path, ns=(1, 1))
-    assert recall(str(tmp_path / "x/y"), known) == CachedImage()
+    assert read_image(str(file))[1] == []
     os.utime(tmp_path, ns=(2, 2))
-    assert recall(str(tmp_path / "x/y"), known) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "null",
-        "{}",
-        '{"form": 1}',
-        "\xff",
-        '{"form": "1 0.1.0", "image": 3}',
-    ],
-)
-def test_what_is_no_memory_is_as_good_as_nothing(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "x.sif"
-    file.write_bytes(b"x")
-    known = identify(str(file))
-    assert known
-    keep(str(tmp_path), known, CachedImage())
-    (kept,) = tmp_path.glob("images/*.json")
-    kept.write_text(text, encoding="latin-1")
-    assert recall(str(tmp_path), known) is None
-
-
-def test_a_folder_that_cannot_be_made_loses_nothing_but_time(tmp_path: Path) -> None:
-    file = tmp_path / "x.sif"
-    file.write_bytes(b"x")
-    known = identify(str(file))
-    assert known
-    keep(f"{file}/no", known, CachedImage())
-    assert recall(f"{file}/no", known) is None
+    (note,) = read_image(str(file))[1]
+    assert note.rule == "image-read"
 
 
 def test_only_plain_files_are_known_again(tmp_path: Path) -> None:
