@@ -111,10 +111,10 @@ def plugin_files(index: LibraryIndex) -> Iterator[str]:
     """Yield the paths of files with a plug-in's name, in the folders of plug-ins."""
     signs, tree = load_signs().plugins, index.tree
     for folder in signs.folders:
-        for each in index.folders() if folder == "{lib}" else tree.glob(folder):
-            for name in tree.names(each):
+        for place in index.folders() if folder == "{lib}" else tree.glob(folder):
+            for name in tree.names(place):
                 if any(fnmatchcase(name, pattern) for pattern in signs.names):
-                    yield f"{each}/{name}"
+                    yield f"{place}/{name}"
 
 
 def _sorting(symbol: str) -> tuple[str, int]:

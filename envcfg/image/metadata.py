@@ -57,11 +57,11 @@ def variables(lines: object) -> dict[str, str]:
     return {name: value for name, equals, value in pairs if name and equals}
 
 
-def words(found: object) -> tuple[str, ...]:
+def words(data: object) -> tuple[str, ...]:
     """Return the texts in a list; empty for anything else."""
-    if not isinstance(found, list):
+    if not isinstance(data, list):
         return ()
-    return tuple(word for word in found if isinstance(word, str))
+    return tuple(word for word in data if isinstance(word, str))
 
 
 def read_config(form: str, data: bytes) -> Metadata:

@@ -157,7 +157,7 @@ def note_of_starts(job: JobLog, rule: LogRule) -> Iterator[Finding]:
     ]
     home = {process: number for number, part in enumerate(starts) for process in part}
     order = [home[process] for process in job.processes.values() if process in home]
-    changes = sum(one != two for one, two in pairwise(order))
+    changes = sum(before != after for before, after in pairwise(order))
     # Each start has one place in the order, unless its lines are mixed with others.
     if len(starts) < 2 or changes != len(starts) - 1:
         return

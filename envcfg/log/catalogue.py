@@ -115,19 +115,19 @@ def warned(sighting: Sighting) -> str:
     return sighting.text.partition("NCCL WARN ")[2]
 
 
-def said_by(found: tuple[WarningFormat, ...]) -> str:
+def said_by(formats: tuple[WarningFormat, ...]) -> str:
     """Return a sentence on the libraries that print a warning and the effect on the
     call.
 
     Releases are named as the first and the last that print the message.
     """
-    first = found[0]
+    first = formats[0]
     does = (
         "the call that warns fails" if first.effect == "fails" else "the call goes on"
     )
     ranges = [
         f"{entry.library} {entry.since}"
         f"{' and newer' if entry.newest else f' to {entry.last}'}"
-        for entry in found
+        for entry in formats
     ]
     return f"{does}; {', '.join(ranges)} ({os.path.basename(first.path)})"

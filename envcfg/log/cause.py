@@ -110,8 +110,8 @@ def _of_steps(steps: Sequence[FirstEnd]) -> FirstEnd:
     first = causes[0] if causes else steps[0]
     for step in causes:
         if step.fingerprint != first.fingerprint:
-            told = filter(None, (first.other_ranks, f"another step: {step.words}"))
-            return first._replace(other_ranks="; ".join(told))
+            parts = filter(None, (first.other_ranks, f"another step: {step.words}"))
+            return first._replace(other_ranks="; ".join(parts))
     return first
 
 
@@ -255,7 +255,7 @@ def _owner_in_lines(end: End, attempt: Attempt) -> Owner:
     with_ranks = [line for line in attempt.lines if line.who.ranks]
     failed = {line.who for line in with_ranks if _is_failure(line)}
     # A failed GPU also ends ranks on other nodes, which may exit first.
-    if end.rule.class_ == "GPU" and len({who.hosts for who in failed}) > 1:
+    if end.rule.class_ == "GPU" and len({writer.hosts for writer in failed}) > 1:
         failed = set()
     same = (
         line.who

@@ -37,12 +37,12 @@ def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
     general, signs_of, _ = _load_classes()
     if rule.class_ not in general:
         return rule.class_
-    known = (
+    names = (
         name
         for name, signs in signs_of.items()
         if any(sign.search(words) for sign in signs)
     )
-    return next(known, rule.class_)
+    return next(names, rule.class_)
 
 
 def next_of(rule: LogRule, class_: CauseClass | Literal[""]) -> Action:

@@ -47,9 +47,11 @@ class Endings:
     def process_of(self, thrown: LogException) -> Owner:
         """Return the process that raised, by the prefix of its lines, else by the name
         of its file."""
-        who = speaker(thrown.prefix)
+        writer = speaker(thrown.prefix)
         return (
-            who if who != Owner() else self.files.get(thrown.sighting.spot.source, who)
+            writer
+            if writer != Owner()
+            else self.files.get(thrown.sighting.spot.source, writer)
         )
 
     def writer_of(self, event: LogException | End) -> Owner:

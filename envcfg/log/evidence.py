@@ -57,7 +57,7 @@ def weigh(
     return "doubt" if runs or is_fenced or is_old else "counts"
 
 
-def _is_same(one: Owner, other: Owner) -> bool:
-    return one._replace(hosts=(), is_task=False) == other._replace(
+def _is_same(first: Owner, second: Owner) -> bool:
+    return first._replace(hosts=(), is_task=False) == second._replace(
         hosts=(), is_task=False
     )

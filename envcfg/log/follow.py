@@ -120,7 +120,7 @@ def follow(
             if not look.again():
                 break
 
-    asked = -_ASK
+    last_question = -_ASK
     while True:
         mattered = look.again()
         late = end is not None and time.monotonic() >= end
@@ -136,8 +136,8 @@ def follow(
             errors = [finding for finding in displayed if finding.severity == "error"]
             if late or any(error not in report.findings for error in errors):
                 return answer(report), proof
-        if time.monotonic() - asked >= _ASK:
-            asked = time.monotonic()
+        if time.monotonic() - last_question >= _ASK:
+            last_question = time.monotonic()
             if has_ended(list(look.growing)):
                 settle()
                 return answer(judge(job)), judge(certain)

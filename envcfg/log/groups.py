@@ -136,11 +136,11 @@ def groups_of(processes: Iterable[Process]) -> list[RankGroup]:
         # A line about the end of a communicator lacks its id, as does a cut line. It
         # belongs to the communicator that lacks these ranks.
         homes = [
-            each
-            for each in alike[group.nranks]
-            if each.comm_id is not None
-            and group.ranks.isdisjoint(each.ranks)
-            and group.holders.keys().isdisjoint(each.holders)
+            candidate
+            for candidate in alike[group.nranks]
+            if candidate.comm_id is not None
+            and group.ranks.isdisjoint(candidate.ranks)
+            and group.holders.keys().isdisjoint(candidate.holders)
         ]
         if len(homes) == 1:
             homes[0].join(groups.pop(key))

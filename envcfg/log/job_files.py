@@ -77,18 +77,18 @@ def by_job(
         marks: marks in the lines of files. An id in lines precedes the name.
     """
     marks = {**dict.fromkeys(files, ("", frozenset())), **(marks or {})}
-    named = {name: _parse_name(os.path.basename(name)) for name in files}
-    _join_communicators(named, marks)
+    job_names = {name: _parse_name(os.path.basename(name)) for name in files}
+    _join_communicators(job_names, marks)
     # Of an id in lines, users know the number in the name of the file.
     labels: dict[str, str] = {}
     ids: dict[str, str] = {}
-    for name, own in named.items():
+    for name, own in job_names.items():
         if number := marks[name][0]:
             labels[number] = labels.get(number) or own.label
             ids.setdefault(own.label, number)
 
     def number_of(name: str) -> str:
-        label = named[name].label
+        label = job_names[name].label
         number = marks[name][0] or (ids.get(label, "") if label else "")
         return (labels[number] or number) if number else label
 
@@ -112,25 +112,29 @@ def _parse_name(name: str) -> _Named:
 
 
 def _join_communicators(
-    named: dict[str, _Named], marks: Mapping[str, FileMarks]
+    job_names: dict[str, _Named], marks: Mapping[str, FileMarks]
 ) -> None:
     """Drop numbers of names that tell ranks apart: jobs share no communicator, and no
     job has the number 0."""
-    for own in dict.fromkeys(named.values()):
-        group = [name for name, other in named.items() if _may_be_ranks(own, other)]
-        ids = grouped(group, lambda name: named[name].label)
+    for own in dict.fromkeys(job_names.values()):
+        group = [
+            name for name, second in job_names.items() if _may_be_ranks(own, second)
+        ]
+        ids = grouped(group, lambda name: job_names[name].label)
         shared = Counter(
             comm
             for names in ids.values()
             for comm in frozenset().union(*(marks[name][1] for name in names))
         )
-        is_zero = any(not own.is_own and named[name].number == "0" for name in group)
+        is_zero = any(
+            not own.is_own and job_names[name].number == "0" for name in group
+        )
         if is_zero or max(shared.values(), default=0) > 1:
             for name in group:
-                named[name] = own._replace(number=own.number * own.is_own, task="")
+                job_names[name] = own._replace(number=own.number * own.is_own, task="")
 
 
-def _may_be_ranks(one: _Named, other: _Named) -> bool:
-    if not one.number or one.is_own != other.is_own:
+def _may_be_ranks(first: _Named, second: _Named) -> bool:
+    if not first.number or first.is_own != second.is_own:
         return False
-    return one.number == other.number if one.is_own else bool(other.number)
+    return first.number == second.number if first.is_own else bool(second.number)

@@ -76,10 +76,12 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
                 break  # the program went on after the lines before this one
             text = parse(line).message
             if _ERROR.search(text) and not _HARMLESS.search(text):
-                who = speaker(line.partition(text)[0])
-                who = endings.files.get(source, who) if who == Owner() else who
+                writer = speaker(line.partition(text)[0])
+                writer = (
+                    endings.files.get(source, writer) if writer == Owner() else writer
+                )
                 match = job.rulebook.match(text)
-                words = f"last words of {who.words}: {one_line(text[:_WIDE])}"
+                words = f"last words of {writer.words}: {one_line(text[:_WIDE])}"
                 return words, match and match.rule
     return "", None
 

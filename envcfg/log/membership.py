@@ -305,9 +305,9 @@ def _judged(
     """
     of_group = f" of group {name}" if name else ""
     active = [member for member in members if not _is_behind(member.wait)]
-    seen = Counter(member.wait.seq or 0 for member in active)
+    counts = Counter(member.wait.seq or 0 for member in active)
     # Of as many ranks at two numbers, those at the older one hold up the others.
-    usual = max(seen, key=lambda seq: (seen[seq], seq), default=0)
+    usual = max(counts, key=lambda seq: (counts[seq], seq), default=0)
     usual_members = [member for member in active if member.wait.seq == usual]
     calls = _calls(usual_members)
     operation, callers = calls[0]
@@ -323,7 +323,7 @@ def _judged(
     waiting = said_of(usual_count, "wait")
     rest_text = f"{count_of(usual_count, 'rank')} {waiting} in {number}"
     progress = {place: _progress(member.wait) for place, member in enumerate(members)}
-    front = front_of(progress, sorted(seen))
+    front = front_of(progress, sorted(counts))
     if front and front.behind and not front.is_desync:
         return _of_front(front, members, f"{of_group}, {operation}", rest_text, hosts)
     speaking = {member.rank for member in members}
@@ -369,16 +369,16 @@ def _of_front(
     """
     behind = [members[place] for place in front.behind]
     ranks = _rank_text(behind, hosts)
-    others = count_of(len(members) - len(behind), "rank")
+    other_ranks = count_of(len(members) - len(behind), "rank")
     if front.absent:
         reached = max(member.wait.enqueued or 0 for member in behind)
         waiting = said_of(len(members) - len(behind), "wait")
         detail = f"{ranks} did not call number {front.seq}{operation}; the last was "
-        detail += f"{reached}, and {others} {waiting}"
+        detail += f"{reached}, and {other_ranks} {waiting}"
     else:
         # Ranks without an open collective wait nowhere.
         ends = any(_is_behind(members[place].wait) for place in front.done)
-        rest = f"{others} completed it" if ends else rest_text
+        rest = f"{other_ranks} completed it" if ends else rest_text
         detail = f"{ranks} {said_of(len(behind), 'wait')} in number {front.seq}, "
         detail += f"and {rest}"
     return Symptom("lag-apart", "broken", detail, behind[0].sighting)

@@ -208,14 +208,14 @@ class Rulebook:
 
     def with_signal(self, match: Match) -> Match:
         """Return *match* with the rule of the signal that its exit code reports, if any."""
-        code, given = match.fields.get("code") or "", match.rule
+        code, line_rule = match.fields.get("code") or "", match.rule
         rule = self._codes.get(code)
-        if rule is None or given.event not in ("ended", "failure"):
+        if rule is None or line_rule.event not in ("ended", "failure"):
             return match
-        said = f"exit code {code} ({Signals(int(code) - 128).name})"
+        words = f"exit code {code} ({Signals(int(code) - 128).name})"
         return match._replace(
-            rule=rule._replace(event=given.event),
-            fields={**match.fields, "code": None, "said": said},
+            rule=rule._replace(event=line_rule.event),
+            fields={**match.fields, "code": None, "said": words},
         )
 
     def is_dull(self, message: str, shape: bytes) -> bool:
@@ -236,8 +236,8 @@ class Rulebook:
                 self._shapes.clear()
             if isinstance(key, bytes):
                 # The prefix contains needles too, such as "NCCL ".
-                said = key.partition(b" NCCL ")[2].partition(b" ")[2] or key
-                text = str(said, "utf-8", "replace")
+                message_bytes = key.partition(b" NCCL ")[2].partition(b" ")[2] or key
+                text = str(message_bytes, "utf-8", "replace")
             else:
                 text = key
             needles = tuple(needle for needle, bare in self._bare if bare in text)

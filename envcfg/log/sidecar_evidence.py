@@ -218,14 +218,14 @@ def _transfers(dumps: Sequence[FlightDump], waits: set[int]) -> dict[int, str]:
 
 def _leading(lags: Sequence[GroupLag], first: set[int]) -> Iterator[GroupLag]:
     """Yield the groups that show the culprits *first*, the most and oldest at first."""
-    left = set(first)
+    open_ranks = set(first)
     never = float("inf")
     ordered = sorted(
-        lags, key=lambda each: (-len(left & {*each.behind}), each.since or never)
+        lags, key=lambda each: (-len(open_ranks & {*each.behind}), each.since or never)
     )
     for group_lag in ordered:
-        if group_lag.waiting and not left.isdisjoint(group_lag.behind):
-            left -= set(group_lag.behind)
+        if group_lag.waiting and not open_ranks.isdisjoint(group_lag.behind):
+            open_ranks -= set(group_lag.behind)
             yield group_lag
 
 
@@ -241,8 +241,12 @@ def _united(
         for rank, words in list(transfers.items())[:1]:
             message += f", and rank {rank} waits in {words}"
         return TraceFinding("flight-behind", ranks_of(first), message)
-    main, *others = [_lagging(traces, group_lag) for group_lag in lags[:_MOST]]
-    further = [f"; {finding.subject}: {finding.message}" for finding in others]
+    main, *further_findings = [
+        _lagging(traces, group_lag) for group_lag in lags[:_MOST]
+    ]
+    further = [
+        f"; {finding.subject}: {finding.message}" for finding in further_findings
+    ]
     ranks = first.intersection({rank for late in lags for rank in late.behind})
     return main._replace(
         subject=ranks_of(ranks), message=main.message + "".join(further)
@@ -251,7 +255,7 @@ def _united(
 
 def _lagging(traces: Traces, lag: GroupLag) -> TraceFinding:
     group = _group(lag.group, lag.desc)
-    what = f"number {lag.seq} of {group}" + (
+    operation = f"number {lag.seq} of {group}" + (
         f", {lag.operation}" if lag.operation else ""
     )
     waiting = ranks_of(tuple(lag.waiting) or lag.done)
@@ -264,13 +268,15 @@ def _lagging(traces: Traces, lag: GroupLag) -> TraceFinding:
         doubt = f"where {ranks_of(lag.unseen)} of {group} are: no dump"
     # All ranks with a dump called it, and it ended on none of them.
     if not ranks:
-        message = f"in {what}, which did not end"
+        message = f"in {operation}, which did not end"
         rule = "flight-timeout" if lag.timed_out else "flight-open"
-        doubt = doubt or ("" if lag.timed_out else f"whether the job hangs in {what}")
+        doubt = doubt or (
+            "" if lag.timed_out else f"whether the job hangs in {operation}"
+        )
         return TraceFinding(rule, waiting, message, evidence, doubt)
     rule = "flight-timeout" if lag.timed_out else "flight-behind"
     if lag.absent:
-        message = said_of(len(ranks), f"did not call {what}")
+        message = said_of(len(ranks), f"did not call {operation}")
         reached = sorted(set(lag.absent.values()) - {0})
         if reached:
             last = (
@@ -280,10 +286,10 @@ def _lagging(traces: Traces, lag: GroupLag) -> TraceFinding:
         message += f", and {waits}"
     elif lag.done:
         rule = "flight-stuck"
-        message = said_of(len(ranks), f"are still in {what}")
+        message = said_of(len(ranks), f"are still in {operation}")
         message += f", which has ended on {ranks_of(lag.done)}"
     else:
-        message = f"{said_of(len(ranks), 'have')} no dump, and {waits} in {what}"
+        message = f"{said_of(len(ranks), 'have')} no dump, and {waits} in {operation}"
     for place in list(lag.elsewhere.values())[:1]:  # the group in which they wait
         same = [
             rank

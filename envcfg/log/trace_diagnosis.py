@@ -32,7 +32,7 @@ def with_traces(
         alone: True if there is no log, and *report* is empty.
     """
     evidence = [*of_answers(traces.answers), *of_dumps(traces)]
-    found = [_finding(element, rules[element.rule]) for element in evidence]
+    trace_findings = [_finding(element, rules[element.rule]) for element in evidence]
     doubts = _doubts(evidence, traces, rules)
     open_questions = [*doubts, *report.unknowns]
     # Without a log, missing NCCL lines do not raise a question.
@@ -51,14 +51,16 @@ def with_traces(
     first = next(
         (finding for finding in report.findings if finding.severity == "error"), None
     )
-    bad = [finding for finding in found if finding.severity in EFFECT]
+    bad = [finding for finding in trace_findings if finding.severity in EFFECT]
     # If a dump or RAS names missing ranks, waiting ranks in the log are consequences.
     explained = {name for finding in bad for name in rules[finding.rule].explains}
     findings = [
         finding._replace(cause=finding.cause and finding.rule not in explained)
         for finding in report.findings
     ]
-    effects: list[Verdict] = [EFFECT.get(finding.severity, "ok") for finding in found]
+    effects: list[Verdict] = [
+        EFFECT.get(finding.severity, "ok") for finding in trace_findings
+    ]
     if doubts or alone:
         effects.append("inconclusive")
     verdict = min([*effects, report.verdict], key=WORST_FIRST.index)
@@ -72,7 +74,7 @@ def with_traces(
         summary = report.summary
     else:
         network = "" if alone else f"; network {report.summary}"
-        words = _main_words(verdict, found, open_questions)
+        words = _main_words(verdict, trace_findings, open_questions)
         summary = f"{verdict}: {words}{network}"
     files = (traces.answers, traces.dumps, traces.unread, traces.nameless)
     report = report._replace(
@@ -80,7 +82,7 @@ def with_traces(
         summary=summary,
         # The cause is then in the files; otherwise the log's own cause stays.
         cause=None if is_explained else report.cause,
-        findings=tuple(sorted([*found, *findings], key=_weight)),
+        findings=tuple(sorted([*trace_findings, *findings], key=_weight)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
             files=report.coverage.files + sum(map(len, files)),
