@@ -14,33 +14,22 @@ from envcfg.backends.starters import OWN, STARTERS
 
 
 class Launcher(NamedTuple):
-    """The properties of a launcher.
+    """The properties of a launcher."""
 
-    Attributes:
-        is_agent: one task per node, which starts the ranks of the node.
-        is_whole: one task per node, which is the program itself and uses the whole
-            node.
-        is_once: the program runs on the first node only; the module with the
-            launcher's name decides what the others do.
-        starters: the starters that can start its tasks.
-        takes_any: its command starts any program, not only Python programs.
-        own_options: a profile can set options for it, under ``launch.NAME``.
-        needs_pmi: its ranks meet through a PMI; if the starter has several, an option
-            selects one.
-        may_use_pmi: its ranks use a PMI if one is selected; then no variables are
-            needed.
-        library: the package whose compiled parts, MPI and Gloo, decide how its ranks
-            meet.
-    """
-
-    is_agent: bool = False
+    is_agent: bool = False  # one task per node, which starts the ranks of the node
+    # One task per node, which is the program itself and uses the whole node.
     is_whole: bool = False
+    # The program runs on the first node only; the module with the launcher's name
+    # decides what the others do.
     is_once: bool = False
-    starters: tuple[str, ...] = tuple(STARTERS)
-    takes_any: bool = False
-    own_options: bool = False
+    starters: tuple[str, ...] = tuple(STARTERS)  # the starters that can start its tasks
+    takes_any: bool = False  # its command starts any program, not only Python programs
+    own_options: bool = False  # a profile can set options for it, under `launch.NAME`
+    # Its ranks meet through a PMI; if the starter has several, an option selects one.
     needs_pmi: bool = False
+    # Its ranks use a PMI if one is selected; then no variables are needed.
     may_use_pmi: bool = False
+    # The package whose compiled parts, MPI and Gloo, decide how its ranks meet.
     library: str | None = None
 
     @property

@@ -12,19 +12,12 @@ STAND_IN = "/ENVCFG_BIND_SOURCE"
 
 
 class Bind(NamedTuple):
-    """A folder or file of the host in the container.
+    """A folder or file of the host in the container."""
 
-    Attributes:
-        source: its path on the host.
-        target: its path in the container; empty: the same path.
-        options: such as ``ro``.
-        refers: *source* is a value in the grammar of profiles, which depends on the
-            job.
-    """
-
-    source: str
-    target: str = ""
-    options: tuple[str, ...] = ()
+    source: str  # its path on the host
+    target: str = ""  # its path in the container; empty: the same path
+    options: tuple[str, ...] = ()  # such as `ro`
+    # *source* is a value in the grammar of profiles, which depends on the job.
     refers: bool = False
 
     def __str__(self) -> str:

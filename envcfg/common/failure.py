@@ -18,15 +18,11 @@ STDOUT, STDERR = 1, 2
 
 
 class CommandLine:
-    """The known facts about the command line of this run.
+    """The known facts about the command line of this run."""
 
-    Attributes:
-        script: whether stdout must be a script; None: the command line is not parsed
-            yet.
-        color: ``always``, ``never``; otherwise the environment and the stream decide.
-    """
-
+    # Whether stdout must be a script; None: the command line is not parsed yet.
     script: bool | None = None
+    # `always`, `never`; otherwise the environment and the stream decide.
     color: str | None = None
 
 

@@ -27,17 +27,11 @@ NOWHERE = Place("", 0)  # sorts before all other places
 
 
 class EvidenceLine(NamedTuple):
-    """The first line with the evidence.
+    """The first line with the evidence."""
 
-    Attributes:
-        file: name of the file, as given; ``-`` is standard input.
-        line: number of the line, from 1.
-        text: the line, cut to a readable length.
-    """
-
-    file: str
-    line: int
-    text: str
+    file: str  # name of the file, as given; `-` is standard input
+    line: int  # number of the line, from 1
+    text: str  # the line, cut to a readable length
 
     def __str__(self) -> str:
         """Return ``file:line``, the form for editors."""
@@ -45,33 +39,21 @@ class EvidenceLine(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A message to the user about a problem or a decision.
+    """A message to the user about a problem or a decision."""
 
-    Attributes:
-        rule: short stable id, never reused (``fact-unknown``).
-        severity: ``error`` stops, ``warning`` may fail, ``note`` is information.
-        subject: its subject (a setting, a file, ranks).
-        message: one sentence, lower case, no full stop.
-        fix: the remedy, if any.
-        source: the source, if it is not envcfg itself.
-        why: the meaning, if the message does not contain it.
-        evidence: the first line that proves it.
-        count: the number of occurrences.
-        cause: False if it follows from another finding, which must be repaired first.
-        place: the place to repair, in a checked file.
-    """
-
-    rule: str
-    severity: Severity
-    subject: str
-    message: str
-    fix: str | None = None
-    source: str | None = None
-    why: str | None = None
-    evidence: EvidenceLine | None = None
+    rule: str  # short stable id, never reused (`fact-unknown`)
+    severity: Severity  # `error` stops, `warning` may fail, `note` is information
+    subject: str  # its subject (a setting, a file, ranks)
+    message: str  # one sentence, lower case, no full stop
+    fix: str | None = None  # the remedy, if any
+    source: str | None = None  # the source, if it is not envcfg itself
+    why: str | None = None  # the meaning, if the message does not contain it
+    evidence: EvidenceLine | None = None  # the first line that proves it
+    # The number of occurrences.
     count: int = 1  # type: ignore[assignment]  # hides tuple.count, which nobody needs
+    # False if it follows from another finding, which must be repaired first.
     cause: bool = True
-    place: Place | None = None
+    place: Place | None = None  # the place to repair, in a checked file
 
     @property
     def where(self) -> Place | None:
@@ -104,17 +86,12 @@ def finding_in(
 
 
 class Result(NamedTuple):
-    """The findings of a check, by checked file or node.
+    """The findings of a check, by checked file or node."""
 
-    Attributes:
-        findings: the findings of each subject, in order; an empty list if it is good.
-        kind: the kind of subject; the name of a ``file`` is its given path.
-        repairs: the number of faults that ``lint --fix`` repairs.
-    """
-
+    # The findings of each subject, in order; an empty list if it is good.
     findings: Mapping[str, Sequence[Finding]]
-    kind: str = "file"
-    repairs: int = 0
+    kind: str = "file"  # the kind of subject; the name of a `file` is its given path
+    repairs: int = 0  # the number of faults that `lint --fix` repairs
 
     @property
     def all(self) -> list[Finding]:

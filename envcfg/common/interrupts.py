@@ -41,14 +41,13 @@ class _SignalState:
     """The signal state of this process.
 
     Attributes:
-        caught: the signals that end the process by ``_end``.
         raises: whether they are raised, because more than a process must be cleaned up.
         postponing: the number of open ``PostponedSignals`` blocks.
         postponed: the first signal in these blocks; 0: none.
         is_over: whether the end has begun.
     """
 
-    caught: tuple[int, ...] = ()
+    caught: tuple[int, ...] = ()  # the signals that end the process by `_end`
     raises = False
     postponing = 0
     postponed = 0

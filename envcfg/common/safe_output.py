@@ -24,41 +24,29 @@ _HEAD = 256  # bytes of a file that contain its mark
 
 
 class Output(NamedTuple):
-    """A text and its destination.
+    """A text and its destination."""
 
-    Attributes:
-        name: the name given by the user.
-        option: the option with the name.
-        example: options with a valid name, for the hint.
-        inputs: files that the command reads; ``-`` is standard input.
-        folders: folders whose present and future files the command reads.
-        force: files that envcfg did not write may be replaced.
-        keep_existing: an existing file is kept, even envcfg's own, because users edit it.
-        is_edit: the user's own file is changed, so its access rights apply and its
-            hard links remain.
-    """
-
-    name: str
-    option: str
-    example: str
-    inputs: Collection[str] = ()
+    name: str  # the name given by the user
+    option: str  # the option with the name
+    example: str  # options with a valid name, for the hint
+    inputs: Collection[str] = ()  # files that the command reads; `-` is standard input
+    # Folders whose present and future files the command reads.
     folders: Collection[str] = ()
-    force: bool = False
+    force: bool = False  # files that envcfg did not write may be replaced
+    # An existing file is kept, even envcfg's own, because users edit it.
     keep_existing: bool = False
+    # The user's own file is changed, so its access rights apply and its hard links
+    # remain.
     is_edit: bool = False
 
 
 class _Place(NamedTuple):
-    """The target of a name.
+    """The target of a name."""
 
-    Attributes:
-        path: the path without links.
-        descriptor: the descriptor of an open file; None if *path* must be opened.
-        status: the status of an existing file; None if it is missing or already open.
-    """
-
-    path: str
+    path: str  # the path without links
+    # The descriptor of an open file; None if *path* must be opened.
     descriptor: int | None
+    # The status of an existing file; None if it is missing or already open.
     status: os.stat_result | None
 
     @property

@@ -51,21 +51,14 @@ _QUOTES = 'put a text in quotes, as in account = "project_1"'
 
 
 class Default(NamedTuple):
-    """The value of an option in a file or variable.
-
-    Attributes:
-        value: the parsed value.
-        file: its path, or the name of a variable after a ``$``.
-        line: from 1; 0 for a variable.
-        table: the table of the file that holds the option, such as ``lint``.
-    """
+    """The value of an option in a file or variable."""
 
     option: Option
-    value: Any
-    file: str
-    line: int
+    value: Any  # the parsed value
+    file: str  # its path, or the name of a variable after a `$`
+    line: int  # from 1; 0 for a variable
     state: str = IN_FORCE
-    table: str = ""
+    table: str = ""  # the table of the file that holds the option, such as `lint`
 
     @property
     def key(self) -> str:

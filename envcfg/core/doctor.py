@@ -49,20 +49,13 @@ PACKAGES = {
 
 
 class DoctorRow(NamedTuple):
-    """One fact of the environment.
+    """One fact of the environment."""
 
-    Attributes:
-        part: the heading that it belongs to.
-        value: one line; empty: nothing is there.
-        state: ``absent`` is normal on some machines; a ``problem`` has a hint.
-        hint: the command or file that repairs a problem.
-    """
-
-    part: str
+    part: str  # the heading that it belongs to
     name: str
-    value: str
-    state: State = "ok"
-    hint: str = ""
+    value: str  # one line; empty: nothing is there
+    state: State = "ok"  # `absent` is normal on some machines; a `problem` has a hint
+    hint: str = ""  # the command or file that repairs a problem
 
 
 def examine() -> list[DoctorRow]:

@@ -15,33 +15,23 @@ from envcfg.profile.look.survey import VariableUses
 
 
 class PlainEntry(NamedTuple):
-    """An explanation without a rule: a finding with its own words, or a term.
-
-    Attributes:
-        kind: ``finding``, ``fact`` of conditions, ``partition``, or another ``word``.
-        topic: the background, if no topic names the entry itself.
-    """
+    """An explanation without a rule: a finding with its own words, or a term."""
 
     id: str
     meaning: str
+    # `finding`, `fact` of conditions, `partition`, or another `word`.
     kind: str = "finding"
-    topic: str = ""
+    topic: str = ""  # the background, if no topic names the entry itself
 
 
 class Explained(NamedTuple):
-    """A variable with all places that mention it.
-
-    Attributes:
-        variable: None if it is only known from profiles.
-        slips: misspelt and old names of this variable.
-        rules: ids of log rules that name it.
-    """
+    """A variable with all places that mention it."""
 
     name: str
-    variable: Variable | None
-    slips: tuple[str, ...]
+    variable: Variable | None  # None if it is only known from profiles
+    slips: tuple[str, ...]  # misspelt and old names of this variable
     uses: VariableUses
-    rules: tuple[str, ...]
+    rules: tuple[str, ...]  # ids of log rules that name it
 
 
 Ruled = LogRule | LintRule | PlainEntry

@@ -39,15 +39,11 @@ class UnknownNameError(UsageError):
 
 
 class Explanation(NamedTuple):
-    """The explained entries, in order, with their background.
-
-    Attributes:
-        rules: rules of logs and hangs, by id.
-    """
+    """The explained entries, in order, with their background."""
 
     entries: list[Explainable]
     topics: list[Topic]
-    rules: dict[str, LogRule]
+    rules: dict[str, LogRule]  # rules of logs and hangs, by id
 
 
 def explain(

@@ -37,23 +37,16 @@ class Identity(NamedTuple):
 
 
 class CachedImage(NamedTuple):
-    """The cached facts of an image.
+    """The cached facts of an image."""
 
-    Attributes:
-        facts: the value of each fact, and its place in the image.
-        bases: the images from which it was built, the nearest first.
-        why: the reason if nothing was read.
-        imports: the launcher that an installed command uses, and the file.
-        plugin: as in ``ImageFacts``.
-        is_damaged: no runtime can start it.
-    """
-
+    # The value of each fact, and its place in the image.
     facts: Mapping[str, tuple[str, str]] = {}
-    bases: tuple[str, ...] = ()
-    why: str = ""
+    bases: tuple[str, ...] = ()  # the images from which it was built, the nearest first
+    why: str = ""  # the reason if nothing was read
+    # The launcher that an installed command uses, and the file.
     imports: Mapping[str, tuple[str, str]] = {}
-    plugin: str = "unknown"
-    is_damaged: bool = False
+    plugin: str = "unknown"  # as in `ImageFacts`
+    is_damaged: bool = False  # no runtime can start it
 
 
 def identify(path: str) -> Identity | None:

@@ -39,9 +39,7 @@ class Network:
     """The network use of a step, from NCCL's lines.
 
     Attributes:
-        is_open: there is no verdict yet.
         is_good, is_bad: the verdict; a good one may still become bad.
-        has_steps: a line shows a step of the program.
     """
 
     def __init__(
@@ -73,9 +71,9 @@ class Network:
         ]
         self._files: dict[str, GrowingFile] = {}
         self._began = self._news = time.monotonic()
-        self.is_open = verify != "off"
+        self.is_open = verify != "off"  # there is no verdict yet
         self.is_good = self.is_bad = False
-        self.has_steps = False
+        self.has_steps = False  # a line shows a step of the program
         self._is_told = self._is_near = self._is_start_told = False
 
     def look(self) -> None:

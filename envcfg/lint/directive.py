@@ -28,13 +28,7 @@ _NEAR = 0.8  # similarity to the mark that makes a word a slip
 
 
 class ScriptDirectives:
-    """The directives of one script; offsets refer to the sources.
-
-    Attributes:
-        directives: options of Slurm's directives, including those that come too late.
-        given: all options that the scheduler reads, in its own interpretation.
-        problems: options that it rejects, overrides or ignores.
-    """
+    """The directives of one script; offsets refer to the sources."""
 
     def __init__(self, flat: Flat, scheduler: str, dos: int = -1) -> None:
         """Read the lines of *flat*, up to the first that is not a comment.
@@ -44,8 +38,11 @@ class ScriptDirectives:
             scheduler: its name in ``SCHEDULERS``.
             dos: offset of its first DOS line break; -1: it has none.
         """
+        # Options of Slurm's directives, including those that come too late.
         self.directives: list[GivenOption] = []
+        # All options that the scheduler reads, in its own interpretation.
         self.given: list[GivenOption] = []
+        # Options that it rejects, overrides or ignores.
         self.problems: list[Problem] = []
         self._flat = flat
         self._scheduler = known = SCHEDULERS[scheduler]

@@ -26,14 +26,10 @@ _MOST_LOOKS = 1000  # checks of the files; real scripts need a few
 
 
 class FixResult(NamedTuple):
-    """The result of fixing the files.
+    """The result of fixing the files."""
 
-    Attributes:
-        texts: all files, by path.
-        rules: rules with repaired faults, by path, with their number.
-    """
-
-    texts: Texts
+    texts: Texts  # all files, by path
+    # Rules with repaired faults, by path, with their number.
     rules: Mapping[str, Counter[str]]
 
 

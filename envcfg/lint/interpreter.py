@@ -42,13 +42,7 @@ Handler = Callable[["Frame", "Node"], None]
 
 
 class ScriptState:
-    """The state that all frames of one script share.
-
-    Attributes:
-        handlers: functions that follow statements, by node type.
-        launchers: functions with arguments that envcfg starts.
-        uncalled: functions without a call so far, each with its body.
-    """
+    """The state that all frames of one script share."""
 
     def __init__(
         self, sources: Sources, model: Model, handlers: Mapping[str, Handler]
@@ -56,42 +50,33 @@ class ScriptState:
         """Begin with an empty *model*."""
         self.sources = sources
         self.model = model
-        self.handlers = handlers
+        self.handlers = handlers  # functions that follow statements, by node type
         self.steps = _STEPS
         self.units = 0
         self.seen: set[tuple[int, str]] = set()
-        self.launchers: set[str] = set()
+        self.launchers: set[str] = set()  # functions with arguments that envcfg starts
+        # Functions without a call so far, each with its body.
         self.uncalled: dict[str, tuple[Frame, Node]] = {}
 
 
 class Frame(NamedTuple):
-    """A position in a script, with methods that follow the statements there.
-
-    Attributes:
-        parent: number of the command that started this, or None.
-        unit: number of the text; 0 is the file.
-        variant: see ``Command``.
-        reader: of a substitution, the frame that reads its output.
-        piped: the text that its first command reads, if known.
-        by_envcfg: see ``Command``.
-        interpreter: the name of the shell that reads it; empty: unknown.
-    """
+    """A position in a script, with methods that follow the statements there."""
 
     shared: ScriptState
     flat: Flat
     scope: Scope
     state: State
     context: Context = Context()
-    parent: int | None = None
-    unit: int = 0
-    variant: int = 0
+    parent: int | None = None  # number of the command that started this, or None
+    unit: int = 0  # number of the text; 0 is the file
+    variant: int = 0  # see `Command`
     depth: int = 0
     folder: str = "."
     substitution: bool = False
-    reader: Frame | None = None
-    piped: Text | None = None
-    by_envcfg: bool = False
-    interpreter: str = ""
+    reader: Frame | None = None  # of a substitution, the frame that reads its output
+    piped: Text | None = None  # the text that its first command reads, if known
+    by_envcfg: bool = False  # see `Command`
+    interpreter: str = ""  # the name of the shell that reads it; empty: unknown
 
     @property
     def model(self) -> Model:

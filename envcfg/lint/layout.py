@@ -9,38 +9,31 @@ class Redirection(NamedTuple):
     """One redirection.
 
     Attributes:
-        sign: its operator, without the number of the file.
         begin, end: offsets of the word after it.
-        body: offsets of the text of a here-document; None: it is none.
-        is_quoted: True if the text of the here-document is not expanded.
-        is_ended: True if the here-document has the line that ends it.
     """
 
-    sign: str
+    sign: str  # its operator, without the number of the file
     begin: int
     end: int
+    # Offsets of the text of a here-document; None: it is none.
     body: tuple[int, int] | None = None
-    is_quoted: bool = False
-    is_ended: bool = True
+    is_quoted: bool = False  # True if the text of the here-document is not expanded
+    is_ended: bool = True  # True if the here-document has the line that ends it
 
 
 Row = dict[int, Redirection]
 
 
 class Layout:
-    """A text without redirections.
-
-    Attributes:
-        bare: the text, with blanks in place of what the grammar must not read.
-        empty: offsets of commands that are redirections only; ``bare`` has ``:`` there.
-        is_whole: False if it is nested too deep to be read to its end.
-    """
+    """A text without redirections."""
 
     def __init__(self, chars: str) -> None:
         """Begin with *chars*, without redirections."""
+        # The text, with blanks in place of what the grammar must not read.
         self.bare = chars
+        # Offsets of commands that are redirections only; `bare` has `:` there.
         self.empty: set[int] = set()
-        self.is_whole = True
+        self.is_whole = True  # False if it is nested too deep to be read to its end
         self._by_start: dict[int, Row] = {}
         self._by_end: dict[int, Row] = {}
         self._masks: dict[int, int] = {}

@@ -23,22 +23,14 @@ DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``det
 
 
 class Sample(NamedTuple):
-    """A script with a fault of a rule, or a similar one without it.
+    """A script with a fault of a rule, or a similar one without it."""
 
-    Attributes:
-        script: the text.
-        lines: lines with the fault; empty in a good sample.
-        shows: the case, in words, that the rule deliberately does not report.
-        files: other files beside it, by name.
-        profile: name of the profile for the check.
-        severity: severity of the finding, if it differs from the rule's.
-    """
-
-    script: str
-    lines: tuple[int, ...] = ()
-    shows: str = ""
-    files: Mapping[str, str] = {}
-    profile: str | None = None
+    script: str  # the text
+    lines: tuple[int, ...] = ()  # lines with the fault; empty in a good sample
+    shows: str = ""  # the case, in words, that the rule deliberately does not report
+    files: Mapping[str, str] = {}  # other files beside it, by name
+    profile: str | None = None  # name of the profile for the check
+    # Severity of the finding, if it differs from the rule's.
     severity: Severity | None = None
 
 
@@ -51,30 +43,22 @@ class Form(NamedTuple):
 
 
 class LintRule(NamedTuple):
-    """One fault of scripts.
+    """One fault of scripts."""
 
-    Attributes:
-        id: ``EC`` with its group and its number in the list of all rules; never reused.
-        name: its name in words.
-        message: one sentence with placeholders ``{...}`` for values of the detector.
-        why: the effect on the job.
-        fix: the text to write instead.
-        also: other forms of the fault, by the names that its detector uses.
-        knows: tables of names for its detector, by table; source and date are the rule's.
-    """
-
-    id: str
-    name: str
+    id: str  # `EC` with its group and its number in the list of all rules; never reused
+    name: str  # its name in words
     group: str
     severity: Severity
-    message: str
-    why: str
-    fix: str
+    message: str  # one sentence with placeholders `{...}` for values of the detector
+    why: str  # the effect on the job
+    fix: str  # the text to write instead
     source: str
     date: str
     bad: tuple[Sample, ...] = ()
     good: tuple[Sample, ...] = ()
+    # Other forms of the fault, by the names that its detector uses.
     also: Mapping[str, Form] = {}
+    # Tables of names for its detector, by table; source and date are the rule's.
     knows: Mapping[str, Any] = {}
 
 
@@ -101,49 +85,31 @@ class Edit(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """The result of a detector.
+    """The result of a detector."""
 
-    Attributes:
-        offset: offset in the sources; only the first fault at one place counts.
-        words: values for the message of the rule.
-        form: name of one of the rule's other forms; empty: the rule's own text.
-        severity: severity if it differs from that of the form.
-        edit: the certain repair, if there is one.
-        is_secret: True if the line must not be shown.
-    """
-
-    offset: int
-    words: Mapping[str, object] = {}
-    form: str = ""
-    severity: Severity | None = None
-    edit: Edit | None = None
-    is_secret: bool = False
+    offset: int  # offset in the sources; only the first fault at one place counts
+    words: Mapping[str, object] = {}  # values for the message of the rule
+    form: str = ""  # name of one of the rule's other forms; empty: the rule's own text
+    severity: Severity | None = None  # severity if it differs from that of the form
+    edit: Edit | None = None  # the certain repair, if there is one
+    is_secret: bool = False  # True if the line must not be shown
 
 
 class Job(NamedTuple):
-    """The input of detectors: the model of a script, and certain facts about it.
+    """The input of detectors: the model of a script, and certain facts about it."""
 
-    Attributes:
-        model: the model of the script.
-        shape: of the whole job.
-        profile: the system, if it is known.
-        before: returns the text before an offset on its line.
-        behind: returns the text after an offset on its line.
-        around: returns the line of an offset, and the line above it.
-        read_line: envcfg's own parser, if it is available.
-        facts: facts about the system: its Slurm version.
-        environment: the variables of the submission; None: unknown, the script is
-            submitted later.
-    """
-
-    model: Model
-    shape: Shape
-    profile: Profile | None = None
+    model: Model  # the model of the script
+    shape: Shape  # of the whole job
+    profile: Profile | None = None  # the system, if it is known
+    # Returns the text before an offset on its line.
     before: Callable[[int], str] = lambda _: ""
+    # Returns the text after an offset on its line.
     behind: Callable[[int], str] = lambda _: ""
+    # Returns the line of an offset, and the line above it.
     around: Callable[[int], str] = lambda _: ""
-    read_line: ReadLine | None = None
-    facts: Mapping[str, str] = {}
+    read_line: ReadLine | None = None  # envcfg's own parser, if it is available
+    facts: Mapping[str, str] = {}  # facts about the system: its Slurm version
+    # The variables of the submission; None: unknown, the script is submitted later.
     environment: Mapping[str, str] | None = None
 
 

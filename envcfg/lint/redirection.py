@@ -52,14 +52,12 @@ class _Command:
     Attributes:
         first: offset of its first word; -1: none so far.
         last: offset of the end of a compound command; -1: none so far.
-        word: its first word.
-        row: its redirections.
     """
 
     def __init__(self) -> None:
         self.first = self.last = -1
-        self.word = ""
-        self.row: Row = {}
+        self.word = ""  # its first word
+        self.row: Row = {}  # its redirections
 
     @property
     def begins(self) -> bool:

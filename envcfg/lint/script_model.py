@@ -43,28 +43,17 @@ def text_of(value: Value) -> Text:
 
 
 class Context(NamedTuple):
-    """The construct that encloses an entry.
+    """The construct that encloses an entry."""
 
-    Attributes:
-        conditions: the tests of the enclosing branches, as written.
-        function: the function that runs it; empty at the top.
-        loop: True if it is run several times.
-        piped: True if another command reads its output.
-        background: True if the script does not wait for it.
-        forgiven: True if a later command hides its exit code (``|| true``).
-        tested: True if it is a condition, so that its exit code is used.
-        options: the options of the shell, by ``set``.
-    """
-
-    conditions: tuple[str, ...] = ()
-    function: str = ""
-    loop: bool = False
-    piped: bool = False
-    background: bool = False
-    forgiven: bool = False
-    tested: bool = False
+    conditions: tuple[str, ...] = ()  # the tests of the enclosing branches, as written
+    function: str = ""  # the function that runs it; empty at the top
+    loop: bool = False  # True if it is run several times
+    piped: bool = False  # True if another command reads its output
+    background: bool = False  # True if the script does not wait for it
+    forgiven: bool = False  # True if a later command hides its exit code (`|| true`)
+    tested: bool = False  # True if it is a condition, so that its exit code is used
     # Options change during a script, so each entry keeps those of its own place.
-    options: frozenset[str] = frozenset()
+    options: frozenset[str] = frozenset()  # the options of the shell, by `set`
 
     @property
     def is_chosen(self) -> bool:
@@ -76,45 +65,32 @@ class Context(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command that some shell or launcher starts.
+    """One command that some shell or launcher starts."""
 
-    Attributes:
-        name: the last part of its path; empty if unknown.
-        words: all words, including the name.
-        options_in_order: the options in order, if the program is known to start others.
-        offset: offset of its name.
-        parent: number in ``Model.commands`` of its starter (srun, singularity), or None.
-        variant: 0, or the number of another reading of the same place.
-        unit: number of its text: 0 is the file, others are strings within.
-        substitution: True if its output is used.
-        stands: offset of the statement, if its name may be a variable; -1: within one.
-        is_open: True if words are missing, because they are unknown.
-        output: the file that it writes, if any.
-        document: the text from a here-document or a pipe; None if unknown.
-        kind: its kind in ``programs.yaml``, if it has an entry.
-        inherits: True if it enters a container that inherits the environment.
-        by_envcfg: True if envcfg starts it, with the settings of the system.
-    """
-
-    name: str
-    words: tuple[Word, ...]
+    name: str  # the last part of its path; empty if unknown
+    words: tuple[Word, ...]  # all words, including the name
     scope: Scope
-    offset: int
+    offset: int  # offset of its name
     context: Context
     number: int
-    # Options stay a list, because rules also need repeated ones and their order.
+    # The options in order, if the program is known to start others. Options stay a
+    # list, because rules also need repeated ones and their order.
     options_in_order: Told = ()
+    # Number in `Model.commands` of its starter (srun, singularity), or None.
     parent: int | None = None
-    variant: int = 0
-    unit: int = 0
-    substitution: bool = False
-    is_open: bool = False
-    output: Text = ()
+    variant: int = 0  # 0, or the number of another reading of the same place
+    unit: int = 0  # number of its text: 0 is the file, others are strings within
+    substitution: bool = False  # True if its output is used
+    is_open: bool = False  # True if words are missing, because they are unknown
+    output: Text = ()  # the file that it writes, if any
+    # The text from a here-document or a pipe; None if unknown.
     document: Text | None = None
-    kind: str = ""
+    kind: str = ""  # its kind in `programs.yaml`, if it has an entry
+    # True if it enters a container that inherits the environment.
     inherits: bool = False
+    # Offset of the statement, if its name may be a variable; -1: within one.
     stands: int = -1
-    by_envcfg: bool = False
+    by_envcfg: bool = False  # True if envcfg starts it, with the settings of the system
 
     @property
     def arguments(self) -> tuple[Word, ...]:
@@ -146,43 +122,32 @@ class Assignment(NamedTuple):
     """An assignment of a value to a variable.
 
     Attributes:
-        value: None if the variable is unset, or only declared.
         offset, value_at: offsets of name and value.
-        exported: True if programs inherit it.
-        command: number of the only command with this value, or None.
-        appended: True for ``+=``.
-        how: ``=``, ``export``, ``env`` (a dump), ``unset``, ``for``, ``read``.
     """
 
     name: str
-    value: Value
+    value: Value  # None if the variable is unset, or only declared
     scope: Scope
     offset: int
     value_at: int
-    exported: bool
+    exported: bool  # True if programs inherit it
     context: Context
     number: int
-    how: str = "="
-    command: int | None = None
-    appended: bool = False
+    how: str = "="  # `=`, `export`, `env` (a dump), `unset`, `for`, `read`
+    command: int | None = None  # number of the only command with this value, or None
+    appended: bool = False  # True for `+=`
     unit: int = 0
     bare: bool = False
 
 
 class Expansion(NamedTuple):
-    """An expansion, which begins with ``$``, in the shell that expands it.
-
-    Attributes:
-        number: number of the command with this word, if *use* is ``word``.
-        is_known: True if the script itself sets the value.
-        use: ``word``, ``value`` of an assignment, or ``document``.
-    """
+    """An expansion, which begins with ``$``, in the shell that expands it."""
 
     hole: Hole
     context: Context
-    number: int
-    is_known: bool = False
-    use: str = "word"
+    number: int  # number of the command with this word, if *use* is `word`
+    is_known: bool = False  # True if the script itself sets the value
+    use: str = "word"  # `word`, `value` of an assignment, or `document`
 
     @property
     def name(self) -> str:
@@ -196,14 +161,10 @@ class Expansion(NamedTuple):
 
 
 class ShellText(NamedTuple):
-    """A text that a shell reads: a script, or the string of a ``-c`` option.
-
-    Attributes:
-        shell: its name; empty: unknown, most often bash.
-    """
+    """A text that a shell reads: a script, or the string of a ``-c`` option."""
 
     flat: Flat
-    shell: str
+    shell: str  # its name; empty: unknown, most often bash
 
 
 class Subshell(NamedTuple):
@@ -211,14 +172,12 @@ class Subshell(NamedTuple):
 
     Attributes:
         begin, end: numbers of its first assignment, and of the first one after it.
-        after: number of the first expansion after it.
-        is_piped: True if it is a part of a pipeline.
     """
 
     begin: int
     end: int
-    after: int
-    is_piped: bool
+    after: int  # number of the first expansion after it
+    is_piped: bool  # True if it is a part of a pipeline
 
 
 Placed = TypeVar("Placed", Command, Expansion)
@@ -233,22 +192,7 @@ class Opaque(NamedTuple):
 
 
 class Model:
-    """The effects of one script, with the programs it starts and the files it sources.
-
-    Attributes:
-        opaque: commands that cannot be read, and may set any variable.
-        functions: names of the defined functions.
-        submitted: scripts that it writes and gives to sbatch.
-        directives: options of ``#SBATCH`` lines, including those that come too late.
-        given: options that its scheduler reads.
-        problems: problems of these options.
-        is_recognised: True if signs in the script, and not the user, name its system.
-        scheduler: scheduler of its directives: slurm, pbs or flux.
-        flat: its text, if it has directives.
-        texts: all texts that shells read in it.
-        subshells: subshells and parts of pipelines.
-        unread: reasons why parts were not followed, with the offset of the first part.
-    """
+    """The effects of one script, with the programs it starts and the files it sources."""
 
     def __init__(self, path: str, scope: Scope) -> None:
         """Begin without commands."""
@@ -257,22 +201,26 @@ class Model:
         self.commands: list[Command] = []
         self.assignments: list[Assignment] = []
         self.expansions: list[Expansion] = []
+        # Options of `#SBATCH` lines, including those that come too late.
         self.directives: list[GivenOption] = []
-        self.given: list[GivenOption] = []
-        self.problems: list[Problem] = []
+        self.given: list[GivenOption] = []  # options that its scheduler reads
+        self.problems: list[Problem] = []  # problems of these options
+        # Commands that cannot be read, and may set any variable.
         self.opaque: list[Opaque] = []
-        self.functions: set[str] = set()
+        self.functions: set[str] = set()  # names of the defined functions
         self.read: set[int] = set()
-        self.submitted: list[Text] = []
-        self.texts: list[ShellText] = []
-        self.subshells: list[Subshell] = []
+        self.submitted: list[Text] = []  # scripts that it writes and gives to sbatch
+        self.texts: list[ShellText] = []  # all texts that shells read in it
+        self.subshells: list[Subshell] = []  # subshells and parts of pipelines
+        # Reasons why parts were not followed, with the offset of the first part.
         self.unread: dict[str, int] = {}
         self.own = self.size = 0
         self.is_dump = False
         # Slurm is the default, because scripts without directives are mostly its steps.
-        self.scheduler = "slurm"
+        self.scheduler = "slurm"  # scheduler of its directives: slurm, pbs or flux
+        # True if signs in the script, and not the user, name its system.
         self.is_recognised = False
-        self.flat: Flat | None = None
+        self.flat: Flat | None = None  # its text, if it has directives
         self._children: dict[int, list[Command]] = {}
         self._counted = 0
         self._named: tuple[int, set[str]] = 0, set()

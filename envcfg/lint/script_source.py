@@ -43,20 +43,14 @@ _USUAL = re.compile(r"^(?:PATH|PWD|HOME|USER|SHLVL|LANG|SLURM_JOB_ID)=", re.MULT
 
 
 class Source(NamedTuple):
-    """One file.
+    """One file."""
 
-    Attributes:
-        path: as given; ``-`` is standard input.
-        chars: its bytes as Latin-1.
-        base: offset of its first character among all sources.
-        is_cut: True if it has more than ``LARGEST`` bytes, so that the rest was not read.
-        dos: offset of the first DOS line break, which is read as a blank; -1: none.
-    """
-
-    path: str
-    chars: str
-    base: int
+    path: str  # as given; `-` is standard input
+    chars: str  # its bytes as Latin-1
+    base: int  # offset of its first character among all sources
+    # True if it has more than `LARGEST` bytes, so that the rest was not read.
     is_cut: bool = False
+    # Offset of the first DOS line break, which is read as a blank; -1: none.
     dos: int = -1
 
     @property

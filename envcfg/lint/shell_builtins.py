@@ -27,17 +27,11 @@ _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
 class Redirects(NamedTuple):
-    """The input and output of a command.
+    """The input and output of a command."""
 
-    Attributes:
-        document: the text of a here-document or here-string, or None.
-        output: the file that it writes, if any.
-        file: the file that it reads, if any.
-    """
-
-    document: Text | None = None
-    output: Text = ()
-    file: Word | None = None
+    document: Text | None = None  # the text of a here-document or here-string, or None
+    output: Text = ()  # the file that it writes, if any
+    file: Word | None = None  # the file that it reads, if any
 
 
 def find_file(frame: Frame, word: Word) -> Source | None:

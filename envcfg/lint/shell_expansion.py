@@ -28,23 +28,16 @@ _SPECIAL = frozenset("#?$!-")
 
 
 class Shell(NamedTuple):
-    """The shell that expands a word: its state, its scope, and the model it reports to.
-
-    Attributes:
-        pick: index of the value to use if a variable has several.
-        expanded: receives each ``$``, and whether its value is known.
-        substitute: receives each command with used output.
-        unread: receives the offset of text that is nested too deep.
-        widen: receives the number of values of a variable.
-    """
+    """The shell that expands a word: its state, its scope, and the model it reports to."""
 
     state: State
     scope: Scope
-    pick: int
+    pick: int  # index of the value to use if a variable has several
+    # Receives each `$`, and whether its value is known.
     expanded: Callable[[Hole, bool], None]
-    substitute: Callable[[Text], None]
-    unread: Callable[[int], None]
-    widen: Callable[[int], None]
+    substitute: Callable[[Text], None]  # receives each command with used output
+    unread: Callable[[int], None]  # receives the offset of text that is nested too deep
+    widen: Callable[[int], None]  # receives the number of values of a variable
 
 
 class Words:

@@ -23,30 +23,20 @@ _MOST_PIECES = 512  # parts of a value; a value with more is unknown
 
 
 class Hole(NamedTuple):
-    """A part that is unknown before the job runs.
+    """A part that is unknown before the job runs."""
 
-    Attributes:
-        kind: ``variable``, ``command`` (a substitution), ``process`` (such as ``<(...)``),
-            ``arithmetic`` or ``unknown``.
-        text: the source text inside: a name, a command, an expression; all of a process.
-        name: of a variable; else empty.
-        scope: scope of the last shell that expands the ``$``.
-        offset: offset of the ``$``; -1 if it is in no source.
-        loose: True if it may be no word, or several words.
-        quoted: True in double quotes.
-        op: operator in the braces (``:-``, ``%``), ``[`` of an element, if any.
-        default: value for an unset variable, as in ``${X:-default}``.
-    """
-
+    # `variable`, `command` (a substitution), `process` (such as `<(...)`), `arithmetic`
+    # or `unknown`.
     kind: Literal["variable", "command", "process", "arithmetic", "unknown"]
+    # The source text inside: a name, a command, an expression; all of a process.
     text: str
-    name: str
-    scope: Scope
-    offset: int
-    loose: bool = False
-    op: str = ""
-    default: "Text | None" = None
-    quoted: bool = False
+    name: str  # of a variable; else empty
+    scope: Scope  # scope of the last shell that expands the `$`
+    offset: int  # offset of the `$`; -1 if it is in no source
+    loose: bool = False  # True if it may be no word, or several words
+    op: str = ""  # operator in the braces (`:-`, `%`), `[` of an element, if any
+    default: "Text | None" = None  # value for an unset variable, as in `${X:-default}`
+    quoted: bool = False  # True in double quotes
 
 
 class Piece(NamedTuple):
@@ -67,16 +57,11 @@ Text: TypeAlias = tuple[Piece, ...]
 
 
 class Word(NamedTuple):
-    """One argument of a command.
-
-    Attributes:
-        offset: offset of its first character in the sources.
-        quoted: True if a part of it is in quotes.
-    """
+    """One argument of a command."""
 
     text: Text
-    offset: int
-    quoted: bool = False
+    offset: int  # offset of its first character in the sources
+    quoted: bool = False  # True if a part of it is in quotes
 
     @property
     def literal(self) -> str | None:

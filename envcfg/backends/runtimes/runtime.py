@@ -32,57 +32,50 @@ def never(image: str) -> bool:  # noqa: ARG001
 
 
 class Runtime(NamedTuple):
-    """The properties of a container runtime.
+    """The properties of a container runtime."""
 
-    Attributes:
-        name: its name, and that of its module, with underscores for dashes.
-        sign: the evidence that it is installed: its program on PATH, or the option by
-            which srun enters the container.
-        example: an image in an accepted form.
-        same_kind: another runtime of the same kind, if any. Runtimes of one kind accept
-            the same images and arguments, and share a module, so that the job can try
-            one after another; conditions use the name of the kind.
-        same_module: the runtime with the module that enters its containers, in
-            ``job/script/modules/runtimes``; otherwise its own.
-        filed: prefixes of words that belong in a file, not in the launch line.
-        directives: by scheduler, the option of a job that mounts the image once per node.
-        is_reference: whether an image must be fetched instead of opened as a path.
-        spell: converts the usual spelling of an image to the runtime's.
-        is_pulled: whether the job would fetch the image at its start.
-        format_bind: the text of a bind for this runtime; ValueError: impossible.
-        misspelt: the right spelling of a text that only looks like a reference; or
-            None.
-        refuse_argument: the problem of an argument; or None.
-        refuse: the problem of an image, judged by its name; or None.
-        doubt: a possible problem of an image of this form, for a warning; or None.
-        pulled: the effect of fetching an image, for a warning.
-        pull: the command to run before the job instead.
-        unpacked: names in an image folder, of which at least one must exist.
-        described: suffixes of files that describe an image but are not images.
-        opens_file: whether each task opens the image by its path, so that a copy works.
-        makes_targets: whether a bind can have a target that the image does not have.
-    """
-
-    name: str
+    name: str  # its name, and that of its module, with underscores for dashes
+    # The evidence that it is installed: its program on PATH, or the option by which
+    # srun enters the container.
     sign: str
-    example: str
+    example: str  # an image in an accepted form
+    # Whether an image must be fetched instead of opened as a path.
     is_reference: Callable[[str], bool]
+    # The text of a bind for this runtime; ValueError: impossible.
     format_bind: Callable[[Bind], str]
+    # Converts the usual spelling of an image to the runtime's.
     spell: Callable[[str], str] = str
+    # Whether the job would fetch the image at its start.
     is_pulled: Callable[[str], bool] = never
+    # Another runtime of the same kind, if any. Runtimes of one kind accept the same
+    # images and arguments, and share a module, so that the job can try one after
+    # another; conditions use the name of the kind.
     same_kind: str = ""
+    # The runtime with the module that enters its containers, in
+    # `job/script/modules/runtimes`; otherwise its own.
     same_module: str = ""
+    # Prefixes of words that belong in a file, not in the launch line.
     filed: tuple[str, ...] = ()
+    # By scheduler, the option of a job that mounts the image once per node.
     directives: Mapping[str, str] = {}
+    # The right spelling of a text that only looks like a reference; or None.
     misspelt: Callable[[str], str | None] = _nothing
+    # The problem of an image, judged by its name; or None.
     refuse: Callable[[str], Trouble | None] = _nothing
+    # The problem of an argument; or None.
     refuse_argument: Callable[[str], Trouble | None] = _nothing
+    # A possible problem of an image of this form, for a warning; or None.
     doubt: Callable[[str], Trouble | None] = _nothing
+    # The effect of fetching an image, for a warning.
     pulled: str = "every rank of the job would pull and unpack this image"
-    pull: str = ""
+    pull: str = ""  # the command to run before the job instead
+    # Names in an image folder, of which at least one must exist.
     unpacked: tuple[str, ...] = ("bin", "usr")
+    # Suffixes of files that describe an image but are not images.
     described: tuple[str, ...] = ()
+    # Whether each task opens the image by its path, so that a copy works.
     opens_file: bool = False
+    # Whether a bind can have a target that the image does not have.
     makes_targets: bool = True
 
     @property

@@ -16,15 +16,12 @@ argparse._ = str  # type: ignore[attr-defined]  # there is no other way
 
 
 class ParseError(UsageError):
-    """A command line that argparse rejects.
-
-    Attributes:
-        taken: the options read before the error, with the defaults of the others.
-    """
+    """A command line that argparse rejects."""
 
     def __init__(self, error: UsageError, selected: argparse.Namespace) -> None:
         """Keep the error, and the options parsed before it."""
         super().__init__(error.message, hint=error.hint)
+        # The options read before the error, with the defaults of the others.
         self.taken = selected
 
 
@@ -56,20 +53,18 @@ class Parser(argparse.ArgumentParser):
     """A parser that raises instead of exiting; one place prints all errors.
 
     Attributes:
-        words: the words to read.
         taken: the options read so far, with the defaults of the others.
-        roles: its commands by purpose, as listed in its help.
         is_whole: the help is complete, even if it is longer than a screen.
-        preset: returns values from files for these words, if allowed.
-        texts: returns the texts of the help: usage, description, epilog.
-        about: returns the help texts of options by flag, if the options have none.
     """
 
-    words: Sequence[str] = ()
+    words: Sequence[str] = ()  # the words to read
+    # Its commands by purpose, as listed in its help.
     roles: Mapping[str, Sequence[str]] = {}
     taken = argparse.Namespace()
     is_whole = False
+    # Returns values from files for these words, if allowed.
     preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
+    # Returns the help texts of options by flag, if the options have none.
     about: Callable[[], Mapping[str, str]] = dict
 
     def __init__(
@@ -91,7 +86,7 @@ class Parser(argparse.ArgumentParser):
         )
         more = "all options, and all examples"
         self.add_argument("--help-all", action=_HelpAll, help=more)
-        self.texts = texts
+        self.texts = texts  # returns the texts of the help: usage, description, epilog
         # Without these attributes, __getattr__ loads the texts only for a help
         # page.
         del self.usage, self.description, self.epilog

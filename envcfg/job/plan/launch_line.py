@@ -16,30 +16,18 @@ from envcfg.common.getopt import OptionWord, getopt, read_table
 
 
 class ParsedLaunch(NamedTuple):
-    """A launch line in envcfg's terms.
+    """A launch line in envcfg's terms."""
 
-    Attributes:
-        launcher: the program that starts the tasks; ``local``, with one rank, if none
-            is named.
-        options: the options of that program.
-        container: the image; None if the line enters no container.
-        runtime: the runtime that enters it; None without an image.
-        binds: texts in the syntax of ``--bind``.
-        arguments: other options of the runtime.
-        settings: variables that the runtime sets in the container.
-        exports: variables that *options* and *arguments* set.
-        command: the program and its arguments.
-    """
-
+    # The program that starts the tasks; `local`, with one rank, if none is named.
     launcher: str
-    options: tuple[str, ...] = ()
-    container: str | None = None
-    runtime: str | None = None
-    binds: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
-    settings: Mapping[str, str] = {}
-    exports: Mapping[str, str] = {}
-    command: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  # the options of that program
+    container: str | None = None  # the image; None if the line enters no container
+    runtime: str | None = None  # the runtime that enters it; None without an image
+    binds: tuple[str, ...] = ()  # texts in the syntax of `--bind`
+    arguments: tuple[str, ...] = ()  # other options of the runtime
+    settings: Mapping[str, str] = {}  # variables that the runtime sets in the container
+    exports: Mapping[str, str] = {}  # variables that *options* and *arguments* set
+    command: tuple[str, ...] = ()  # the program and its arguments
 
 
 class CertainError(UsageError):

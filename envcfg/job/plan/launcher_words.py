@@ -23,15 +23,10 @@ _LOOPBACK = r"(\w+://)?(localhost|127\.|\[?::1\]?|0\.0\.0\.0)"
 
 
 class JobSize(NamedTuple):
-    """The size of the job that is known before it runs.
+    """The size of the job that is known before it runs."""
 
-    Attributes:
-        nodes: the number of nodes.
-        ranks: the number of ranks per node.
-    """
-
-    nodes: int | None = None
-    ranks: int | None = None
+    nodes: int | None = None  # the number of nodes
+    ranks: int | None = None  # the number of ranks per node
 
 
 class LauncherCommand(NamedTuple):

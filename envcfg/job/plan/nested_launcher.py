@@ -27,19 +27,12 @@ _SCRIPTS = (".py", ".sh")
 
 
 class _NestedLauncher(NamedTuple):
-    """A launcher inside a command.
-
-    Attributes:
-        record: its record.
-        name: its name in the command.
-        words: the words after its name.
-        behind: the programs before it, the nearest last.
-    """
+    """A launcher inside a command."""
 
     record: Mapping[str, Any]
-    name: str
-    words: Sequence[str]
-    behind: tuple[str, ...]
+    name: str  # its name in the command
+    words: Sequence[str]  # the words after its name
+    behind: tuple[str, ...]  # the programs before it, the nearest last
 
 
 def look_inside(options: Options) -> tuple[Options, list[Finding]]:

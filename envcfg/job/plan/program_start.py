@@ -159,20 +159,17 @@ def _words(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Job:
-    """The job's values, compared with those of the command.
-
-    Attributes:
-        ranks: the ranks per node from the user or the command; None: the job decides.
-        left_out: options and variables that were removed from the command.
-    """
+    """The job's values, compared with those of the command."""
 
     def __init__(
         self, name: str, row: Mapping[str, Any], options: Options, gpus: int | None
     ) -> None:
         """Compare with the user's *options* and the *gpus* of a node."""
         self.name, self.row, self.gpus = name, row, gpus
+        # The ranks per node from the user or the command; None: the job decides.
         self.ranks = options.ranks
         self.nodes = options.known_nodes
+        # Options and variables that were removed from the command.
         self.left_out: list[str] = []
         self._templates = {
             option.replace("_", "-"): value

@@ -22,38 +22,27 @@ _PARTS = ("environment", "plan", "job", "start", "rank", "end")
 
 
 class RankEnvironment(NamedTuple):
-    """The recorded environment of one rank.
+    """The recorded environment of one rank."""
 
-    Attributes:
-        job_facts: facts of the job: ``profile``, ``rank``, ``nodes``.
-        planned: name, value and condition, as in the script; ``-`` unsets.
-        job: the environment where the script ran, outside the container.
-        start: the environment of the rank's first shell, in the container.
-        rank: the environment of the rank's program.
-    """
-
-    job_facts: Mapping[str, str]
+    job_facts: Mapping[str, str]  # facts of the job: `profile`, `rank`, `nodes`
+    # Name, value and condition, as in the script; `-` unsets.
     planned: tuple[tuple[str, str, str], ...]
+    # The environment where the script ran, outside the container.
     job: Mapping[str, str]
+    # The environment of the rank's first shell, in the container.
     start: Mapping[str, str]
-    rank: Mapping[str, str]
+    rank: Mapping[str, str]  # the environment of the rank's program
 
 
 class Row(NamedTuple):
-    """One variable of the rank.
-
-    Attributes:
-        state: whether it is as planned; ``unplanned``: it is not in the plan.
-        planned: the value of the plan; None: to be unset, or not in the plan.
-        value: the rank's value; None: not set.
-        origin: the part that set it: ``envcfg``, ``job``, ``image or runtime``,
-            ``srun``, ``setup or launcher``; empty if it has no value.
-    """
+    """One variable of the rank."""
 
     name: str
-    state: State
-    planned: str | None
-    value: str | None
+    state: State  # whether it is as planned; `unplanned`: it is not in the plan
+    planned: str | None  # the value of the plan; None: to be unset, or not in the plan
+    value: str | None  # the rank's value; None: not set
+    # The part that set it: `envcfg`, `job`, `image or runtime`, `srun`, `setup or
+    # launcher`; empty if it has no value.
     origin: str = ""
 
 

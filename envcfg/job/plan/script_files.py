@@ -9,26 +9,17 @@ _DIGITS = 32  # digits of the SHA-256 in a file's name: 128 bits
 
 
 class Place(NamedTuple):
-    """The place of the machinery, the second file of a script.
+    """The place of the machinery, the second file of a script."""
 
-    Attributes:
-        folder: absolute path of the folder ``.envcfg``.
-        again: the command that writes script and file again, as a user types it.
-    """
-
-    folder: str
-    again: str
+    folder: str  # absolute path of the folder `.envcfg`
+    again: str  # the command that writes script and file again, as a user types it
 
 
 class Files(NamedTuple):
-    """The texts of a script.
+    """The texts of a script."""
 
-    Attributes:
-        script: the text that is run or submitted.
-        machinery: the text of the second file; empty if the script is a single text.
-    """
-
-    script: str
+    script: str  # the text that is run or submitted
+    # The text of the second file; empty if the script is a single text.
     machinery: str = ""
 
     @property

@@ -23,31 +23,21 @@ _OPEN = re.compile(rf"[{HOLE}`]|\$[A-Za-z_{{(]|{{{{|<.*>")
 
 
 class GivenOption(NamedTuple):
-    """An option in the user's spelling.
+    """An option in the user's spelling."""
 
-    Attributes:
-        name: the long name, without dashes.
-        value: None if it has none.
-        offset: of its word; *line_offset*: of its line; *part*: of a heterogeneous job.
-        late: it follows the first command, and sbatch ignores it there.
-    """
-
-    name: str
-    value: str | None
+    name: str  # the long name, without dashes
+    value: str | None  # None if it has none
+    # Of its word; *line_offset*: of its line; *part*: of a heterogeneous job.
     offset: int
     part: int = 0
     line_offset: int = -1
-    late: bool = False
+    late: bool = False  # it follows the first command, and sbatch ignores it there
 
 
 class Problem(NamedTuple):
-    """An option that a scheduler rejects, overrides or ignores.
+    """An option that a scheduler rejects, overrides or ignores."""
 
-    Attributes:
-        kind: ``refused``, ``overridden`` or ``unread``.
-    """
-
-    kind: str
+    kind: str  # `refused`, `overridden` or `unread`
     offset: int
     message: str
     fix: str

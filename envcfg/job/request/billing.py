@@ -12,57 +12,37 @@ _PLACES = 4
 
 
 class JobUse(NamedTuple):
-    """The resources of a job on all its nodes together, requested or granted.
-
-    Attributes:
-        memory: GiB; None if unknown, as for *cores*.
-        nvme: GiB of local disk.
-        partition: its partition; None if unknown.
-        jobs: the number of jobs of the array.
-    """
+    """The resources of a job on all its nodes together, requested or granted."""
 
     nodes: int
     gpus: int
     cores: int | None = None
-    memory: Fraction | None = None
-    nvme: int = 0
-    partition: str | None = None
+    memory: Fraction | None = None  # GiB; None if unknown, as for *cores*
+    nvme: int = 0  # GiB of local disk
+    partition: str | None = None  # its partition; None if unknown
     seconds: int | None = None
-    jobs: int = 1
+    jobs: int = 1  # the number of jobs of the array
 
 
 class CostPart(NamedTuple):
-    """The cost of one kind of resource.
+    """The cost of one kind of resource."""
 
-    Attributes:
-        resource: ``GPUs``, ``cores``, ``memory``, ``local disk`` or ``whole nodes``.
-        amount: their amount, with memory and disk in GiB.
-        per_hour: units per hour.
-        shares: the equivalent number of GPUs, if the largest share is billed.
-    """
-
-    resource: str
-    amount: Fraction
-    per_hour: Fraction
+    resource: str  # `GPUs`, `cores`, `memory`, `local disk` or `whole nodes`
+    amount: Fraction  # their amount, with memory and disk in GiB
+    per_hour: Fraction  # units per hour
+    # The equivalent number of GPUs, if the largest share is billed.
     shares: Fraction | None = None
 
 
 class Cost(NamedTuple):
-    """The cost of a job.
-
-    Attributes:
-        per_hour: units per hour of one job.
-        total: units for the requested time and all jobs of the array; None without a
-            time.
-        parts: the costs of the single resources.
-        decides: the part that determines the cost; None if parts add up.
-    """
+    """The cost of a job."""
 
     unit: str
-    per_hour: Fraction
+    per_hour: Fraction  # units per hour of one job
+    # Units for the requested time and all jobs of the array; None without a time.
     total: Fraction | None
-    parts: tuple[CostPart, ...]
-    decides: CostPart | None
+    parts: tuple[CostPart, ...]  # the costs of the single resources
+    decides: CostPart | None  # the part that determines the cost; None if parts add up
 
 
 def cost(billing: Billing, used: JobUse) -> Cost:

@@ -16,15 +16,10 @@ from envcfg.profile.scheduler_settings import Billing
 
 
 class Shares(NamedTuple):
-    """The amount of a resource that comes with some GPUs.
+    """The amount of a resource that comes with some GPUs."""
 
-    Attributes:
-        usable: the amount for jobs, as the system recommends.
-        billed: the amount at the price of the GPUs; the system keeps the difference.
-    """
-
-    usable: int
-    billed: int
+    usable: int  # the amount for jobs, as the system recommends
+    billed: int  # the amount at the price of the GPUs; the system keeps the difference
 
 
 def charge(profile: Profile, request: Request) -> tuple[Cost | None, list[Finding]]:

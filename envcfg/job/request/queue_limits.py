@@ -24,21 +24,14 @@ class JobSize(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """One limit that a job exceeds.
+    """One limit that a job exceeds."""
 
-    Attributes:
-        quantity: ``nodes``, ``gpus`` or ``time``.
-        requested: the requested amount, in words; *limit*: the allowed amount.
-        is_least: the limit is a minimum, and the job requests less.
-        queue: the queue with the limit.
-        is_far: the request is at least twice the limit, or at most half of a minimum.
-    """
-
-    quantity: str
-    requested: str
+    quantity: str  # `nodes`, `gpus` or `time`
+    requested: str  # the requested amount, in words; *limit*: the allowed amount
     limit: str
-    is_least: bool
-    queue: Queue
+    is_least: bool  # the limit is a minimum, and the job requests less
+    queue: Queue  # the queue with the limit
+    # The request is at least twice the limit, or at most half of a minimum.
     is_far: bool
 
 

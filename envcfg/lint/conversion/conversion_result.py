@@ -10,47 +10,33 @@ _REFUSALS = os.path.join(os.path.dirname(__file__), "refusals.yaml")
 
 
 class ChangedLine(NamedTuple):
-    """A launch line, before and after.
-
-    Attributes:
-        added: options of the starter that only the new line has; None: the job decides.
-    """
+    """A launch line, before and after."""
 
     line: int
     before: str
     after: str
+    # Options of the starter that only the new line has; None: the job decides.
     added: tuple[str, ...] | None
 
 
 class DoubleSetting(NamedTuple):
-    """A variable that both the script and the profile set.
+    """A variable that both the script and the profile set."""
 
-    Attributes:
-        line: line of the script's assignment.
-        value: the script's value; empty if unknown before the job runs.
-        profile: the profile's value.
-        is_removed: True if the script's line was removed.
-    """
-
-    line: int
+    line: int  # line of the script's assignment
     name: str
-    value: str
-    profile: str
-    is_removed: bool
+    value: str  # the script's value; empty if unknown before the job runs
+    profile: str  # the profile's value
+    is_removed: bool  # True if the script's line was removed
 
 
 class Conversion(NamedTuple):
-    """A script that starts the steps of another one by envcfg.
-
-    Attributes:
-        machineries: texts of the files that the script needs.
-    """
+    """A script that starts the steps of another one by envcfg."""
 
     profile: str | None
     lines: tuple[ChangedLine, ...]
     variables: tuple[DoubleSetting, ...]
     script: str
-    machineries: tuple[str, ...] = ()
+    machineries: tuple[str, ...] = ()  # texts of the files that the script needs
 
 
 def refuse(which: str, *, place: str = "", **words: object) -> NoReturn:

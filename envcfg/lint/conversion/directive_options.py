@@ -17,14 +17,10 @@ from envcfg.lint.script_source import Source
 
 
 class WrittenOptions(NamedTuple):
-    """A script with the options in its launch lines.
+    """A script with the options in its launch lines."""
 
-    Attributes:
-        chars: the new text; its lines have the same numbers.
-        options: the options of each runtime, by the offset of its word in the sources.
-    """
-
-    chars: str
+    chars: str  # the new text; its lines have the same numbers
+    # The options of each runtime, by the offset of its word in the sources.
     options: dict[int, str]
 
 

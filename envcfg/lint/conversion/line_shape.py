@@ -38,16 +38,14 @@ class LinePart(NamedTuple):
 
     Attributes:
         before, after: the text of the line itself around the value.
-        value: the value, if the script decides it; None if only the job knows it.
-        is_fixed: True if the plan depends on the whole word.
-        shown: the word for readers.
     """
 
     before: str
+    # The value, if the script decides it; None if only the job knows it.
     value: str | None = None
     after: str = ""
-    is_fixed: bool = False
-    shown: str = ""
+    is_fixed: bool = False  # True if the plan depends on the whole word
+    shown: str = ""  # the word for readers
 
     def text(self, number: int) -> str:
         """Return the word for ``wrap``, with a mark for the value from the job."""
@@ -56,25 +54,19 @@ class LinePart(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The shape of a launch line.
+    """The shape of a launch line."""
 
-    Attributes:
-        parts: the words before the program.
-        program: the program; None if only the job knows it.
-        line: what ``wrap`` reads in these words.
-        image: the image as the script names it; None if only the job knows it.
-        image_part: number of the part that is the image; None: it is in no part alone.
-        binds: numbers of the parts with binds that the runtime reads.
-        rest: number of the part before which the job has options of the starter that
-            only the job knows; None if there are none.
-    """
-
-    parts: tuple[LinePart, ...]
-    program: str | None
-    line: ParsedLaunch
+    parts: tuple[LinePart, ...]  # the words before the program
+    program: str | None  # the program; None if only the job knows it
+    line: ParsedLaunch  # what `wrap` reads in these words
+    # The image as the script names it; None if only the job knows it.
     image: str | None = None
+    # Number of the part that is the image; None: it is in no part alone.
     image_part: int | None = None
+    # Numbers of the parts with binds that the runtime reads.
     binds: tuple[int, ...] = ()
+    # Number of the part before which the job has options of the starter that only the
+    # job knows; None if there are none.
     rest: int | None = None
 
     @property

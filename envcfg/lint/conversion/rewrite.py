@@ -23,19 +23,12 @@ _CALL = """\
 
 
 class ConvertedLine(NamedTuple):
-    """A launch line that the script starts without envcfg.
-
-    Attributes:
-        shape: its shape.
-        body: the lines that start it.
-        modules: the machinery; empty if it is in a file that *body* reads.
-        line: its line number in the old script.
-    """
+    """A launch line that the script starts without envcfg."""
 
     shape: Shape
-    body: str
-    modules: str
-    line: int
+    body: str  # the lines that start it
+    modules: str  # the machinery; empty if it is in a file that *body* reads
+    line: int  # its line number in the old script
 
 
 def edits(lines: Sequence[LaunchLine], body: int, functions: str) -> list[Edit]:

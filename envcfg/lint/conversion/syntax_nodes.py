@@ -38,15 +38,14 @@ class ScriptCommand(NamedTuple):
 
     Attributes:
         start, end: offsets of the command, with its own assignments.
-        spans: of each of its words.
-        words: each as bash reads it; None if it is expanded, or quoted in parts.
-        first: number of the word that begins a launch line; None: there is none.
     """
 
     start: int
     end: int
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[tuple[int, int], ...]  # of each of its words
+    # Each as bash reads it; None if it is expanded, or quoted in parts.
     words: tuple[str | None, ...]
+    # Number of the word that begins a launch line; None: there is none.
     first: int | None
 
     @property
@@ -61,20 +60,14 @@ class ScriptCommand(NamedTuple):
 
 
 class Text(NamedTuple):
-    """The text of a script.
+    """The text of a script."""
 
-    Attributes:
-        commands: all commands outside strings.
-        functions: names of its functions and aliases.
-        copied: offsets of the functions that it gives to other shells, by name.
-        body: offset of the first command, and of the comments right above it.
-        unclear: offsets of here-documents without the line that ends them.
-    """
-
-    commands: tuple[ScriptCommand, ...]
-    functions: frozenset[str]
-    body: int
+    commands: tuple[ScriptCommand, ...]  # all commands outside strings
+    functions: frozenset[str]  # names of its functions and aliases
+    body: int  # offset of the first command, and of the comments right above it
+    # Offsets of here-documents without the line that ends them.
     unclear: tuple[int, ...] = ()
+    # Offsets of the functions that it gives to other shells, by name.
     copied: tuple[tuple[str, int, int], ...] = ()
 
 

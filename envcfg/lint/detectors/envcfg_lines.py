@@ -105,19 +105,13 @@ def _fault(
 
 
 class _Subshell(NamedTuple):
-    """A substitution that runs ``envcfg wrap`` for a shell that reads its output.
-
-    Attributes:
-        begin: offset of the command.
-        end: offset of the end of the substitution.
-        raw: the source text between them.
-    """
+    """A substitution that runs ``envcfg wrap`` for a shell that reads its output."""
 
     command: Command
     form: str
-    begin: int
-    end: int
-    raw: str
+    begin: int  # offset of the command
+    end: int  # offset of the end of the substitution
+    raw: str  # the source text between them
 
 
 @detects("EC141")

@@ -27,15 +27,12 @@ Verdict = Literal["named", "moves", "unclear"]
 
 
 class Judgement(NamedTuple):
-    """The answer of envcfg hang.
+    """The answer of envcfg hang."""
 
-    Attributes:
-        verdict: ``named``: a rank or node blocks the job; ``moves``: it may not hang;
-            ``unclear``: the evidence does not decide.
-        findings: the reasons, the certain ones first, then missing evidence.
-    """
-
+    # `named`: a rank or node blocks the job; `moves`: it may not hang; `unclear`: the
+    # evidence does not decide.
     verdict: Verdict
+    # The reasons, the certain ones first, then missing evidence.
     findings: tuple[Finding, ...]
 
     @property

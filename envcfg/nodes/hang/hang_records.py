@@ -13,198 +13,125 @@ RAS, FLIGHT = "RAS", "Flight Recorder"
 
 
 class RankView(NamedTuple):
-    """The program of a rank, at one moment.
+    """The program of a rank, at one moment."""
 
-    Attributes:
-        rank: its number in the whole job, from its environment.
-        host: its node, as Slurm names it.
-        pid: its process id there.
-        local_rank: its number on the node; None if unknown.
-        world: number of ranks of the job, from its environment; None if unknown.
-        state: the kernel's letter: ``R``, ``S``, ``D``, ``T``, ``t``, ``Z`` ...
-        use: cores that it used during the look: 1.0 is one; None if unknown.
-        age: seconds since it was started.
-        threads: number of its threads.
-        call: number of the system call in which its first thread waits; None if it runs
-            or the number is not readable.
-        channel: the kernel function in which it waits; empty if unknown.
-        name: of the process.
-        step: its Slurm step; empty in the batch script itself.
-        port: port at which the ranks of its program meet; empty if unknown.
-        turns: number of times that its first thread has run; None if unknown.
-        worked: processor seconds of it and its descendants.
-        moment: time of the look, in seconds since its node came up.
-        stack: of its first thread, by py-spy, the innermost first; empty if unknown.
-        stack_problem: message of py-spy instead of a stack.
-        kernel: kernel stack of its first thread, if readable.
-        dump: ``new``, ``old`` or ``none`` of Flight Recorder; empty if it is not set.
-        dump_size: bytes of its file there; None if there is none.
-        dump_path: its file, as the program names it.
-    """
-
-    rank: int
-    host: str
-    pid: int
-    local_rank: int | None = None
+    rank: int  # its number in the whole job, from its environment
+    host: str  # its node, as Slurm names it
+    pid: int  # its process id there
+    local_rank: int | None = None  # its number on the node; None if unknown
+    # Number of ranks of the job, from its environment; None if unknown.
     world: int | None = None
-    state: str = "?"
+    state: str = "?"  # the kernel's letter: `R`, `S`, `D`, `T`, `t`, `Z`
+    # Cores that it used during the look: 1.0 is one; None if unknown.
     use: float | None = None
-    age: int = 0
-    threads: int = 1
+    age: int = 0  # seconds since it was started
+    threads: int = 1  # number of its threads
+    # Number of the system call in which its first thread waits; None if it runs or the
+    # number is not readable.
     call: int | None = None
-    channel: str = ""
-    name: str = ""
-    step: str = ""
-    port: str = ""
+    channel: str = ""  # the kernel function in which it waits; empty if unknown
+    name: str = ""  # of the process
+    step: str = ""  # its Slurm step; empty in the batch script itself
+    port: str = ""  # port at which the ranks of its program meet; empty if unknown
+    # Number of times that its first thread has run; None if unknown.
     turns: int | None = None
-    worked: float | None = None
-    moment: float | None = None
+    worked: float | None = None  # processor seconds of it and its descendants
+    moment: float | None = None  # time of the look, in seconds since its node came up
+    # Of its first thread, by py-spy, the innermost first; empty if unknown.
     stack: tuple[str, ...] = ()
-    stack_problem: str = ""
-    kernel: tuple[str, ...] = ()
-    dump: str = ""
-    dump_size: int | None = None
-    dump_path: str = ""
+    stack_problem: str = ""  # message of py-spy instead of a stack
+    kernel: tuple[str, ...] = ()  # kernel stack of its first thread, if readable
+    dump: str = ""  # `new`, `old` or `none` of Flight Recorder; empty if it is not set
+    dump_size: int | None = None  # bytes of its file there; None if there is none
+    dump_path: str = ""  # its file, as the program names it
 
 
 class RasAnswer(NamedTuple):
-    """The answer on NCCL's port of a node.
-
-    Attributes:
-        port: the port.
-        end: ``complete``, ``cut``, ``silent`` (open without an answer), ``stranger``
-            (no RAS), ``refused`` (closed).
-        text: the answer.
-    """
+    """The answer on NCCL's port of a node."""
 
     port: str
+    # `complete`, `cut`, `silent` (open without an answer), `stranger` (no RAS),
+    # `refused` (closed).
     end: str
-    text: str = ""
+    text: str = ""  # the answer
 
 
 class NodeView(NamedTuple):
-    """A node.
+    """A node."""
 
-    Attributes:
-        host: as Slurm names it.
-        answers: True if at least one line came.
-        is_complete: True if all lines came.
-        processes: number of processes of the job.
-        ranks: their programs.
-        ras: answers on NCCL's port.
-        gpus: of the job, from the node's tool.
-        tool: that program; ``none`` if there is none, empty if it has not answered.
-        ray: workers of Ray that are not idle; None without Ray.
-        links: ``up`` or ``down`` of each interface.
-        state: Slurm's state of the node, if requested: ``allocated*``.
-        reason: srun's reason why it is unreachable; empty if it is reachable.
-    """
-
-    host: str
-    answers: bool = False
-    is_complete: bool = False
-    processes: int = 0
-    ranks: tuple[RankView, ...] = ()
-    ras: tuple[RasAnswer, ...] = ()
-    gpus: tuple[Gpu, ...] = ()
+    host: str  # as Slurm names it
+    answers: bool = False  # True if at least one line came
+    is_complete: bool = False  # True if all lines came
+    processes: int = 0  # number of processes of the job
+    ranks: tuple[RankView, ...] = ()  # their programs
+    ras: tuple[RasAnswer, ...] = ()  # answers on NCCL's port
+    gpus: tuple[Gpu, ...] = ()  # of the job, from the node's tool
+    # That program; `none` if there is none, empty if it has not answered.
     tool: str = ""
-    ray: int | None = None
-    links: Mapping[str, str] = {}
-    state: str = ""
-    reason: str = ""
+    ray: int | None = None  # workers of Ray that are not idle; None without Ray
+    links: Mapping[str, str] = {}  # `up` or `down` of each interface
+    state: str = ""  # Slurm's state of the node, if requested: `allocated*`
+    reason: str = ""  # srun's reason why it is unreachable; empty if it is reachable
 
 
 class LastLine(NamedTuple):
-    """The end of the job's log.
+    """The end of the job's log."""
 
-    Attributes:
-        path: of the log; empty if Slurm names none.
-        problem: reason why it is unreadable; empty if it is readable.
-        line: the number of the last non-empty line, from 1; None of a long log.
-        text: that line.
-        age: seconds since the last write; None if envcfg itself wrote after the job.
-    """
-
-    path: str = ""
-    problem: str = ""
+    path: str = ""  # of the log; empty if Slurm names none
+    problem: str = ""  # reason why it is unreadable; empty if it is readable
+    # The number of the last non-empty line, from 1; None of a long log.
     line: int | None = None
-    text: str = ""
+    text: str = ""  # that line
+    # Seconds since the last write; None if envcfg itself wrote after the job.
     age: float | None = None
 
 
 class LaggingRanks(NamedTuple):
     """Ranks that have not begun the operation in which others wait; from RAS or Flight
     Recorder.
-
-    Attributes:
-        by: ``RAS`` or ``Flight Recorder``.
-        ranks: lagging ranks of the job, rising.
-        waiting: number of ranks that wait for them.
-        operation: the collective, as its source names it.
-        group: the communicator or group of processes.
-        number: operations that they have begun of it; None if unknown.
-        most: operations that the waiting ranks have begun.
-        since: seconds for which the others have waited; None if unknown.
-        where: the line of the program in which the others wait; empty if unknown.
-        differs: property in which ranks differ (``operation``, ``size``, ``type``); empty
-            if they are behind.
-        elsewhere: operation in which some of them wait; empty if none.
-        follows: True if others hold up all of them.
-        program: program of these ranks; empty if the job has one.
-        stands: True if no group of its source has moved since the look before.
-        same: True if these ranks had begun as many at the look before.
     """
 
-    by: str
-    ranks: tuple[int, ...]
-    waiting: int
-    operation: str
-    group: str
-    number: int | None = None
-    most: int | None = None
+    by: str  # `RAS` or `Flight Recorder`
+    ranks: tuple[int, ...]  # lagging ranks of the job, rising
+    waiting: int  # number of ranks that wait for them
+    operation: str  # the collective, as its source names it
+    group: str  # the communicator or group of processes
+    number: int | None = None  # operations that they have begun of it; None if unknown
+    most: int | None = None  # operations that the waiting ranks have begun
+    # Seconds for which the others have waited; None if unknown.
     since: float | None = None
+    # The line of the program in which the others wait; empty if unknown.
     where: str = ""
+    # Property in which ranks differ (`operation`, `size`, `type`); empty if they are
+    # behind.
     differs: str = ""
-    elsewhere: str = ""
-    follows: bool = False
-    program: str = ""
+    elsewhere: str = ""  # operation in which some of them wait; empty if none
+    follows: bool = False  # True if others hold up all of them
+    program: str = ""  # program of these ranks; empty if the job has one
+    # True if no group of its source has moved since the look before.
     stands: bool = False
-    same: bool = False
+    same: bool = False  # True if these ranks had begun as many at the look before
 
 
 class Evidence(NamedTuple):
-    """The evidence on a job at one moment.
+    """The evidence on a job at one moment."""
 
-    Attributes:
-        job: as the user names it.
-        nodes: in Slurm's order.
-        log: its end.
-        behind: lagging ranks, from the libraries.
-        flights: ranks with a readable dump.
-        ras_read: nodes with a readable RAS answer.
-        problems: reasons why one source of evidence was unreadable, by its name.
-        called: seconds since a rank last called a collective, by the dumps; None without a
-            dump.
-        is_part: True if the job has nodes that were not examined.
-        program: program of these ranks; empty if the job has one.
-        still: host and process of ranks that have not run since the look before.
-        watched: seconds between the two looks; None if there was one.
-        moment: time of the look, by a monotonic clock of this process.
-    """
-
-    job: str
-    nodes: tuple[NodeView, ...]
-    log: LastLine = LastLine()
-    behind: tuple[LaggingRanks, ...] = ()
-    flights: tuple[int, ...] = ()
-    ras_read: tuple[str, ...] = ()
+    job: str  # as the user names it
+    nodes: tuple[NodeView, ...]  # in Slurm's order
+    log: LastLine = LastLine()  # its end
+    behind: tuple[LaggingRanks, ...] = ()  # lagging ranks, from the libraries
+    flights: tuple[int, ...] = ()  # ranks with a readable dump
+    ras_read: tuple[str, ...] = ()  # nodes with a readable RAS answer
+    # Reasons why one source of evidence was unreadable, by its name.
     problems: Mapping[str, str] = {}
+    # Seconds since a rank last called a collective, by the dumps; None without a dump.
     called: float | None = None
-    is_part: bool = False
-    program: str = ""
+    is_part: bool = False  # True if the job has nodes that were not examined
+    program: str = ""  # program of these ranks; empty if the job has one
+    # Host and process of ranks that have not run since the look before.
     still: frozenset[tuple[str, int]] = frozenset()
-    watched: float | None = None
-    moment: float = 0.0
+    watched: float | None = None  # seconds between the two looks; None if there was one
+    moment: float = 0.0  # time of the look, by a monotonic clock of this process
 
     @property
     def ranks(self) -> tuple[RankView, ...]:

@@ -26,15 +26,10 @@ _IDLE = 0.05  # cores that a heartbeat thread may use
 
 
 class Activity(NamedTuple):
-    """The activity of a rank.
+    """The activity of a rank."""
 
-    Attributes:
-        kind: the kind for comparisons with other ranks.
-        phrase: the activity as a verb phrase.
-    """
-
-    kind: Kind
-    phrase: str
+    kind: Kind  # the kind for comparisons with other ranks
+    phrase: str  # the activity as a verb phrase
 
 
 def activity(rank: RankView) -> Activity:

@@ -13,17 +13,11 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 class Probe(NamedTuple):
-    """The probe that a command of envcfg runs on each node.
+    """The probe that a command of envcfg runs on each node."""
 
-    Attributes:
-        name: of the command.
-        shell: the shell that runs it on the nodes.
-        files: its text, from this folder, in order.
-    """
-
-    name: str
-    shell: str
-    files: tuple[str, ...]
+    name: str  # of the command
+    shell: str  # the shell that runs it on the nodes
+    files: tuple[str, ...]  # its text, from this folder, in order
 
     def script(self) -> str:
         """Return the text of the probe's script."""
