@@ -16,7 +16,7 @@ from envcfg.job.script.host_part import (
     render_step,
 )
 from envcfg.job.script.launch_line import added_options
-from envcfg.lint.conversion.line_shape import LINE, MARK, REST, Shape
+from envcfg.lint.conversion.line_shape import LINE, MARK, REST, LineShape
 from envcfg.profile.words import quote_comment
 
 # The functions that run in a task.
@@ -44,7 +44,7 @@ class ConvertedStep(NamedTuple):
 
 
 def convert_step(
-    shape: Shape, values: Mapping[str, Any], place: Place | None
+    shape: LineShape, values: Mapping[str, Any], place: Place | None
 ) -> ConvertedStep | None:
     """Return the step of a launch line; None if its text needs a value from the job.
 
@@ -74,7 +74,7 @@ def convert_step(
     return ConvertedStep(text, machinery, modules, added_options(plan), notes)
 
 
-def _whole(body: str, shape: Shape, plan: Plan) -> str:
+def _whole(body: str, shape: LineShape, plan: Plan) -> str:
     body = _inserted(body, shape, plan)
     count = f"{len(shape.parts) + 1}"
     if shape.rest is not None:
@@ -86,7 +86,7 @@ def _whole(body: str, shape: Shape, plan: Plan) -> str:
     return f'{comment}\n{body}\nenvcfg_run "${{@:{count}}}"\n'
 
 
-def _inserted(body: str, shape: Shape, plan: Plan) -> str:
+def _inserted(body: str, shape: LineShape, plan: Plan) -> str:
     """Return the lines with the unknown parts of the launch line."""
     binds = "".join(
         f"  envcfg_argument {_word(shape, number)}\n" for number in shape.binds
@@ -104,14 +104,14 @@ def _inserted(body: str, shape: Shape, plan: Plan) -> str:
     return body
 
 
-def _word(shape: Shape, number: int) -> str:
+def _word(shape: LineShape, number: int) -> str:
     part = shape.parts[number]
     if part.is_fixed:
         return part.before
     return f'{part.before}"${{{LINE}[{number}]}}"{part.after}'
 
 
-def _filled(body: str, shape: Shape) -> str | None:
+def _filled(body: str, shape: LineShape) -> str | None:
     """Return the lines with the job's values in place of the marks.
 
     The functions of a task run in another shell, which has no access to them.

@@ -22,7 +22,7 @@ _GPUS = frozenset(name for starter in STARTERS.values() for name in starter.name
 _LOOPBACK = r"(\w+://)?(localhost|127\.|\[?::1\]?|0\.0\.0\.0)"
 
 
-class JobSize(NamedTuple):
+class LaunchSize(NamedTuple):
     """The size of the job that is known before it runs."""
 
     nodes: int | None = None  # the number of nodes
@@ -46,7 +46,7 @@ def split_words(
     name: str,
     record: Mapping[str, Any],
     words: Sequence[str],
-    job: JobSize = JobSize(),  # noqa: B008  # a tuple
+    job: LaunchSize = LaunchSize(),  # noqa: B008  # a tuple
 ) -> LauncherCommand:
     """Split the words after a launcher by their treatment.
 
@@ -117,7 +117,7 @@ def split_words(
 _ROLES = ("nodes", "all_ranks")
 
 
-def check_value(name: str, option: str, value: str, role: str, job: JobSize) -> None:
+def check_value(name: str, option: str, value: str, role: str, job: LaunchSize) -> None:
     """Refuse an option of a launcher that contradicts the job.
 
     Args:

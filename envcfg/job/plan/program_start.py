@@ -13,7 +13,7 @@ from typing import Any
 from envcfg.backends.launchers import NODE, ONCE
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
-from envcfg.job.plan.launcher_words import JobSize, check_value, ranks_of
+from envcfg.job.plan.launcher_words import LaunchSize, check_value, ranks_of
 from envcfg.job.plan.plan import Options, ProgramStart
 
 # Values that a program gets from the job, by their names in the table, and how a task
@@ -234,6 +234,6 @@ class _Job:
                 raise UsageError(msg, hint=hint)
             self.ranks = self.ranks or number
         else:
-            size = JobSize(self.nodes, self.ranks or self.gpus)
+            size = LaunchSize(self.nodes, self.ranks or self.gpus)
             check_value(self.name, name, value, template.strip("{}"), size)
         self.left_out.append(name)

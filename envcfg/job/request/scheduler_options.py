@@ -26,7 +26,7 @@ class Format(NamedTuple):
     range: str = ""
 
 
-class Pair(NamedTuple):
+class OptionPair(NamedTuple):
     """Options that exclude each other; *newer*: only new versions reject the pair."""
 
     options: tuple[str, ...]
@@ -63,7 +63,7 @@ class Table(NamedTuple):
     steps: frozenset[str]
     many: frozenset[str]
     formats: Mapping[str, Format]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[OptionPair, ...]
     words: Mapping[str, str]
     means: Mapping[str, str] = {}
     listed: str = ""
@@ -104,7 +104,7 @@ def option_table(scheduler: str) -> Table:
         "steps": frozenset(data.get("steps", "").split()),
         "many": frozenset(data.get("many", "").split()),
         "formats": {name: Format(**entry) for name, entry in data["formats"].items()},
-        "pairs": tuple(record(Pair, pair) for pair in data.get("pairs", ())),
+        "pairs": tuple(record(OptionPair, pair) for pair in data.get("pairs", ())),
         "needs": tuple(Need(**need) for need in data.get("needs", ())),
     }
     return record(Table, {**data, **fields})

@@ -53,7 +53,7 @@ class LinePart(NamedTuple):
         return f"{self.before}{value or ''}{self.after}"
 
 
-class Shape(NamedTuple):
+class LineShape(NamedTuple):
     """The shape of a launch line."""
 
     parts: tuple[LinePart, ...]  # the words before the program
@@ -88,7 +88,7 @@ class Shape(NamedTuple):
         ]
 
 
-def shape_of(line: LaunchLine) -> Shape | None:
+def shape_of(line: LaunchLine) -> LineShape | None:
     """Return the shape of a launch line; None if only the job can read the line."""
     parts = [_part(word, line) for word in line.words]
     # A value is part of the shape only if the line cannot be read without it.
@@ -136,7 +136,7 @@ def _is_own(piece: Piece, line: LaunchLine) -> bool:
     return piece.hole is None and line.begin <= piece.offset < line.end
 
 
-def _read(parts: list[LinePart], line: LaunchLine) -> Shape | None:
+def _read(parts: list[LinePart], line: LaunchLine) -> LineShape | None:
     """Return the shape with these parts, if ``wrap`` and lint read the same program."""
     rest = None
     while True:
@@ -167,7 +167,7 @@ def _read(parts: list[LinePart], line: LaunchLine) -> Shape | None:
 
 def _checked(
     parts: list[LinePart], program: LinePart, read: ParsedLaunch, rest: int | None
-) -> Shape | None:
+) -> LineShape | None:
     """Return a shape if its plan is independent of values from the job."""
     name = program.before if program.is_fixed and not program.value else None
     image, image_part = read.container, None
@@ -178,7 +178,7 @@ def _checked(
             parts[number] = LinePart("", image, shown=part.shown)
     if image_part is None and MARK.search(image or ""):
         image = None
-    shape = Shape(tuple(parts), name, read, image, image_part, rest=rest)
+    shape = LineShape(tuple(parts), name, read, image, image_part, rest=rest)
     if any(map(MARK.search, (*read.settings, *read.exports))):
         return None
     if any(map(MARK.search, read.binds)):
@@ -186,7 +186,7 @@ def _checked(
     return shape
 
 
-def _with_binds(shape: Shape) -> Shape | None:
+def _with_binds(shape: LineShape) -> LineShape | None:
     """Return the shape in which the runtime itself reads binds that the job decides."""
     option = _BINDERS.get(shape.line.runtime or "")
     if option is None:

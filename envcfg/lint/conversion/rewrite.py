@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from envcfg.job.script.modules import template
 from envcfg.lint.conversion.launch_lines import LaunchLine
-from envcfg.lint.conversion.line_shape import LINE, REST, Shape
+from envcfg.lint.conversion.line_shape import LINE, REST, LineShape
 from envcfg.lint.lint_rule import Edit
 from envcfg.profile.words import quote_comment
 
@@ -25,7 +25,7 @@ _CALL = """\
 class ConvertedLine(NamedTuple):
     """A launch line that the script starts without envcfg."""
 
-    shape: Shape
+    shape: LineShape
     body: str  # the lines that start it
     modules: str  # the machinery; empty if it is in a file that *body* reads
     line: int  # its line number in the old script
@@ -91,7 +91,7 @@ def render_functions(
     return text
 
 
-def _test(shape: Shape, number: int, line: int) -> str:
+def _test(shape: LineShape, number: int, line: int) -> str:
     """Return the function that compares a launch line with its shape.
 
     It keeps the values that the job decides in ``ENVCFG_LINE``. Options that only the job
@@ -136,7 +136,7 @@ def _test(shape: Shape, number: int, line: int) -> str:
     return f"{text}  {LINE}=({values.strip()})\n{trimmed}}}\n"
 
 
-def _refused(shape: Shape) -> list[str]:
+def _refused(shape: LineShape) -> list[str]:
     """Return patterns of options that would change the plan."""
     return [f"{quote(option)}*" for option in shape.refused]
 
