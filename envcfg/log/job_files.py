@@ -103,12 +103,11 @@ def undecided_groups(files: Sequence[str]) -> list[list[str]]:
 
 
 def _parse_name(name: str) -> _Named:
-    if match := _OWN_NAME.search(name):
-        return _Named(match[1] or match[3], match[2] or match[4] or "", True)
-    short = _PART.sub("", _PART.sub("", name))
-    if match := _GIVEN_NAME.search(short):
-        return _Named(match[1] or match[3], match[2] or match[4] or "", False)
-    return _Named("", "", False)
+    is_own = _OWN_NAME.search(name)
+    match = is_own or _GIVEN_NAME.search(_PART.sub("", _PART.sub("", name)))
+    if match is None:
+        return _Named("", "", False)
+    return _Named(match[1] or match[3], match[2] or match[4] or "", bool(is_own))
 
 
 def _join_communicators(

@@ -101,19 +101,9 @@ _WIDE = 200  # characters of a quoted line
 _LINE = 140  # characters of a first line with a warning of NCCL
 _LEAST = 56  # characters of the warning in it
 _NO_WORLD = World(None, (), (), (), (), None, None)
+_NO_PLUGIN = Plugin(None, None, "unknown")
 _NOTHING = JobReport(
-    world_size=None,
-    ranks_seen=(),
-    ranks_missing=(),
-    nodes=(),
-    node_count=None,
-    network=None,
-    networks={},
-    provider=None,
-    plugin=Plugin(None, None, "unknown"),
-    gdr="unknown",
-    interfaces={},
-    versions={},
+    None, (), (), (), None, None, {}, None, _NO_PLUGIN, "unknown", {}, {}
 )
 
 
