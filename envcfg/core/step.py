@@ -28,7 +28,7 @@ from envcfg.job.plan.image_files import locate_image, missing_sources
 from envcfg.job.plan.plan import ImageFacts, Options, Plan
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.job.plan.plan_notes import one_node_notes
-from envcfg.job.plan.program_file import program_notes
+from envcfg.job.plan.program_file import literal_notes, program_notes
 from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.entries import BindMount
@@ -304,6 +304,8 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         *program_notes(
             plan.command, current_folder(), is_contained=plan.container is not None
         ),
+        # The job's shell has expanded the words of a launch line.
+        *(() if plan.has_fixed_tasks else literal_notes(plan.command)),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*findings, *plan.notes))

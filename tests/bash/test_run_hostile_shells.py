@@ -13,8 +13,9 @@ from envcfg.job.script.modules import module
 from suites import mark_sample
 from support import LOCAL, Wrap
 
-# Each line comes before the script. A shell that was told to run no command (set -n, a
-# DEBUG trap with extdebug) or to exit with 0 (a trap) is not here: it does as it was told.
+# Each line comes before the script. A shell that does not read the script is not here: with
+# `set -n`, or with extdebug and `trap false DEBUG`, bash also skips the `.` itself. Neither is
+# a shell whose EXIT, ERR or DEBUG trap replaces the exit code at its own top level.
 OTHERS = """\
 FUNCNEST=1|FUNCNEST=2|FUNCNEST=3|FUNCNEST=5|FUNCNEST=8|FUNCNEST=12|FUNCNEST=99|FUNCNEST=1000
 export FUNCNEST=1|readonly FUNCNEST=1|readonly FUNCNEST|readonly IFS|readonly IFS=:|readonly PATH
@@ -28,12 +29,18 @@ declare -A ENVCFG_ARGS|declare -A ENVCFG_PIDS|declare -a envcfg_code|declare -i 
 declare -n ENVCFG_CODE=other|declare -u ENVCFG_SHELL|trap : DEBUG|trap 'exit 3' ERR|trap : RETURN
 envcfg_run() { :; }|envcfg_run() { :; }; readonly -f envcfg_run|envcfg_spawn() { :; }; readonly -f envcfg_spawn
 local() { :; }|eval() { :; }|readonly() { :; }; declare() { :; }|alias eval=: local=:; shopt -s expand_aliases
+trap 'exit 0' CHLD|trap 'return 0' CHLD|trap 'wait' CHLD|set -m; trap 'exit 0' CHLD|set -T; trap 'exit 0' RETURN
+set -E; trap 'exit 0' ERR|builtin() { :; }|builtin() { return 1; }|builtin() { echo "$@"; }|command() { :; }
+shopt -s extdebug; trap '[[ $BASH_COMMAND == [f.]* ]]' DEBUG|shopt -s extdebug; trap '[[ $BASH_COMMAND != *touch* ]]' DEBUG
+shopt -s extdebug; trap '[[ $BASH_COMMAND != *ENVCFG* ]]' DEBUG|shopt -s extdebug; trap '[[ $BASH_COMMAND != *builtin* ]]' DEBUG
 """.replace("\n", "|").split("|")
 
 
 def own_names() -> Iterator[str]:
     """Yield the variables that the modules set, as the texts of the modules show."""
-    texts = "".join(module(name).text for name in ("core", "signals", "where", "local"))
+    texts = "".join(
+        module(name).text for name in ("begin", "core", "signals", "where", "local")
+    )
     yield from sorted(set(re.findall(r"\b((?:ENVCFG|envcfg)_[A-Za-z_]+)\+?=", texts)))
     yield from (
         "ENVCFG_READONLY",

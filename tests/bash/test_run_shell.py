@@ -100,7 +100,10 @@ state() {
 """  # fmt: skip
 
 
-@pytest.mark.parametrize("options", ["set +e", "set -euo pipefail", "set -fu; IFS=,"])
+@pytest.mark.parametrize("options", [
+    "set +e", "set -euo pipefail", "set -fu; IFS=,",
+    "set -ET; shopt -s expand_aliases; for name in CHLD ERR RETURN DEBUG; do trap ': mine' $name; done",
+])  # fmt: skip
 @pytest.mark.parametrize("command", [[], ["--", "true"]], ids=["steps", "command"])
 def test_sourcing_touches_nothing_but_its_own_names(
     wrap: Wrap, tmp_path: Path, options: str, command: list[str]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.job.plan.program_file import program_notes
+from envcfg.job.plan.program_file import literal_notes, program_notes
 from support import LOCAL, Wrapped, envcfg
 
 # A command line; what is said of it and the remedy, nothing where it is right.
@@ -89,3 +89,44 @@ def test_each_command_says_it_and_goes_on(
     assert said in done.err
     assert "  hint: did you mean train.py?\n" in done.err
     assert "does not exist" not in envcfg(*words, "--", *command, "train.py").err
+
+
+@pytest.mark.parametrize(
+    ("words", "literal"),
+    [
+        (("python", "t.py", "--data", "$DATA"), "$DATA"),
+        (("python", "t.py", "--data=${DATA}/x", "$HOME", "$HOME"), "--data=${DATA}/x, $HOME"),
+        (("env", "DATA=$SCRATCH/x", "./p"), "DATA=$SCRATCH/x"),
+        (("bash", "-c", "$DATA/run.sh"), ""),
+        (("sh", "-ec", "$CMD"), ""),
+        (("python", "t.py", "model=${data.path}", "cost=$5", "^a$", "a $B", "$$", "$data", "\\$DATA"), ""),
+    ],
+)  # fmt: skip
+def test_a_variable_that_nothing_expands_is_named(
+    words: tuple[str, ...], literal: str
+) -> None:
+    assert [note.subject for note in literal_notes(words)] == [literal] * bool(literal)
+
+
+def test_a_variable_in_a_path_of_an_option_is_named() -> None:
+    options = ("--profile", "lumi-g", "--container")
+    for image, *others in (
+        ("docker://x/y:1", "--bind=$DATA:/d"),
+        ("docker://x/y:1", "--bind=${DATA}"),
+        ("$DATA/x.sif",),
+    ):
+        made = envcfg("wrap", *options, image, *others, "--", "true")
+        assert made.code == 0, made.err
+        assert "DATA" in made.err
+        assert "expands no variables" in made.err, image
+    made = envcfg(
+        "wrap",
+        *options,
+        "docker://x/y:1",
+        "--setup=$DATA/x",
+        "--set=A=${RANK}",
+        "--",
+        "true",
+    )
+    assert made.code == 0, made.err
+    assert "expands no variables" not in made.err

@@ -17,6 +17,7 @@ DEEPSPEED = (
 )
 ELASTIC = "torch.distributed.elastic.multiprocessing"
 FATAL = "FATAL:   container creation failed: while mounting image /proc/self/fd/3: x\n"
+FOLDER = "envcfg: error: cannot make the folder /tmp/envcfg-1000-77-4.0-nid001002 for caches\n"
 ENDINGS = {
     "killed": (KILLED, "slurm-task-killed"),
     "cancelled": (CANCELLED + "***\n", "slurm-cancelled"),
@@ -64,7 +65,12 @@ srun: error: nid001001: tasks 0-7: Exited with exit code 2
 """,
         "slurm-program",
     ),
-}
+    "folder": (f"{FOLDER}srun: error: nid001002: task 9: Exited with exit code 4\n", "envcfg-refused"),
+    "folder-by-label": (
+        f"9: {FOLDER}srun: error: nid001002: task 9: Exited with exit code 4\n",
+        "envcfg-refused",
+    ),
+}  # fmt: skip
 WELL = {
     "exit-0": f"{DEEPSPEED}0\n",
     "words": "FATAL: loss is not a number\npyxis: imported docker image: docker://x\n",
@@ -104,6 +110,7 @@ def test_memory_that_is_full_and_memory_that_is_not_there() -> None:
 
 _BACK = 'Traceback (most recent call last):\n  File "/x/y.py", line 3, in f\n    g()\n'
 WENT_ON = {
+    "a line of a watcher": "envcfg: error: node nid001001: hsn0 is down\nhello\n",
     "a shell without modules": "job: line 3: module: command not found\nhello\n",
     "a shell without a file": "job: line 3: /etc/env.sh: No such file or directory\nhello\n",
     "a finalizer": f"Exception ignored in: <function x.__del__>\n{_BACK}AssertionError: no\n",
@@ -120,3 +127,10 @@ def test_what_ends_no_program_breaks_nothing(log: str) -> None:
 
 def test_the_last_line_of_a_shell_is_why_a_job_ended() -> None:
     assert check("hello\njob: line 3: srun: command not found\n").verdict == "broken"
+
+
+def test_the_first_line_names_the_node_where_a_folder_cannot_be_made() -> None:
+    summary = check(STARTS["folder"][0]).summary
+    assert summary.removeprefix("broken: ").startswith(
+        "rank 9 (nid001002) did not start: cannot make the folder /tmp/"
+    )

@@ -94,4 +94,6 @@ def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
 def _not_here(rule: str, subject: str, where: str = "") -> Finding:
     message = f"does not exist on this machine; the job checks again{where}"
     fix = "give the path as the compute nodes see it"
+    if "$" in subject:
+        fix = "envcfg expands no variables: let your shell do it, in double quotes"
     return Finding(rule, "warning", subject, message, fix)

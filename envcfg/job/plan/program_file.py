@@ -1,4 +1,4 @@
-"""The program file of the user's command, checked on this machine."""
+"""The words of the user's command, checked on this machine."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def program_notes(
     folder_of = os.path.dirname(program)
     message = f"does not exist on this machine, in {folder_of}; the job checks again"
     return [Finding("program-not-here", "warning", path, message, fix)]
+
+
+def literal_notes(command: Sequence[str]) -> list[Finding]:
+    """Note the words that begin with a variable: envcfg passes them on unchanged."""
+    import re
+
+    name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:].*)?"
+    literal = [
+        word
+        for before, word in zip(("", *command), command, strict=False)
+        # The word after -c is the text of a shell, which expands it.
+        if re.fullmatch(name, word, re.S) and not re.fullmatch(r"-\w*c", before)
+    ]
+    message = "stays as it is written, because envcfg expands no variables"
+    fix = "let your shell expand it, in double quotes instead of single quotes"
+    words = ", ".join(dict.fromkeys(literal))
+    return [Finding("variable-literal", "note", words, message, fix)] * bool(literal)
 
 
 def _file_of(command: Sequence[str]) -> str | None:

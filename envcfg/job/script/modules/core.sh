@@ -1,4 +1,4 @@
-# shellcheck shell=bash # core 11: one step, from its checks to its exit code
+# shellcheck shell=bash # core 12: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
@@ -126,6 +126,9 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE ENVCFG_APART
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
   ENVCFG_APART='' envcfg_code=0 ENVCFG_IGNORED='' # under "set -k" local takes no values
+  builtin local -
+  builtin set +ET
+  envcfg_quiet
   if [[ -n $ENVCFG_GROUPS ]] && ! envcfg_has_terminal; then ENVCFG_APART=yes; fi
   if [[ $- == *m* ]]; then
     envcfg_tie
@@ -134,6 +137,7 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
       14[789] | 150) ;; # it is stopped, and may go on
       *) envcfg_close "$ENVCFG_TIE" "$ENVCFG_LIFE" ;;
     esac
+    envcfg_heed
     builtin return "$envcfg_code"
   fi
   envcfg_traps=$(\builtin trap -p)$'\n' envcfg_own=''
@@ -150,6 +154,7 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
+  envcfg_heed
   if [[ " ${FUNCNAME[*]} " == *' exec_with_envcfg '* ]] || envcfg_is_script; then builtin return "$envcfg_code"; fi
   for envcfg_signal in HUP TERM INT ${ENVCFG_AS_SAID:+USR1 USR2}; do # what would have ended the job's shell does so now
     if [[ $BASHPID == "$$" && " $ENVCFG_CAUGHT" == *" $envcfg_signal "* && ($envcfg_signal != INT || $envcfg_code == 130) ]]; then

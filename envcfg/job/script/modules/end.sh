@@ -1,4 +1,4 @@
-# shellcheck shell=bash # end 3: the end of the rank part; restore the aliases of the job's shell
+# shellcheck shell=bash # end 4: the end of the rank part; give the job's shell back its aliases, options and traps
 envcfg_in_rank <<'ENVCFG_TEXT'
 unset -v ENVCFG_PRESET ENVCFG_NODES ENVCFG_CACHE_BASE ENVCFG_LOCAL_RANKS \
   ENVCFG_MASTER_NODE ENVCFG_MASTER_ADDR ENVCFG_JOB ENVCFG_SUFFIX ENVCFG_GIVEN
@@ -7,4 +7,4 @@ ENVCFG_TEXT
 if [[ -n $ENVCFG_AGENT ]]; then # torch's agent puts ranks for names in its arguments, and makes one $ of two
   ENVCFG_WORKER=${ENVCFG_RANK//'$$'/'$$$$'} ENVCFG_RANK=$ENVCFG_AGENT
 fi
-if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then builtin shopt -s expand_aliases; fi
+envcfg_give_back

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # steps 3: several steps in one job, each with its own nodes or number of ranks
+# shellcheck shell=bash # steps 4: several steps in one job, each with its own nodes or number of ranks
 # adds: SHAPE=envcfg_choose SHAPE=envcfg_shrink; reads: ENVCFG_NODES_STATED ENVCFG_RANKS
 ENVCFG_MANY=yes ENVCFG_NEXT=$ENVCFG_STEP ENVCFG_STEP=envcfg_sized_step
 
@@ -90,11 +90,13 @@ envcfg_begin() { # ARGUMENT...: run as a file, they are the command; else the ca
   elif [[ -n $ENVCFG_END && ${ENVCFG_TRAPPED-} != "$BASHPID" ]]; then
     # In a subshell trap -p shows what is not its own, and a subshell's own EXIT trap is
     # rarer than a cache that stays.
+    envcfg_quiet
     if [[ $BASHPID == "$$" && -n $(\builtin trap -p EXIT) ]]; then
       envcfg_note 'this shell has its own EXIT trap: call envcfg_end in it to remove the caches'
     else
       builtin trap envcfg_end EXIT
     fi
     ENVCFG_TRAPPED=$BASHPID
+    envcfg_heed
   fi
 }

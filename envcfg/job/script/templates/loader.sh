@@ -12,6 +12,7 @@ if [[ ${ENVCFG_FILE##*/} != "${ENVCFG_HASH:0:32}.bash" ]]; then
   \builtin printf 'envcfg: error: %s is missing or changed, as %s sees it, so nothing is run\n' "$ENVCFG_FILE" "${HOSTNAME:-this host}" >&2
   if [[ -z $ENVCFG_HASH ]]; then \builtin printf '  sha256sum, which checks it, failed or is not on PATH\n' >&2; fi
   \builtin printf '  hint: write both files again: %s\n' "$ENVCFG_AGAIN" >&2
+  envcfg_give_back
   case $- in *i*) \builtin return 4 ;; *) \builtin exit 4 ;; esac
 fi
 \builtin eval "$ENVCFG_TEXT"
