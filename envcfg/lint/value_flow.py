@@ -90,21 +90,14 @@ def uses(model: Model) -> Uses:
 
 def options(command: Command) -> Iterator[Option]:
     """Yield the long options of a command, each with its value."""
-    words = command.words
-    for number, word in enumerate(words):
-        if not word.text or word.text[0].chars[:1] != "-":
-            continue
-        text = word.shown
+    for word, following in zip(command.words, (*command.words[1:], None), strict=True):
+        name, equals, _ = word.shown.partition("=")
         # A short option has no common meaning between launchers.
-        if not text.startswith("--") or len(text) < 3:
+        if not name.startswith("--") or name == "--" or word.text[0].hole:
             continue
-        name, equals, _ = text[2:].partition("=")
-        # Python's launchers accept both "_" and "-".
-        name = name.replace("_", "-")
-        if equals:
-            yield Option(name, split_at(word, text.index("=") + 1), command)
-        elif number + 1 < len(words):
-            yield Option(name, words[number + 1], command)
+        if value := split_at(word, len(name) + 1) if equals else following:
+            # Python's launchers accept both "_" and "-".
+            yield Option(name[2:].replace("_", "-"), value, command)
 
 
 def agent_of(command: Command) -> Sequence[str] | None:

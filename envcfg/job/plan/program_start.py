@@ -13,6 +13,7 @@ from typing import Any
 from envcfg.backends.launchers import NODE, ONCE
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
+from envcfg.common.getopt import OptionSpec, OptionTable, getopt
 from envcfg.job.plan.launcher_words import LaunchSize, check_value, ranks_of
 from envcfg.job.plan.plan import Options, ProgramStart
 
@@ -123,11 +124,9 @@ def _port(row: Mapping[str, Any], words: Sequence[str]) -> str:
     """Return the port of a server: that of the command, or the server's own default."""
     if "port" not in row:
         return ""
-    port = str(row["port"])
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        option, _, value = word.partition("=")
-        if option == "--port":
-            port = value or following
+    table = OptionTable({"--port": OptionSpec("port", "value")})
+    ports = [word.value or "" for word in getopt(table, words) if word.name == "port"]
+    port = ports[-1] if ports else str(row["port"])
     return port if port.isdecimal() else ""
 
 

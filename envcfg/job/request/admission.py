@@ -165,25 +165,29 @@ def check_options(table: Table, options: Sequence[GivenOption]) -> Iterator[Prob
         last[each.part, each.name] = each
     for pair in table.pairs:
         for part in sorted({option.part for option in options}):
-            both = [last[part, name] for name in pair.options if (part, name) in last]
+            both = [
+                last[part, name] for name in pair["options"] if (part, name) in last
+            ]
             if len(both) > 1:
                 offset = max(option.offset for option in both)
                 names = " or ".join(table.dashed(option.name) for option in both)
                 # The restriction exists only in newer versions, so the job may
                 # still start here.
-                severity: Severity = "warning" if pair.newer else "error"
-                yield Problem("refused", offset, pair.says, f"keep {names}", severity)
+                severity: Severity = "warning" if pair.get("newer") else "error"
+                yield Problem(
+                    "refused", offset, pair["says"], f"keep {names}", severity
+                )
 
 
 def check_needs(table: Table, options: Sequence[GivenOption]) -> Iterator[Problem]:
     """Yield the options of a script that need another one; the command line may have it."""
     names = {option.name for option in options}
     for need in table.needs:
-        given = [option for option in options if option.name == need.option]
+        given = [option for option in options if option.name == need["option"]]
         is_on = given and given[-1].value not in (None, "0")
-        if is_on and names.isdisjoint(need.one_of):
-            fix = f"give {table.dashed(need.one_of[0])} as well"
-            yield Problem("refused", given[-1].offset, need.says, fix, "warning")
+        if is_on and names.isdisjoint(need["one_of"]):
+            fix = f"give {table.dashed(need['one_of'][0])} as well"
+            yield Problem("refused", given[-1].offset, need["says"], fix, "warning")
 
 
 def _check_value(table: Table, given: GivenOption, value: str) -> Iterator[Problem]:
@@ -191,18 +195,20 @@ def _check_value(table: Table, given: GivenOption, value: str) -> Iterator[Probl
     # A format without a pattern accepts any value, so there is nothing to compare.
     if format_ is None:
         return
-    fix = format_.fix.format(name=given.name)
-    match = re.fullmatch(format_.pattern, value, re.IGNORECASE)
+    fix = format_["fix"].format(name=given.name)
+    match = re.fullmatch(format_["pattern"], value, re.IGNORECASE)
     words: dict[str, Any] = {"name": given.name, "value": value}
     if match is None:
-        yield Problem("refused", given.offset, format_.says.format_map(words), fix)
-    elif format_.range and match["least"] and match["most"]:
+        yield Problem("refused", given.offset, format_["says"].format_map(words), fix)
+    elif "range" in format_ and match["least"] and match["most"]:
         least, most = (match[name].lstrip("+0") for name in ("least", "most"))
         # The numbers are compared as texts, because int() refuses more than 4,300
         # digits.
         if most and (len(most), most) < (len(least), least):
             words |= {"least": least, "most": most}
-            yield Problem("refused", given.offset, format_.range.format_map(words), fix)
+            yield Problem(
+                "refused", given.offset, format_["range"].format_map(words), fix
+            )
 
 
 def by_rule_names(

@@ -3,43 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envcfg.backends import schedulers
 from envcfg.common.datafile import load_kept, record
 from envcfg.common.getopt import OptionTable, read_table
-
-
-class Format(NamedTuple):
-    """The format of a value.
-
-    Attributes:
-        says: the scheduler's message about a wrong value; *range*: about a descending
-            range.
-    """
-
-    pattern: str
-    says: str
-    fix: str
-    range: str = ""
-
-
-class OptionPair(NamedTuple):
-    """Options that exclude each other; *newer*: only new versions reject the pair."""
-
-    options: tuple[str, ...]
-    says: str
-    newer: bool = False
-
-
-class Need(NamedTuple):
-    """An option that the scheduler rejects unless one of others is given."""
-
-    option: str
-    one_of: tuple[str, ...]
-    says: str
 
 
 class Table(NamedTuple):
@@ -48,6 +18,10 @@ class Table(NamedTuple):
     Attributes:
         reader: the table of ``getopt``.
         formats_of: by option, the name of its format.
+        formats: by name, the *pattern* of values, with what the scheduler *says* about a
+            wrong value, its *fix*, and what it says about a descending *range*.
+        pairs: *options* that exclude each other; *newer*: only for new versions.
+        needs: an *option* that is rejected without *one_of* others.
         means: the names of options in the rules of profiles, if different.
         listed: the option that contains a list of others.
         answers: parts of the scheduler's messages about a job, each with its remedy.
@@ -62,16 +36,16 @@ class Table(NamedTuple):
     formats_of: Mapping[str, str]
     steps: frozenset[str]
     many: frozenset[str]
-    formats: Mapping[str, Format]
-    pairs: tuple[OptionPair, ...]
+    formats: Mapping[str, Mapping[str, str]]
     words: Mapping[str, str]
+    pairs: Sequence[Mapping[str, Any]] = ()
     means: Mapping[str, str] = {}
     listed: str = ""
     answers: Mapping[str, str] = {}
     hints: Mapping[str, str] = {}
     unreached: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
-    needs: tuple[Need, ...] = ()
+    needs: Sequence[Mapping[str, Any]] = ()
     gpus: Mapping[str, str] = {}
 
     def dashed(self, name: str) -> str:
@@ -103,8 +77,5 @@ def option_table(scheduler: str) -> Table:
         },
         "steps": frozenset(data.get("steps", "").split()),
         "many": frozenset(data.get("many", "").split()),
-        "formats": {name: Format(**entry) for name, entry in data["formats"].items()},
-        "pairs": tuple(record(OptionPair, pair) for pair in data.get("pairs", ())),
-        "needs": tuple(Need(**need) for need in data.get("needs", ())),
     }
     return record(Table, {**data, **fields})

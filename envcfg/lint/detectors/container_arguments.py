@@ -12,7 +12,7 @@ from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
 from envcfg.lint.script_model import Array, Command, text_of
 from envcfg.lint.system_recognition import is_singularity
 from envcfg.lint.traced_text import holes, shown
-from envcfg.lint.value_flow import TESTS, command_with, options
+from envcfg.lint.value_flow import TESTS, command_with
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -147,11 +147,11 @@ def _ended_quotes(job: Job) -> Iterator[Fault]:
 def container_environment(job: Job) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
     lists = [
-        (option.name, option.value.shown, option.value.offset)
+        (name, word.shown, word.offset)
         for command in job.model.commands
-        for option in options(command)
-        if (command.is_image and option.name == "env")
-        or (command.is_srun and option.name == "export")
+        for name, word in command.options_in_order
+        if (command.is_image and name == "env")
+        or (command.is_srun and name == "export")
     ]
     exports = [
         directive for directive in job.model.directives if directive.name == "export"
