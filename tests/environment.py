@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envcfg.job.plan.plan import Plan, PlannedVariable
+from envcfg.job.plan.plan import Plan
 from envcfg.profile.conditions import Condition
-from envcfg.profile.entries import Bundle
+from envcfg.profile.entries import Bundle, Setting
 from envcfg.profile.setting_scope import INSIDE
 from envcfg.profile.words import Word
 
@@ -72,7 +72,7 @@ def networks(plan: Plan, job: Environ, nodes: int) -> list[str]:
 
 
 def made(
-    setting: PlannedVariable, seen: Environ, job: Environ, nodes: int
+    setting: Setting, seen: Environ, job: Environ, nodes: int
 ) -> dict[str, str | None]:
     """Return what becomes of one variable; nothing, if it is left alone."""
     for case in setting.cases:

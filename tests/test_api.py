@@ -176,7 +176,7 @@ def test_what_is_not_given_is_as_by_default() -> None:
     none = {"ranks": None, "smoke_test": False, "nccl_debug": None, "bind": []}
     assert api.make_plan(["true"], **LUMI, **none) == plan
     several = api.make_plan(["true"], **LUMI, smoke_test=True, srun_arg=["-v", "-l"])
-    assert several.diagnostics.smoke_test
+    assert "smoke_test" in several.options.switches
     assert [each.word for each in several.starter_options][-2:] == ["-v", "-l"]
 
 

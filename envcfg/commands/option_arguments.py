@@ -110,10 +110,9 @@ def read_step(
         options.argv[2:2] = [NO_DEFAULT, "all", *words]
     files = dict.fromkeys(row.file for row in defaults if row.is_projects)
     own = (*files, *step.options.project_files)
-    return step._replace(
-        defaults=tuple(default.placed for default in defaults),
-        options=step.options._replace(project_files=own),
-    )
+    placed = tuple(default.placed for default in defaults)
+    given = step.options._replace(project_files=own, defaults=placed)
+    return step._replace(options=given)
 
 
 def _read_defaults(

@@ -10,12 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from envcfg.backends.launchers import LAUNCHERS
-from envcfg.backends.starters import STARTERS
 from envcfg.common.characters import split_lines
 from envcfg.common.errors import JobError
 from envcfg.common.secrets import safe_line
 from envcfg.core.step import Step
-from envcfg.job.plan.diagnostics import Diagnostics
 from envcfg.job.plan.plan import Options
 from envcfg.job.plan.resolve import resolve
 from envcfg.job.plan.tasks import choose_launcher
@@ -56,8 +54,7 @@ class Steps:
         """Prepare the steps of the job that *step* describes; *argv* made them."""
         self._step, self._wanted, self._limits = step, requirements, limits
         self._argv = argv
-        self._launcher, name = choose_launcher(step.profile, step.options)
-        self._starter = STARTERS[name]
+        self._launcher, self._starter = choose_launcher(step.profile, step.options)
 
     def look_at_nodes(
         self, probe: Probe = PREFLIGHT, words: Sequence[str] = ()
@@ -172,7 +169,7 @@ class Steps:
             # The same settings as --nccl-debug, but the log goes to stdout, where
             # it is read.
             settings={**given.settings, **settings, "NCCL_DEBUG_FILE": None},
-            diagnostics=Diagnostics(nccl=True, setup=given.diagnostics.setup),
+            nccl_debug=(),
         )
         plan = resolve(self._step.profile, self._step.profile_hash, options)
         # Masks would bind the probe itself, which must see all cores.
@@ -228,7 +225,7 @@ def wanted_of(step: Step) -> Requirements:
     Raises:
         JobError: this is not a job.
     """
-    starter = STARTERS[choose_launcher(step.profile, step.options)[1]]
+    starter = choose_launcher(step.profile, step.options)[1]
     profile, expect = step.profile, step.profile.expect
     return Requirements(
         hosts=_hosts_of(starter.looking.hosts),

@@ -93,7 +93,7 @@ def _inserted(body: str, shape: LineShape, plan: Plan) -> str:
     )
     body = body.replace("envcfg_mounts() {\n", f"envcfg_mounts() {{\n{binds}", 1)
     if shape.rest is not None:
-        own = f"ENVCFG_{plan.starter.upper()}"
+        own = f"ENVCFG_{plan.starter.name.upper()}"
         before, function, after = body.rpartition("\nenvcfg_settings() {\n")
         body = f'{before}{function}  {own}+=("${{{REST}[@]}}")\n{after}'
     if plan.container and plan.container.is_file and shape.image is None:

@@ -23,15 +23,34 @@ _ranks = partial(
 _folder = partial(
     Option, metavar="DIR", kind="maybe", read=read_word, write=format_word
 )
+_TOGETHER = (
+    "--profile-rank and --profiler go together",
+    f"as in --profile-rank 0 --profiler {PROFILERS[1]}",
+)
 DIAGNOSTICS: Table = {
     "what the job says about itself": (
-        switch("--report-affinity"),
+        switch("--report-affinity", module="affinity"),
         _ranks("--report-environment", kind="maybe", alone=(0,)),
-        switch("--smoke-test"),
-        switch("--preflight"),
-        Option("--require", choices=SPEEDS),
+        switch("--smoke-test", module="smoke"),
+        switch("--preflight", module="preflight"),
+        Option(
+            "--require",
+            choices=SPEEDS,
+            needs=(
+                "preflight",
+                "--require goes with --preflight",
+                "without it, nothing is known before the program runs",
+            ),
+        ),
         _folder("--nccl-debug", alone=()),
-        switch("--nccl-debug-remove"),
+        switch(
+            "--nccl-debug-remove",
+            needs=(
+                "nccl_debug",
+                "--nccl-debug-remove goes with --nccl-debug DIR",
+                "in the job's output nothing can be removed",
+            ),
+        ),
         Option(
             "--verify",
             metavar="warn|stop",
@@ -52,9 +71,18 @@ DIAGNOSTICS: Table = {
             write=lambda pair: f"{pair[0]}s={pair[1]}",
         ),
         _folder("--flight-recorder", alone=parse_word("${PWD}")),
-        _ranks("--profile-rank"),
-        Option("--profiler", choices=PROFILERS),
-        Option("--profiler-arg", metavar="ARG", kind="many"),
+        _ranks("--profile-rank", needs=("profiler", *_TOGETHER)),
+        Option("--profiler", choices=PROFILERS, needs=("profile_rank", *_TOGETHER)),
+        Option(
+            "--profiler-arg",
+            metavar="ARG",
+            kind="many",
+            needs=(
+                "profiler",
+                "--profiler-arg is given without a --profiler",
+                f"they are: {', '.join(PROFILERS)}",
+            ),
+        ),
         Option("--setup", metavar="FILE|CMD", default=""),
     ),
     "what is copied to each node first": (

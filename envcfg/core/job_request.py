@@ -130,17 +130,17 @@ def _resolved(step: Step, *, is_watched: bool) -> tuple[Plan, Step]:
     Raises:
         UsageError: options contradict each other, or the profile.
     """
-    diagnostics = step.options.diagnostics
-    if diagnostics.verify and not is_watched:
+    options = step.options
+    if options.verify and not is_watched:
         msg = "--verify and --no-verify exclude each other"
         hint = "leave out one of them, or what envcfg.toml says: --no-default verify"
         raise UsageError(msg, hint=hint)
     # An explicit choice is never changed.
-    if diagnostics.verify or not is_watched:
+    if options.verify or not is_watched:
         return resolve_step(step), step
     watched = step._replace(
         option_values={**step.option_values, "verify": "warn"},
-        options=step.options._replace(diagnostics=diagnostics._replace(verify="warn")),
+        options=options._replace(verify="warn"),
     )
     try:
         # Watching is a default, so its failure is a note and not an error.

@@ -32,6 +32,8 @@ class Option(NamedTuple):
         spares: another option that is not required with this one; files' defaults are
             then not used.
         variable: the environment variable that is used without the option.
+        module: of a switch: the module of bash that the job gets with it.
+        needs: the name of an option without which it is refused, message and hint.
     """
 
     flag: str
@@ -48,6 +50,8 @@ class Option(NamedTuple):
     required: bool = False
     spares: str = ""
     variable: str = ""
+    module: str = ""
+    needs: Sequence[str] = ()
 
     @property
     def name(self) -> str:

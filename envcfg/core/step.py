@@ -20,10 +20,10 @@ from envcfg.core.selection import (
     overlays,
     select_profile,
 )
-from envcfg.core.step_options import STEP, read_diagnostics
+from envcfg.core.step_options import ROWS, STEP, check_together
 from envcfg.job.plan.applicable_settings import GIVEN
 from envcfg.job.plan.container import choose_runtimes, chosen_runtimes, named_runtimes
-from envcfg.job.plan.diagnostics import is_path
+from envcfg.job.plan.diagnostics import is_path, profiler_words
 from envcfg.job.plan.image_files import locate_image, missing_sources
 from envcfg.job.plan.plan import ImageFacts, Options, Plan
 from envcfg.job.plan.plan_facts import check_facts
@@ -64,7 +64,6 @@ class Step(NamedTuple):
         findings: possible problems, detected on this machine.
         notes: notes on the profile's files, for the plan.
         inputs: files from which the step is made, or that it needs.
-        defaults: options from files, each with its place.
     """
 
     profile_name: str
@@ -75,7 +74,6 @@ class Step(NamedTuple):
     findings: tuple[Finding, ...]
     notes: tuple[Finding, ...]
     inputs: tuple[str, ...]
-    defaults: tuple[str, ...] = ()
 
 
 def make_step(
@@ -128,7 +126,10 @@ def make_step(
         profile, runtime, runtimes, values["container"], values["launcher"]
     )[0]
     image, reading, seen = _find_image(values, folder, first)
-    options = Options(
+    check_together(values)
+    own = {row.name: values[row.name] for row in ROWS if row.name in Options._fields}
+    name_of_profiler, after = values["profiler"], values["verify_after"]
+    options = Options(**own)._replace(
         container=image,
         image_file=image and os.path.realpath(image),
         image_facts=reading,
@@ -136,19 +137,25 @@ def make_step(
         runtimes_here=runtimes,
         runtime_args=tuple(values["runtime_arg"]),
         binds=tuple(bind for group in values["bind"] for bind in group),
-        launcher=values["launcher"],
         starter_args={own: tuple(values[f"{own}_arg"]) for own in OWN},
-        ranks=values["ranks"],
         settings={**exported, **dict(values["changes"])},
         facts=facts,
-        # Repeated modules are loaded once, in the order of the first mention.
+        # Repeated words count once, in the order of the first mention.
         modules=tuple(dict.fromkeys(values["module"])),
-        no_modules=values["no_modules"],
-        command=tuple(command or ()),
         allowed=tuple(dict.fromkeys(values["allowed"])),
+        stage=tuple(dict.fromkeys(values["stage"])),
+        command=tuple(command or ()),
         keeps_launch_line=is_line,
-        diagnostics=read_diagnostics(values),
         project_files=tuple(project_files),
+        switches={
+            row.name: row.module
+            for row in ROWS
+            if row.kind == "switch" and values[row.name]
+        },
+        verify=values["verify"] or ("warn" if after else None),
+        profiler_words=profiler_words(name_of_profiler, values["profiler_arg"])
+        if name_of_profiler
+        else (),
     )
     return Step(
         # The digest and the list of files are taken last, when all files were read.
@@ -254,8 +261,7 @@ def resolve_step(step: Step) -> Plan:
     if image and any(note.rule == "image-without-plugin" for note in plan.notes):
         options, notes = _with_host_parts(step, image)
         plan = resolve(step.profile, step.profile_hash, options, notes)
-    files = step.options.project_files
-    return plan._replace(defaults=step.defaults, project_files=files)
+    return plan
 
 
 def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ...]]:
@@ -294,7 +300,7 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
     Raises:
         UsageError: options contradict each other, or the profile.
     """
-    if plan.diagnostics.preflight:
+    if "preflight" in plan.options.switches:
         plan = _with_preflight(plan, step)
     # Findings of this machine come first: the user can correct them before
     # submitting.
@@ -302,7 +308,9 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         *step.findings,
         *missing_sources(plan.container),
         *program_notes(
-            plan.command, current_folder(), is_contained=plan.container is not None
+            plan.options.command,
+            current_folder(),
+            is_contained=plan.container is not None,
         ),
         # The job's shell has expanded the words of a launch line.
         *(() if plan.has_fixed_tasks else literal_notes(plan.command)),
@@ -343,8 +351,8 @@ def _runtimes_here(profile: Profile) -> tuple[str, ...]:
 def _files_of(options: Options) -> Iterator[str]:
     if options.image_file:
         yield options.image_file
-    if options.diagnostics.setup and is_path(options.diagnostics.setup):
-        yield options.diagnostics.setup
+    if options.setup and is_path(options.setup):
+        yield options.setup
     yield from (bind.source for bind in options.binds)
 
 
@@ -358,7 +366,7 @@ def _with_preflight(plan: Plan, step: Step) -> Plan:
     # The command itself may have named the launcher and the number of ranks.
     values = {**step_values(step), "launcher": plan.launcher, "ranks": plan.ranks}
     words = write_options(table, values)
-    if not plan.command:
+    if not plan.options.command:
         msg = "--preflight goes with a command: several steps need it once"
         hint = "call it before them, with the same options: envcfg preflight"
         raise UsageError(msg, hint=hint)

@@ -22,12 +22,7 @@ from envcfg.core.option_values import (
     write_removal,
     write_setting,
 )
-from envcfg.job.plan.diagnostics import (
-    PROFILERS,
-    Diagnostics,
-    is_path,
-    profiler_words,
-)
+from envcfg.job.plan.diagnostics import is_path
 from envcfg.job.plan.plan import ALLOWABLE
 
 _runs = partial(Option, kind="many", metavar="ARG")
@@ -95,48 +90,22 @@ STEP: Table = {
 }
 
 
-def read_diagnostics(values: Mapping[str, Any]) -> Diagnostics:
-    """Return the diagnostics requested by the *values* of ``STEP``, by name.
+ROWS = [option for options in STEP.values() for option in options]
+
+
+def check_together(values: Mapping[str, Any]) -> None:
+    """Check the *values* of ``STEP``, by name, that depend on other options.
 
     Raises:
         UsageError: options that do not go together, or commands that bash cannot read.
     """
-    if bool(values["profile_rank"]) != bool(values["profiler"]):
-        msg = "--profile-rank and --profiler go together"
-        raise UsageError(msg, hint=f"as in --profile-rank 0 --profiler {PROFILERS[1]}")
-    if values["profiler_arg"] and not values["profiler"]:
-        msg = "--profiler-arg is given without a --profiler"
-        raise UsageError(msg, hint=f"they are: {', '.join(PROFILERS)}")
-    if values["nccl_debug_remove"] and not values["nccl_debug"]:
-        msg = "--nccl-debug-remove goes with --nccl-debug DIR"
-        raise UsageError(msg, hint="in the job's output nothing can be removed")
-    if values["require"] and not values["preflight"]:
-        msg = "--require goes with --preflight"
-        raise UsageError(
-            msg, hint="without it, nothing is known before the program runs"
-        )
+    for row in ROWS:
+        if row.needs and values[row.name]:
+            needed, msg, hint = row.needs
+            if not values[needed]:
+                raise UsageError(msg, hint=hint)
     if values["setup"] and not is_path(values["setup"]):
         _check_bash(values["setup"])
-    return Diagnostics(
-        affinity=values["report_affinity"],
-        smoke_test=values["smoke_test"],
-        preflight=values["preflight"],
-        nccl=values["nccl_debug"] is not None,
-        nccl_log=values["nccl_debug"] or None,
-        verify=values["verify"] or ("warn" if values["verify_after"] else ""),
-        verify_after=values["verify_after"],
-        silence=values["on_silence"],
-        flight=values["flight_recorder"],
-        removes_log=values["nccl_debug_remove"],
-        profiled=values["profile_rank"],
-        profiler=profiler_words(values["profiler"], values["profiler_arg"])
-        if values["profiler"]
-        else (),
-        reported=values["report_environment"],
-        setup=values["setup"],
-        stage=tuple(dict.fromkeys(values["stage"])),
-        kept=values["keep_caches"],
-    )
 
 
 def _check_bash(code: str) -> None:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from envcfg.common.bind import Bind
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.words import Word
+from envcfg.profile.setting_scope import Scope
+from envcfg.profile.words import Word, references
 
 
 class Case(NamedTuple):
@@ -27,6 +28,12 @@ class Setting(NamedTuple):
     otherwise: Word | None = None
     force: bool = False  # overrides even the user's setting in the job
     directory: bool = False  # the value is a folder, created before the program starts
+    scope: Scope = "host"  # of a plan: the place where it is made
+
+    @property
+    def references(self) -> list[str]:
+        """The names that the values of its cases refer to."""
+        return [name for case in self.cases for name in references(case.value or ())]
 
 
 class BindMount(NamedTuple):
@@ -38,6 +45,9 @@ class BindMount(NamedTuple):
     # required.
     if_exists: str | None = None
     when: Condition = ALWAYS
+    # Of a plan: the bind in the syntax of the runtime, with ``STAND_IN`` for a source
+    # that depends on variables of the job.
+    text: str = ""
 
 
 class Argument(NamedTuple):

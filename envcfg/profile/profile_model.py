@@ -228,6 +228,11 @@ class Profile(NamedTuple):
     modules: Mapping[str, scheduler_settings.EnvironmentModule | None] = {}
     billing: scheduler_settings.Billing | None = None
 
+    @property
+    def gpus(self) -> int | None:
+        """The number of GPUs of a node, if the profile has it."""
+        return self.node.gpus if self.node else None
+
     def over(self, base: "Profile") -> "Profile":
         """Return *base*, overridden by everything that this profile sets."""
         fields_given: dict[str, Any] = {

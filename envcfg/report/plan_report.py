@@ -7,9 +7,9 @@ from envcfg.backends.starters import OWN, STARTERS
 from envcfg.common.characters import one_line
 from envcfg.common.secrets import safe_line, shown
 from envcfg.job.plan.kept_caches import kept_kinds
-from envcfg.job.plan.plan import Plan, PlannedMount, PlannedVariable
+from envcfg.job.plan.plan import Plan
 from envcfg.profile.conditions import Condition
-from envcfg.profile.entries import Argument, Case
+from envcfg.profile.entries import Argument, BindMount, Case, Setting
 from envcfg.profile.evidence import cited
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import Rendezvous, Visibility
@@ -23,21 +23,21 @@ _BUNDLED = tuple(starter.bundled[0] for starter in STARTERS.values() if starter.
 
 def plan_json(plan: Plan) -> str:
     """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
-    bundled = STARTERS[plan.starter].bundled
+    bundled = plan.starter.bundled
     program = bundled[0] if bundled else ""  # the key of a bundle's options
     document = {
         "schema_version": 2,
-        "profile": {"name": plan.profile, "sha256": plan.profile_hash},
-        "defaults": plan.defaults,
-        "project_files": plan.project_files,
+        "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
+        "defaults": plan.options.defaults,
+        "project_files": plan.options.project_files,
         "launcher": plan.launcher,
-        "starter": plan.starter,
+        "starter": plan.starter.name,
         "ranks_per_node": plan.ranks,
         "facts": {
             name: {"value": fact.value, **fact.reason._asdict()}
             for name, fact in sorted(plan.facts.items())
         },
-        "command": list(plan.command),
+        "command": list(plan.options.command),
         "container": _container(plan),
         "modules": [
             {
@@ -70,21 +70,21 @@ def plan_json(plan: Plan) -> str:
                 _argument(argument)
                 # Only the starter's own program has options in this plan.
                 for argument in plan.starter_options
-                if by.name == plan.starter
+                if by == plan.starter
             ]
             for own, by in OWN.items()
         },
         "agent": [_argument(argument) for argument in plan.agent],
-        "gpus_per_node": plan.gpus,
+        "gpus_per_node": plan.profile.gpus,
         "visibility": _with_reason(plan.visibility),
-        "rendezvous": _with_reason(plan.rendezvous),
+        "rendezvous": _with_reason(plan.profile.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
         "cpu_masks": list(plan.masks.masks) if plan.masks else [],
         "expect": {
-            name: {"value": value, **plan.expect.reason_of(name)._asdict()}
-            for name, value in plan.expect.said().items()
+            name: {"value": value, **plan.profile.expect.reason_of(name)._asdict()}
+            for name, value in plan.profile.expect.said().items()
         }
-        if plan.expect
+        if plan.profile.expect
         else {},
         "findings": plan.notes,
     }
@@ -101,18 +101,18 @@ def _lines(plan: Plan) -> Iterator[str]:
 
     Each kind of entry has its keyword at the left, for grep. Empty parts have no line.
     """
-    yield f"profile    {plan.profile} (sha256 {plan.profile_hash[:16]})"
+    yield f"profile    {plan.profile.name} (sha256 {plan.profile_hash[:16]})"
     for note in plan.notes:
         # Such a note explains a difference from the built-in profile, so it belongs
         # to the head.
         if note.rule == "profile-over-built-in":
             yield f"layer      {note.subject} {note.message}"
-    if plan.project_files:
-        yield f"project    {shlex.join(plan.project_files)}"
-    yield from (f"default    {default}" for default in plan.defaults)
+    if plan.options.project_files:
+        yield f"project    {shlex.join(plan.options.project_files)}"
+    yield from (f"default    {default}" for default in plan.options.defaults)
     yield f"launcher   {plan.launcher}"
     if plan.container:
-        names = " or ".join(plan.container.runtimes)
+        names = " or ".join(runtime.name for runtime in plan.container.runtimes)
         yield f"container  {plan.container.image} ({names}, {plan.container.verb})"
         for argument in plan.container.arguments:
             yield f"  {argument.word}{_optional(argument)}"
@@ -129,12 +129,12 @@ def _lines(plan: Plan) -> Iterator[str]:
     for name, fact in sorted(plan.facts.items()):
         yield f"fact       {name}={fact.value}  ({'; '.join(_reason_lines(fact.reason))})"
     for option in plan.starter_options:
-        yield f"{STARTERS[plan.starter].own:<10} {option.word}{_tests(option.when)}"
+        yield f"{plan.starter.own:<10} {option.word}{_tests(option.when)}"
     for option in plan.agent:
         yield f"{plan.launcher:<10} {option.word}{_tests(option.when)}"
     # A recommendation only if the profile has such caches, and the job does not keep them.
     kinds = [kind.partition(":")[0] for kind in kept_kinds(plan.settings)]
-    if kinds and plan.diagnostics.kept is None:
+    if kinds and plan.options.keep_caches is None:
         names = ", ".join(kinds)
         yield f"caches     {names}: they end with the job; --keep-caches DIR keeps them"
     for bundle in plan.bundles:
@@ -144,7 +144,7 @@ def _lines(plan: Plan) -> Iterator[str]:
             yield f"  {name}={format_word(word)}"
         # Each starter has its own part of a bundle; other parts have no effect
         # here.
-        program = STARTERS[plan.starter].bundled[0]
+        program = plan.starter.bundled[0]
         networks = (f"--network={network}" for network in bundle.network)
         for text in (*networks, *getattr(bundle, program)):
             yield f"  {program} {text}"
@@ -181,7 +181,7 @@ def print_table(plan: Plan) -> None:
     console.print(table)
 
 
-def _assignment(setting: PlannedVariable, case: Case) -> str:
+def _assignment(setting: Setting, case: Case) -> str:
     name, value = setting.name, case.value
     text = (
         f"unset {name}"
@@ -191,7 +191,7 @@ def _assignment(setting: PlannedVariable, case: Case) -> str:
     return text + _tests(case.when)
 
 
-def _optional(argument: Argument | PlannedMount) -> str:
+def _optional(argument: Argument | BindMount) -> str:
     suffix = f"  if {argument.if_exists} exists" if argument.if_exists else ""
     return suffix + _tests(argument.when)
 
@@ -211,7 +211,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
         return None
     return {
         "image": plan.container.image,
-        "runtimes": list(plan.container.runtimes),
+        "runtimes": [runtime.name for runtime in plan.container.runtimes],
         "verb": plan.container.verb,
         "arguments": [_argument(argument) for argument in plan.container.arguments],
         "binds": [
@@ -256,7 +256,7 @@ def _test_texts(tests: Condition) -> list[str]:
     return [f"{test.fact} {test.operator} {test.operand}" for test in tests]
 
 
-def _setting(setting: PlannedVariable) -> dict[str, object]:
+def _setting(setting: Setting) -> dict[str, object]:
     return {
         "name": setting.name,
         "where": setting.scope,

@@ -25,8 +25,8 @@ def request_json(
     """
     document = {
         "schema_version": 1,
-        "profile": {"name": plan.profile, "sha256": plan.profile_hash},
-        "defaults": plan.defaults,
+        "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
+        "defaults": plan.options.defaults,
         "request": {
             "scheduler": request.scheduler,
             "partition": request.partition,

@@ -256,7 +256,7 @@ def test_an_image_that_every_rank_would_pull_is_a_warning(
     image: str | None, is_pulled: bool
 ) -> None:
     known = runtime("apptainer")
-    container = image and Container(image, False, (known.name,), "exec", (), ())
+    container = image and Container(image, False, (known,), "exec", (), ())
     notes = list(image_notes(container or None))
     assert [note.lines() for note in notes] == [
         [

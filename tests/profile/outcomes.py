@@ -19,9 +19,10 @@ from typing import NamedTuple
 from images import IMAGE, IMAGES, Stack, stacks
 
 from envcfg.backends.launchers import USUAL, starter_of
-from envcfg.job.plan.plan import Options, Plan, PlannedMount
+from envcfg.job.plan.plan import Options, Plan
 from envcfg.job.plan.resolve import resolve
 from envcfg.job.script.host_part import render_script
+from envcfg.profile.entries import BindMount
 from envcfg.profile.profile_model import Profile
 from support import ROOT, environment, zero_separated
 
@@ -108,7 +109,7 @@ def outcomes(profile: Profile, folder: Path) -> Iterator[tuple[Case, Plan, Outco
             made = plan(profile, launcher, stack, folder)
             essence = made._replace(facts={}, notes=())
             found = [done for other, done in known if other == essence]
-            numbers = [1] if made.starter == "local" else NODES
+            numbers = [1] if made.starter.name == "local" else NODES
             done = (
                 found[0] if found else [run(made, nodes, folder) for nodes in numbers]
             )
@@ -119,7 +120,7 @@ def outcomes(profile: Profile, folder: Path) -> Iterator[tuple[Case, Plan, Outco
 
 def run(made: Plan, nodes: int, folder: Path) -> Outcome:
     """Run the script of a plan in a job of so many *nodes*."""
-    gpus = made.gpus or GPUS
+    gpus = made.profile.gpus or GPUS
     tasks = {"torchrun": 1, "local": 2}.get(made.launcher, gpus)
     env = {
         "LC_ALL": "C.UTF-8",
@@ -131,13 +132,13 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
         "FAKE_ONLY": f"0 {nodes * tasks - 1}",
         **dict.fromkeys(MASKING, ",".join(map(str, range(gpus)))),
     }
-    if made.starter == "flux":
+    if made.starter.name == "flux":
         env["FLUX_URI"] = "local:///tmp/flux-AbCdEf/local-0"
-    elif made.starter == "pbs":
+    elif made.starter.name == "pbs":
         (folder / "nodes").write_text("".join(f"node{n + 1}\n" for n in range(nodes)))
         (folder / "hostname").write_text("node1\n")
         env |= {"PBS_JOBID": "4321.pbs", "PBS_NODEFILE": f"{folder}/nodes"}
-    elif made.starter == "srun":
+    elif made.starter.name == "srun":
         nodelist = "node1" if nodes == 1 else f"node[1-{nodes}]"
         env |= {
             "FAKE_NODELIST": nodelist,
@@ -150,7 +151,7 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
     script = render_script(_at(made, folder / "root"), ["envcfg"])
     script = script.replace("/proc/self/status", f"{folder}/status")
     if (
-        made.rendezvous and made.rendezvous.interface
+        made.profile.rendezvous and made.profile.rendezvous.interface
     ):  # whose address is asked for on the first node: this one
         script = script.replace("/proc/sys/kernel/hostname", f"{folder}/hostname")
     job, notes = _execute(f"set -euo pipefail\n{script}", env, folder)
@@ -159,7 +160,9 @@ def run(made: Plan, nodes: int, folder: Path) -> Outcome:
         job=job,
         ranks={int(each.stem): _text(each) for each in notes.glob("[0-9]*.env")},
         bare=_bare(
-            made.starter, tuple(env.items()), by_torchrun=made.launcher == "torchrun"
+            made.starter.name,
+            tuple(env.items()),
+            by_torchrun=made.launcher == "torchrun",
         ),
     )
 
@@ -211,7 +214,7 @@ def _at(made: Plan, root: Path) -> Plan:
         Path(f"{root}{path}").mkdir(parents=True, exist_ok=True)
         return f"{root}{path}"
 
-    def below(mount: PlannedMount) -> PlannedMount:
+    def below(mount: BindMount) -> BindMount:
         bind = mount.bind._replace(source=str(there(mount.bind.source)))
         path = there(mount.if_exists)
         return mount._replace(bind=bind, text=f"{root}{mount.text}", if_exists=path)

@@ -55,7 +55,7 @@ def test_what_a_profile_gives_to_a_job_is_as_reviewed_and_as_the_model_says(
 
 def assert_as_modelled(made: Plan, case: Case, outcome: Outcome) -> None:
     """Hold each rank's environment against the model's, for all that the plan sets."""
-    each = 2 if case.launcher in {"torchrun", "local"} else made.gpus or GPUS
+    each = 2 if case.launcher in {"torchrun", "local"} else made.profile.gpus or GPUS
     last = each * case.nodes - 1
     ranks = {0, 1, last - 1, last} if case.launcher == "torchrun" else {0, last}
     assert outcome.ranks.keys() == ranks

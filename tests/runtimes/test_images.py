@@ -72,7 +72,7 @@ def test_an_image_is_a_path_or_a_reference_and_that_is_pulled_or_not(
         is_reference,
         is_pulled,
     )
-    notes = list(image_notes(Container(image, False, (name,), "exec", (), ())))
+    notes = list(image_notes(Container(image, False, (known,), "exec", (), ())))
     assert [note.fix for note in notes] == [known.pull] * is_pulled
     assert all(note.message == known.pulled for note in notes)
 
@@ -124,7 +124,7 @@ def test_a_squashfs_file_under_charliecloud_is_taken_with_a_warning() -> None:
     doubt = known.doubt("a.sqfs")
     assert known.refuse("a.sqfs") is None
     assert known.doubt("/a") is None
-    (note,) = image_notes(Container("a.sqfs", True, ("charliecloud",), "exec", (), ()))
+    (note,) = image_notes(Container("a.sqfs", True, (known,), "exec", (), ()))
     assert note.lines() == [
         f"envcfg: warning: a.sqfs: {doubt and doubt.problem}",
         "  hint: unpack it before: unsquashfs -d FOLDER a.sqfs",
@@ -206,7 +206,7 @@ def test_what_a_profile_has_for_another_runtime_is_left_out_and_said(
     arguments = f"{{--nv: {REASON}}}"
     made = profile(f"{{runtimes: {listed}, arguments: {arguments}}}")
     first = choose_runtimes(made, options.runtime, options.runtimes_here, "i")[0]
-    container = Container("i", True, (first.name,), "exec", (), ())
+    container = Container("i", True, (first,), "exec", (), ())
     notes = list(runtime_notes(made, options, container))
     assert [note.rule for note in notes] == rules
     assert not list(runtime_notes(made, options, None))

@@ -178,7 +178,7 @@ def _probe(
     # Only the names of variables are recorded, because values may be secret.
     observations = Observations(
         job={
-            "starter": ((starter,),),
+            "starter": ((starter.name,),),
             "visible": tuple((name,) for name in VISIBLE if name in os.environ),
             **job_site(site, requirements.hosts),
             **job_facts(report, answered.log),

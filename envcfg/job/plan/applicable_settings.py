@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from envcfg.common.findings import Finding, Place
 from envcfg.job.plan.plan import Options
@@ -21,6 +21,7 @@ from envcfg.profile.entries import (
 from envcfg.profile.job_facts import Facts, Reason
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import EnvironmentModule
+from envcfg.profile.words import Word
 
 Entry = TypeVar("Entry", Argument, Bundle, Export, EnvironmentModule, BindMount, Prefix)
 # An option on the command line needs no other reason.
@@ -30,6 +31,12 @@ GIVEN = Reason(
     date="",
     place=Place(path="command line", line=1),
 )
+
+
+def recorded(name: str, value: Word, record: Mapping[str, Any]) -> Setting:
+    """Return the setting of an option, with the reason in a record of ``knowledge/``."""
+    why, source, date = record["why"], record["source"], str(record["date"])
+    return Setting(name, (Case(value, Reason(why, source, date, GIVEN.place)),))
 
 
 def choose_cases(setting: Setting, facts: Facts) -> Iterable[Case]:
@@ -104,4 +111,4 @@ def choose_modules(
     """
     modules = tuple(applying(profile.modules.values(), facts, attrgetter("name")))
     own = tuple(EnvironmentModule(name, "load", GIVEN) for name in options.modules)
-    return (own if options.no_modules else (*modules, *own)), modules
+    return (own if "no_modules" in options.switches else (*modules, *own)), modules

@@ -16,7 +16,7 @@ from envcfg.job.plan.applicable_settings import (
     choose_arguments,
     choose_cases,
 )
-from envcfg.job.plan.plan import Container, Options, PlannedMount
+from envcfg.job.plan.plan import Container, Options
 from envcfg.profile.entries import Argument, BindMount
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
@@ -67,7 +67,7 @@ def choose_container(
     return Container(
         image=first.spell(options.container),
         is_file=not first.is_reference(options.container),
-        runtimes=tuple(runtime.name for runtime in named),
+        runtimes=tuple(named),
         verb=str(verb),
         arguments=tuple(words),
         binds=tuple(_binds(mounts, first, facts)),
@@ -164,7 +164,7 @@ def check_stage(profile: Profile, options: Options, named: Sequence[Runtime]) ->
         UsageError: nodes have no disk, the image is no file, or two environments are named.
     """
     scratch, image = profile.scratch, options.container
-    parts = options.diagnostics.stage
+    parts = options.stage
     # Memory alone is not enough: a copied image would take the memory that the job
     # needs.
     if scratch is None or (scratch.in_memory and scratch.disk is None):
@@ -191,7 +191,7 @@ def check_stage(profile: Profile, options: Options, named: Sequence[Runtime]) ->
 
 def _binds(
     mounts: Iterable[BindMount | None], runtime: Runtime, facts: Facts
-) -> Iterable[PlannedMount]:
+) -> Iterable[BindMount]:
     for mount in applying(mounts, facts, lambda mount: str(mount.bind)):
         bind = mount.bind
         # The source is unknown until the job runs, but the format of the rest can
@@ -203,4 +203,4 @@ def _binds(
         except ValueError as err:
             msg = f"{runtime.name} cannot bind {mount.bind}: {err}"
             raise UsageError(msg, hint="choose another path, or a link to it") from err
-        yield PlannedMount(mount.bind, text, mount.reason, mount.if_exists, mount.when)
+        yield mount._replace(text=text)

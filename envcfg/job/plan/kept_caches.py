@@ -6,19 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envcfg.common.errors import UsageError
-from envcfg.common.findings import Place
-from envcfg.job.plan.plan import PlannedVariable
-from envcfg.profile.job_facts import Reason
+from envcfg.job.plan.applicable_settings import recorded
+from envcfg.profile.entries import Setting
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.words import Word, parse_word
+from envcfg.profile.words import parse_word
 
 # Facts of the image or of the system that belong to the key of a cache.
 IDENTITY = ("rocm", "cuda", "torch", "triton", "miopen")
 _FOLDER = "${ENVCFG_CACHE}/"
 
 
-def kept_settings(profile: Profile) -> dict[str, tuple[Word, Reason]]:
-    """Return the settings that the profile lacks for its caches to be kept.
+def kept_settings(profile: Profile) -> Iterator[Setting]:
+    """Yield the settings that the profile lacks for its caches to be kept.
 
     Raises:
         UsageError: the system has no node-local folder for caches.
@@ -28,22 +27,14 @@ def kept_settings(profile: Profile) -> dict[str, tuple[Word, Reason]]:
         raise UsageError(
             msg, hint="leave it out: caches stay where the libraries put them"
         )
-    place = Place("command line", 1)
-    return {
-        variable: (
-            parse_word(text),
-            Reason(record["why"], record["source"], str(record["date"]), place),
-        )
-        for name, record in _records().items()
-        for variable, text in {
-            record["variable"]: f"{_FOLDER}{name}",
-            **record.get("also", {}),
-        }.items()
-        if variable not in profile.env
-    }
+    for name, record in _records().items():
+        own = {record["variable"]: f"{_FOLDER}{name}", **record.get("also", {})}
+        for variable, text in own.items():
+            if variable not in profile.env:
+                yield recorded(variable, parse_word(text), record)
 
 
-def kept_kinds(settings: Sequence[PlannedVariable]) -> Iterator[str]:
+def kept_kinds(settings: Sequence[Setting]) -> Iterator[str]:
     """Yield ``KIND:FOLDER:MEBIBYTES:METHOD`` for each cache of the job that is kept.
 
     A cache in a folder that the user named is not envcfg's, so it is not kept.
@@ -55,7 +46,7 @@ def kept_kinds(settings: Sequence[PlannedVariable]) -> Iterator[str]:
             yield f"{name}:{folder}:{record['mebibytes']}:{record['merge']}"
 
 
-def _own_folders(setting: PlannedVariable) -> Iterator[str]:
+def _own_folders(setting: Setting) -> Iterator[str]:
     """Yield the folder below the node-local cache that is the value of *setting*."""
     start = parse_word(_FOLDER)
     for case in setting.cases:

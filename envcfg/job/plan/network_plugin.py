@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.common.findings import Finding
 from envcfg.job.plan.applicable_settings import GIVEN, choose_cases
-from envcfg.job.plan.plan import Container, Options, PlannedVariable
+from envcfg.job.plan.plan import Container, Options
 from envcfg.profile.conditions import Test
 from envcfg.profile.entries import Case, Setting
 from envcfg.profile.job_facts import Facts
@@ -27,7 +27,7 @@ def plugin_state(
     options: Options,
     container: Container | None,
     modules: Iterable[EnvironmentModule],
-    planned: Mapping[str, PlannedVariable],
+    planned: Mapping[str, Setting],
 ) -> str:
     """Return whether the image has the plug-in that the network of *profile* needs.
 
@@ -65,8 +65,8 @@ def plugin_state(
 
 
 def fail_without_plugin(
-    profile: Profile, facts: Facts, planned: Mapping[str, PlannedVariable]
-) -> dict[str, PlannedVariable]:
+    profile: Profile, facts: Facts, planned: Mapping[str, Setting]
+) -> dict[str, Setting]:
     """Return *planned* with a value of NCCL_NET that only a plug-in has.
 
     With it a job of several nodes ends instead of using TCP. Values of the profile, the
@@ -80,12 +80,12 @@ def fail_without_plugin(
     case = Case((profile.expect.networks[0],), reason, _SEVERAL)
     cases = choose_cases(Setting(_NET, (case,)), facts)
     before = own.cases if own else ()
-    return {**planned, _NET: PlannedVariable(_NET, (*before, *cases))}
+    return {**planned, _NET: Setting(_NET, (*before, *cases))}
 
 
 def leave_network_open(
-    options: Options, state: str, planned: Mapping[str, PlannedVariable]
-) -> tuple[dict[str, PlannedVariable], list[Finding]]:
+    options: Options, state: str, planned: Mapping[str, Setting]
+) -> tuple[dict[str, Setting], list[Finding]]:
     """Return *planned* without the profile's NCCL_NET, and a note, if a launch line of
     the user may run without the plug-in: the job ran before, by TCP if it had to."""
     own = planned.get(_NET)
@@ -100,14 +100,14 @@ def leave_network_open(
     return rest, [Finding("network-left-open", "note", _NET, message, fix)]
 
 
-def search_host_parts(options: Options) -> dict[str, PlannedVariable]:
+def search_host_parts(options: Options) -> dict[str, Setting]:
     """Return the variable by which the loader finds the bound parts of the host."""
     if not options.host_parts:
         return {}
     folder = options.host_parts[0].bind.target.rpartition("/")[0]
     word = (f"{folder}:", Ref(_PATH, folder))  # an empty part would be the work folder
     case = Case(word, options.host_parts[0].reason)
-    return {_PATH: PlannedVariable(_PATH, (case,))}
+    return {_PATH: Setting(_PATH, (case,))}
 
 
 def plugin_notes(
@@ -115,7 +115,7 @@ def plugin_notes(
     profile: Profile,
     options: Options,
     facts: Facts,
-    planned: Mapping[str, PlannedVariable],
+    planned: Mapping[str, Setting],
 ) -> Iterator[Finding]:
     """Warn of several nodes without the plug-in; note that its presence is unknown."""
     image, value = options.container or "", options.settings.get(_NET)
@@ -143,7 +143,7 @@ def plugin_notes(
         yield Finding("image-plugin-unknown", "note", image, message, fix)
 
 
-def _is_set(variable: PlannedVariable | None) -> bool:
+def _is_set(variable: Setting | None) -> bool:
     """Return whether a value applies to a job of several nodes."""
     return variable is not None and any(
         case.value is not None

@@ -7,23 +7,17 @@ the job must still make.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
+from envcfg.backends.runtimes.runtime import Runtime
+from envcfg.backends.starters.starter import Starter
 from envcfg.common.bind import Bind
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding
-from envcfg.job.plan.diagnostics import Diagnostics
-from envcfg.profile.conditions import ALWAYS, Condition
-from envcfg.profile.entries import Argument, BindMount, Bundle, Case, Export
-from envcfg.profile.job_facts import Fact, Reason
-from envcfg.profile.profile_model import (
-    Expect,
-    Masks,
-    Rendezvous,
-    Scratch,
-    Visibility,
-)
+from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Setting
+from envcfg.profile.job_facts import Fact
+from envcfg.profile.profile_model import Masks, Profile, Scratch, Visibility
 from envcfg.profile.scheduler_settings import EnvironmentModule
-from envcfg.profile.setting_scope import Scope
-from envcfg.profile.words import Word
+from envcfg.profile.setting_scope import INSIDE
+from envcfg.profile.words import Word, parse_word
 
 # Checks of the place that the user may switch off: the script is one of several
 # tasks, nodes stay idle, the cluster differs, or ranks of several nodes meet at the
@@ -87,6 +81,8 @@ class ProgramStart(NamedTuple):
 class Options(NamedTuple):
     """The user's options, checked for form only.
 
+    A value that is used as the command line has it has the name of its option.
+
     Attributes:
         container: path or URI of the image; None runs without a container.
         image_file: the file that *container* leads to, if it is a link.
@@ -106,13 +102,28 @@ class Options(NamedTuple):
         host_parts: the plug-in of this machine and its libraries, for an image without.
         settings: from ``--set`` (a word) and ``--unset`` (None), in order.
         facts: stated by the user.
-        modules: modules to load in addition to those of the profile; *no_modules*:
-            without those.
+        modules: modules to load in addition to those of the profile.
         command: the program and its arguments; empty for a script of several steps.
         allowed: checks of the place that the user switched off.
         keeps_launch_line: a launch line already fixes the starter, the tasks and their
             command.
         project_files: files of the project that decide what the job runs.
+        defaults: options from files, each with its file and line.
+        switches: the on/off options that are on, each with its module of bash, if any.
+        report_environment: ranks that record their environment.
+        nccl_debug: folder for NCCL's log, a file per process; empty: the job's output.
+        verify: the step is watched, and its network judged: ``warn`` or ``stop``.
+        verify_after: seconds until the watcher reports on the GPUs; 0: never, None: the
+            watcher's default.
+        on_silence: the seconds without output after which ``envcfg hang`` is asked, and
+            the action: ``report`` or ``stop``.
+        flight_recorder: folder for the files of PyTorch's Flight Recorder, with a folder
+            per job; None: nothing is recorded.
+        profile_rank: ranks that run under a profiler.
+        profiler_words: the words of the profiler before the program.
+        setup: shell code that runs before the program, in bash; a path is sourced.
+        stage: the parts to copy to each node first: ``image``, ``env`` or ``env=PATH``.
+        keep_caches: folder in which compile caches outlive the job; None: they do not.
     """
 
     container: str | None = None
@@ -138,41 +149,40 @@ class Options(NamedTuple):
     settings: Mapping[str, Word | None] = {}
     facts: Mapping[str, str] = {}
     modules: tuple[str, ...] = ()
-    no_modules: bool = False
     command: tuple[str, ...] = ()
     allowed: tuple[Allowed, ...] = ()
     keeps_launch_line: bool = False
-    diagnostics: Diagnostics = Diagnostics()
     project_files: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
+    switches: Mapping[str, str] = {}
+    report_environment: tuple[int, ...] = ()
+    nccl_debug: Word | None = None
+    verify: str | None = None
+    verify_after: int | None = None
+    on_silence: tuple[int, str] | None = None
+    flight_recorder: Word | None = None
+    profile_rank: tuple[int, ...] = ()
+    profiler_words: tuple[Word, ...] = ()
+    setup: str = ""
+    stage: tuple[str, ...] = ()
+    keep_caches: Word | None = None
 
     @property
     def known_nodes(self) -> int | None:
         """The number of nodes, if the job requests it or the user states it."""
         return self.nodes or whole_number(self.facts.get("nodes"))
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether envcfg watches the step while it runs."""
+        return bool(self.verify or self.on_silence)
 
-class PlannedVariable(NamedTuple):
-    """One variable of the job; the first case with a true condition applies."""
-
-    name: str
-    cases: tuple[Case, ...]
-    force: bool = False
-    directory: bool = False
-    scope: Scope = "host"
-
-
-class PlannedMount(NamedTuple):
-    """A bind, with its *text* in the syntax of the runtime; skipped if *if_exists* is
-    absent.
-
-    In *text*, ``STAND_IN`` replaces a source that depends on variables of the job.
-    """
-
-    bind: Bind
-    text: str
-    reason: Reason
-    if_exists: str | None = None
-    when: Condition = ALWAYS
+    @property
+    def log_folder(self) -> Word | None:
+        """Folder for NCCL's log; the job's own folder if it is only for verification."""
+        if self.verify and self.nccl_debug is None:
+            return parse_word("${PWD}")
+        return self.nccl_debug or None
 
 
 class Container(NamedTuple):
@@ -180,33 +190,21 @@ class Container(NamedTuple):
 
     Attributes:
         is_file: a path, not a reference.
-        runtimes: names in order of preference; the job takes the first on PATH. They
-            share a template.
+        runtimes: in order of preference; the job takes the first on PATH. They share a
+            template.
         prefix: words before each rank's command, in the container.
         stamp: the stamp of its file when the facts were read; see ``ImageFacts``.
     """
 
     image: str
     is_file: bool
-    runtimes: tuple[str, ...]
+    runtimes: tuple[Runtime, ...]
     verb: str
     arguments: tuple[Argument, ...]
-    binds: tuple[PlannedMount, ...]
+    binds: tuple[BindMount, ...]
     exports: tuple[Export, ...] = ()
     prefix: tuple[str, ...] = ()
     stamp: str = ""
-
-
-class Place(NamedTuple):
-    """Where the script may run.
-
-    Attributes:
-        clusters: globs on the cluster's name; any cluster, if there are none.
-        allowed: the checks that do not stop it.
-    """
-
-    clusters: tuple[str, ...] = ()
-    allowed: tuple[Allowed, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -214,61 +212,58 @@ class Plan(NamedTuple):
 
     Attributes:
         profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
-        starter: the program that starts the tasks; one of ``starters.STARTERS``.
+        options: the user's, with those that the command itself named.
         facts: all facts known when the plan was made, with their sources.
         settings: in the order in which they are set.
-        bundles: variables that are set only together with options of srun.
+        starter: the program that starts the tasks.
         starter_options: options of the starter that the system needs.
-        local_rank_at: the number of words of the command before ``--local_rank=N``.
-        local_rank_option: the spelling of that option.
-        has_mode: the agent's options already name its mode.
+        agent: options of the launcher or program that starts the ranks of a node.
+        bundles: variables that are set only together with options of srun.
         contract: the template of the launcher sets the variables that the ranks'
             library reads.
-        agent: options of the launcher or program that starts the ranks of a node.
-        program: the place and source of these options, if the command starts ranks.
-        handed_on: variables of the job that the rank part refers to.
         modules: in the order in which they are loaded.
         known_modules: the modules of the profile among them, even if none is loaded.
         scratch: only if a setting uses it.
         preflight: the command line that checks nodes and network before the step.
-        has_fixed_tasks: the options of the starter, or the starter itself, fix the
-            number of tasks.
-        place: the clusters and checks of the place, tested when the script runs.
-        defaults: options from files, each with its file and line.
-        project_files: files of the project that decide what the job runs.
         notes: findings for the user.
     """
 
-    profile: str
+    profile: Profile
     profile_hash: str
-    launcher: str
-    starter: str
-    container: Container | None
-    settings: tuple[PlannedVariable, ...]
-    handed_on: tuple[str, ...]
+    options: Options
     facts: Mapping[str, Fact]
-    command: tuple[str, ...]
-    bundles: tuple[Bundle, ...] = ()
-    starter_options: tuple[Argument, ...] = ()
-    agent: tuple[Argument, ...] = ()
-    program: ProgramStart | None = None
-    has_mode: bool = False
-    contract: bool = False
-    local_rank_at: int | None = None
-    local_rank_option: str = "--local_rank"
-    ranks: int | None = None
-    gpus: int | None = None
-    masks: Masks | None = None
-    visibility: Visibility | None = None
-    rendezvous: Rendezvous | None = None
-    modules: tuple[EnvironmentModule, ...] = ()
-    known_modules: tuple[EnvironmentModule, ...] = ()
-    scratch: Scratch | None = None
-    expect: Expect | None = None
-    diagnostics: Diagnostics = Diagnostics()
+    settings: tuple[Setting, ...]
+    container: Container | None
+    launcher: str
+    starter: Starter
+    starter_options: tuple[Argument, ...]
+    agent: tuple[Argument, ...]
+    bundles: tuple[Bundle, ...]
+    contract: bool
+    ranks: int | None
+    masks: Masks | None
+    modules: tuple[EnvironmentModule, ...]
+    known_modules: tuple[EnvironmentModule, ...]
+    scratch: Scratch | None
+    notes: tuple[Finding, ...]
     preflight: tuple[str, ...] = ()
-    has_fixed_tasks: bool = False
-    place: Place = Place()
-    defaults: tuple[str, ...] = ()
-    project_files: tuple[str, ...] = ()
-    notes: tuple[Finding, ...] = ()
+
+    @property
+    def handed_on(self) -> tuple[str, ...]:
+        """The variables of the job that the rank part refers to."""
+        known = INSIDE.union(setting.name for setting in self.settings)
+        names = (
+            name
+            for setting in self.settings
+            if setting.scope != "host"
+            for name in setting.references
+            # A variable of the plan travels with its setting; only variables from
+            # outside must be passed on.
+            if name not in known
+        )
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def visibility(self) -> Visibility | None:
+        """The layer of GPU masks; a launch line of the user keeps its own."""
+        return None if self.options.keeps_launch_line else self.profile.visibility

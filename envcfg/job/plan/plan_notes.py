@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envcfg.backends import runtimes
-from envcfg.backends.starters import STARTERS
 from envcfg.common.findings import Finding
 from envcfg.job.plan.container import asks_runtime, named_runtimes
-from envcfg.job.plan.plan import Container, Options, Plan, PlannedVariable
+from envcfg.job.plan.plan import Container, Options, Plan
 from envcfg.profile.conditions import FACTS, VERSIONS
+from envcfg.profile.entries import Setting
 from envcfg.profile.job_facts import Fact
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
@@ -49,7 +48,7 @@ def stack_notes(
     return known_faults(KnownJob(values, provider, profile.name, env))
 
 
-def first_values(planned: Mapping[str, PlannedVariable]) -> dict[str, str]:
+def first_values(planned: Mapping[str, Setting]) -> dict[str, str]:
     """Return the first possible value of each variable that is set."""
     return {
         name: format_word(case.value)
@@ -60,7 +59,7 @@ def first_values(planned: Mapping[str, PlannedVariable]) -> dict[str, str]:
 
 
 def masking_notes(
-    profile: Profile, planned: Mapping[str, PlannedVariable]
+    profile: Profile, planned: Mapping[str, Setting]
 ) -> Iterable[Finding]:
     """Warn of settings that mask GPUs on top of the profile."""
     layer = profile.visibility
@@ -79,7 +78,7 @@ def image_notes(container: Container | None) -> Iterable[Finding]:
     """Warn of an image that every rank would pull, or that looks harmful."""
     if container is None:
         return
-    runtime = runtimes.runtime(container.runtimes[0])
+    runtime = container.runtimes[0]
     if doubt := runtime.doubt(container.image):
         yield Finding("image-under-signals", "warning", container.image, *doubt)
     if runtime.is_pulled(container.image):
@@ -93,7 +92,7 @@ def runtime_notes(
     """Yield notes on a runtime that was chosen without evidence, and on ignored options."""
     if container is None:
         return
-    first = runtimes.runtime(container.runtimes[0])
+    first = container.runtimes[0]
     runtimes_named = named_runtimes(profile)
     kinds = {runtime.kind for runtime in runtimes_named}
     if options.runtime is None and not options.runtimes_here and len(kinds) > 1:
@@ -146,7 +145,7 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
 
 def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
     """Warn of ranks that start on one node of a job that has more."""
-    if not STARTERS[plan.starter].spans_nodes and nodes > 1:
+    if not plan.starter.spans_nodes and nodes > 1:
         message = f"the job has {nodes} nodes, but all ranks start on one of them"
         fix = (
             "--launcher srun starts them on all, where the profile allows it; "

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
 from envcfg.backends.launchers import LAUNCHERS
-from envcfg.backends.runtimes.runtime import Runtime
-from envcfg.backends.starters import STARTERS
+from envcfg.backends.starters.starter import Starter
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.job.plan import tasks
@@ -35,7 +34,7 @@ from envcfg.job.plan.network_plugin import (
     plugin_state,
     search_host_parts,
 )
-from envcfg.job.plan.plan import Options, Place, Plan, PlannedVariable
+from envcfg.job.plan.plan import Options, Plan
 from envcfg.job.plan.plan_facts import gather_facts, wrong_architecture
 from envcfg.job.plan.plan_notes import (
     first_values,
@@ -46,12 +45,12 @@ from envcfg.job.plan.plan_notes import (
     status_notes,
     unknown_notes,
 )
-from envcfg.profile.entries import Argument, Bundle, Case
+from envcfg.profile.entries import Bundle, Case, Setting
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.references import clashing_bundles, clashing_references
 from envcfg.profile.setting_scope import INSIDE, in_order, scopes
-from envcfg.profile.words import Word, references
+from envcfg.profile.words import Word
 
 
 def resolve(
@@ -65,8 +64,7 @@ def resolve(
     Raises:
         UsageError: if profile and options cannot go together.
     """
-    gpus = profile.node.gpus if profile.node else None
-    options, command_notes = _take_launcher(options, options.gpus or gpus)
+    options, command_notes = _take_launcher(options, options.gpus or profile.gpus)
     launcher, starter = tasks.choose_launcher(profile, options)
     runtimes = chosen_runtimes(profile, options)
     # A wrong pair of runtime and starter makes every later message misleading.
@@ -78,15 +76,17 @@ def resolve(
         msg = f"{finding.subject}: {finding.message}"
         raise UsageError(msg, hint=finding.fix)
     planned = _planned(profile, options, facts)
-    check_log_folder(options.diagnostics, INSIDE | planned.keys())
+    check_log_folder(options, INSIDE | planned.keys())
     modules, known_modules = choose_modules(profile, options, facts)
     container = choose_container(profile, options, runtimes, facts)
-    keys = STARTERS[starter].bundled
-    bundles, broken_up = choose_bundles(profile, options, keys, facts)
+    bundles, broken_up = choose_bundles(profile, options, starter.bundled, facts)
     arguments = tasks.starter_options(profile, options, launcher, starter, facts)
-    arguments = _checked_arguments(arguments, runtimes)
+    # The runtime enters through options of the starter, so its restrictions apply
+    # to these options too.
+    if runtimes and runtimes[0].option:  # it has its words among these
+        arguments = tuple(checked(argument, runtimes[0]) for argument in arguments)
     # A clash can involve any two of all settings and bundles.
-    _check(profile, {launcher, starter}, planned, bundles)
+    _check(profile, {launcher, starter.name}, planned, bundles)
     plugin = plugin_state(profile, options, container, modules, planned)
     planned |= search_host_parts(options)
     planned, opened = leave_network_open(options, plugin, planned)
@@ -94,41 +94,29 @@ def resolve(
     if plugin in fails and "NCCL_NET" not in options.settings:
         planned = fail_without_plugin(profile, facts, planned)
         facts.missed.pop("plugin", None)  # the image is known to have none
-    settings, handed_on = _ordered(planned)
-    if options.diagnostics.stage:
+    settings = _ordered(planned)
+    if options.stage:
         check_stage(profile, options, runtimes)
     # A node-local folder costs a directory and a cleanup per job.
-    needs_cache = any("ENVCFG_CACHE" in _refs(setting) for setting in settings)
+    needs_cache = any("ENVCFG_CACHE" in setting.references for setting in settings)
     return Plan(
-        profile=profile.name,
+        profile=profile,
         profile_hash=profile_hash,
+        options=options,
+        facts=facts.known,
+        settings=settings,
+        container=container,
         launcher=launcher,
         starter=starter,
-        container=container,
-        settings=settings,
-        bundles=tuple(bundles),
         starter_options=arguments,
         agent=tasks.agent_options(profile, options, launcher, facts),
+        bundles=tuple(bundles),
         contract=tasks.has_contract(launcher, starter, arguments, options),
-        handed_on=handed_on,
-        facts=facts.known,
-        command=options.command,
-        diagnostics=options.diagnostics,
-        program=options.program,
-        has_mode=options.has_mode,
-        local_rank_at=options.local_rank_at,
-        local_rank_option=options.local_rank_option,
         ranks=tasks.ranks_per_node(launcher, starter, options),
-        gpus=gpus,
         masks=profile.cpu_masks if _can_pin(options, launcher, starter) else None,
-        visibility=None if options.keeps_launch_line else profile.visibility,
-        rendezvous=profile.rendezvous,
         modules=modules,
         known_modules=known_modules,
-        scratch=profile.scratch if needs_cache or options.diagnostics.stage else None,
-        expect=profile.expect,
-        has_fixed_tasks=options.keeps_launch_line,
-        place=Place(profile.detect.clusters if profile.detect else (), options.allowed),
+        scratch=profile.scratch if needs_cache or options.stage else None,
         # The order is that of the reader: profile files first, then the command,
         # then the settings.
         notes=(
@@ -151,17 +139,6 @@ def resolve(
     )
 
 
-def _checked_arguments(
-    arguments: tuple[Argument, ...], runtimes: Sequence[Runtime]
-) -> tuple[Argument, ...]:
-    """Return the options of the starter, checked by the runtime that they enter."""
-    # The runtime enters through options of the starter, so its restrictions apply
-    # to these options too.
-    if runtimes and runtimes[0].option:  # it has its words among these
-        return tuple(checked(argument, runtimes[0]) for argument in arguments)
-    return arguments
-
-
 def _take_launcher(options: Options, gpus: int | None) -> tuple[Options, list[Finding]]:
     """Return the options with the launcher that their command names, and notes on it.
 
@@ -177,43 +154,38 @@ def _take_launcher(options: Options, gpus: int | None) -> tuple[Options, list[Fi
     return options, [*inside, *recognised]
 
 
-def _can_pin(options: Options, launcher: str, starter: str) -> bool:
+def _can_pin(options: Options, launcher: str, starter: Starter) -> bool:
     """Return whether cores are bound: only if srun starts the ranks directly.
 
     A launcher that owns the node would hand one mask to all its ranks.
     """
     return (
-        "cpu_masks" in STARTERS[starter].sections
+        "cpu_masks" in starter.sections
         and not LAUNCHERS[launcher].has_node
         and not (options.keeps_launch_line and launcher_of(options.command))
     )
 
 
-def _planned(
-    profile: Profile, options: Options, facts: Facts
-) -> dict[str, PlannedVariable]:
+def _planned(profile: Profile, options: Options, facts: Facts) -> dict[str, Setting]:
     """Return the variables of the profile, of the diagnostics, and of the user."""
     planned = {
-        name: PlannedVariable(name, cases, setting.force, setting.directory)
+        name: setting._replace(cases=cases)
         for name, setting in profile.env.items()
         if setting and (cases := tuple(choose_cases(setting, facts)))
     }
-    added = flight_settings(options.diagnostics)
-    if options.diagnostics.kept is not None:
-        added |= kept_settings(profile)
-    for name, (value, reason) in added.items():
-        # No force: a value in the job's environment wins.
-        planned[name] = PlannedVariable(name=name, cases=(Case(value, reason),))
-    words = log_settings(options.diagnostics)
+    # No force: a value in the job's environment wins.
+    planned |= {setting.name: setting for setting in flight_settings(options)}
+    if options.keep_caches is not None:
+        planned |= {setting.name: setting for setting in kept_settings(profile)}
     # The user's settings come last so that --set overrides a logging default.
-    for name, word in {**words, **options.settings}.items():
+    for name, word in {**log_settings(options), **options.settings}.items():
         known = profile.env.get(name)
-        planned[name] = PlannedVariable(
-            name=name,
-            cases=(Case(word, GIVEN),),
+        planned[name] = Setting(
+            name,
+            (Case(word, GIVEN),),
             # A logging variable that only serves --verify does not override the
             # job's value.
-            force=name in options.settings or options.diagnostics.nccl,
+            force=name in options.settings or options.nccl_debug is not None,
             directory=known is not None and known.directory and word is not None,
         )
     return planned
@@ -222,7 +194,7 @@ def _planned(
 def _check(
     profile: Profile,
     launchers: Collection[str],
-    planned: Mapping[str, PlannedVariable],
+    planned: Mapping[str, Setting],
     bundles: Iterable[Bundle],
 ) -> None:
     # Bundles come first: a setting inside a bundle also breaks references, and the
@@ -244,7 +216,7 @@ def _check(
         raise UsageError(msg, hint=clash.fix)
 
 
-def _words(planned: Mapping[str, PlannedVariable]) -> dict[str, list[Word]]:
+def _words(planned: Mapping[str, Setting]) -> dict[str, list[Word]]:
     """Return the values that each variable can take."""
     return {
         name: [case.value for case in entry.cases if case.value is not None]
@@ -252,37 +224,16 @@ def _words(planned: Mapping[str, PlannedVariable]) -> dict[str, list[Word]]:
     }
 
 
-def _ordered(
-    planned: Mapping[str, PlannedVariable],
-) -> tuple[tuple[PlannedVariable, ...], tuple[str, ...]]:
-    """Return the settings with their scopes, each after those that it refers to.
-
-    The second value has the names of the job's variables that the rank part refers to.
-    """
+def _ordered(planned: Mapping[str, Setting]) -> tuple[Setting, ...]:
+    """Return the settings with their scopes, each after those that it refers to."""
     words = _words(planned)
     where = scopes(words)
-    settings = tuple(
+    return tuple(
         planned[name]._replace(
             # A value that extends the program's own value must not be skipped
             # because the job set one.
-            force=planned[name].force or name in _refs(planned[name]),
+            force=planned[name].force or name in planned[name].references,
             scope=where[name],
         )
         for name in in_order(words)
     )
-    names_needed = (
-        ref for setting in settings if setting.scope != "host" for ref in _refs(setting)
-    )
-    # A variable of the plan travels with its setting; only variables from outside
-    # must be passed on.
-    outside = [ref for ref in names_needed if ref not in planned and ref not in INSIDE]
-    return settings, tuple(dict.fromkeys(outside))
-
-
-def _refs(setting: PlannedVariable) -> list[str]:
-    return [
-        ref
-        for case in setting.cases
-        if case.value is not None
-        for ref in references(case.value)
-    ]

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from envcfg.backends.launchers import LAUNCHERS, allowed_launchers, starter_of
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.backends.starters import STARTERS
+from envcfg.backends.starters.starter import Starter
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.applicable_settings import GIVEN, choose_arguments
-from envcfg.job.plan.diagnostics import says_log
 from envcfg.job.plan.plan import Options
 from envcfg.profile.entries import Argument
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
 
 
-def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
+def choose_launcher(profile: Profile, options: Options) -> tuple[str, Starter]:
     """Return the launcher and the starter of its tasks.
 
     Raises:
@@ -28,12 +28,13 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
     if launcher not in allowed:
         msg = f"profile {profile.name} does not allow the launcher {launcher}"
         raise UsageError(msg, hint=f"it allows: {', '.join(allowed)}")
-    starter = starter_of(launcher, profile.launchers)
+    starter = STARTERS[starter_of(launcher, profile.launchers)]
     # The message names launchers that work, because the pair of both names is not
     # obvious to users.
-    if starter not in LAUNCHERS[launcher].starters:
+    if starter.name not in LAUNCHERS[launcher].starters:
         can = " or ".join(LAUNCHERS[launcher].starters)
-        msg = f"launcher {launcher} works by {can}, but profile {profile.name} by {starter}"
+        msg = f"launcher {launcher} works by {can}, but profile {profile.name} by "
+        msg += starter.name
         names = [
             name
             for name in allowed_launchers(profile.launchers)
@@ -43,7 +44,7 @@ def choose_launcher(profile: Profile, options: Options) -> tuple[str, str]:
     return launcher, starter
 
 
-def ranks_per_node(launcher: str, starter: str, options: Options) -> int | None:
+def ranks_per_node(launcher: str, starter: Starter, options: Options) -> int | None:
     """Return the number of ranks per node that the user wants; None leaves it to the
     job.
 
@@ -54,12 +55,10 @@ def ranks_per_node(launcher: str, starter: str, options: Options) -> int | None:
     if program and not program.counts_ranks:
         return 1
     # A starter without agents counts tasks, and this program is a single task.
-    if program and not STARTERS[starter].starts_agents and not program.ranks:
+    if program and not starter.starts_agents and not program.ranks:
         msg = f"how many ranks does {program.name} start on each node?"
         raise UsageError(msg, hint="the profile has no GPUs: give --ranks N")
-    if not LAUNCHERS[launcher].is_whole or (
-        program and STARTERS[starter].starts_agents
-    ):
+    if not LAUNCHERS[launcher].is_whole or (program and starter.starts_agents):
         return options.ranks
     if program:
         return 1
@@ -70,7 +69,7 @@ def ranks_per_node(launcher: str, starter: str, options: Options) -> int | None:
 
 
 def check_starter(
-    named_runtimes: Sequence[Runtime], starter: str, launcher: str
+    named_runtimes: Sequence[Runtime], starter: Starter, launcher: str
 ) -> None:
     """Check that *starter* can start tasks in containers of the runtimes.
 
@@ -78,7 +77,7 @@ def check_starter(
         UsageError: it cannot.
     """
     for runtime in named_runtimes:
-        if not runtime.goes_with(starter):
+        if not runtime.goes_with(starter.name):
             by = " or ".join(runtime.starters)
             msg = f"{runtime.name} enters its containers by options of {by}, and launcher "
             msg += f"{launcher} starts no rank by it"
@@ -88,39 +87,40 @@ def check_starter(
 
 
 def starter_options(
-    profile: Profile, options: Options, launcher: str, starter: str, facts: Facts
+    profile: Profile, options: Options, launcher: str, starter: Starter, facts: Facts
 ) -> tuple[Argument, ...]:
     """Return the options of the starter's program, the user's last.
 
     Raises:
         UsageError: the user gave options for another starter, or MPI lacks its PMI.
     """
-    by = STARTERS[starter]
     # Options for another starter would be lost silently, so they are an error.
     for own, words in options.starter_args.items():
-        if words and own != by.own:
-            msg = f"--{own}-arg is given, but {starter} starts the tasks, not {own}"
+        if words and own != starter.own:
+            msg = (
+                f"--{own}-arg is given, but {starter.name} starts the tasks, not {own}"
+            )
             raise UsageError(msg, hint="drop it, or choose another --launcher")
-    if not by.own:
+    if not starter.own:
         return ()
     # NCCL's lines go to the job's output here, and users watch them while the job
     # starts.
-    unbuffered = by.unbuffered if says_log(options.diagnostics) else ()
+    unbuffered = starter.unbuffered if options.nccl_debug == () else ()
     # The user's options come last, because srun takes the last value of a repeated
     # option.
-    words = (*unbuffered, *options.starter_args.get(by.own, ()))
+    words = (*unbuffered, *options.starter_args.get(starter.own, ()))
     given_arguments = [Argument(word=word, reason=GIVEN) for word in words]
     # What the user's options decide, even by implication, is not the profile's to set.
     names = {word.partition("=")[0] for word in words}
-    decided = names | {by.implies[name] for name in names & by.implies.keys()}
+    decided = names | {starter.implies[name] for name in names & starter.implies.keys()}
     own_arguments = [
         argument
-        for argument in choose_arguments(getattr(profile, by.own), facts)
+        for argument in choose_arguments(getattr(profile, starter.own), facts)
         if argument.word.partition("=")[0] not in decided
     ]
     arguments = (*own_arguments, *given_arguments)
     record, parts = LAUNCHERS[launcher], library_parts(launcher, options)
-    needs_pmi = by.pmi is not None and (record.needs_pmi or parts == {"MPI"})
+    needs_pmi = starter.pmi is not None and (record.needs_pmi or parts == {"MPI"})
     # Without a PMI, each rank of MPI believes that it is alone. The job then runs N
     # times instead of once.
     if needs_pmi and not _names_pmi(arguments, starter):
@@ -167,7 +167,7 @@ def library_parts(launcher: str, options: Options) -> set[str]:
 
 def has_contract(
     launcher: str,
-    starter: str,
+    starter: Starter,
     start_arguments: tuple[Argument, ...],
     options: Options,
 ) -> bool:
@@ -185,8 +185,8 @@ def has_contract(
         by_pmi = False
     elif parts == {"MPI"}:
         by_pmi = True
-        if starter not in LAUNCHERS["mpi"].starters:
-            msg = f"the image's {record.library} has MPI, and no Gloo, and {starter} "
+        if starter.name not in LAUNCHERS["mpi"].starters:
+            msg = f"the image's {record.library} has MPI, and no Gloo, and {starter.name} "
             msg += "starts no ranks of MPI"
             hint = f"use an image whose {record.library} is built with Gloo"
             raise UsageError(msg, hint=hint)
@@ -194,8 +194,7 @@ def has_contract(
     return is_told and not by_pmi
 
 
-def _names_pmi(start_arguments: tuple[Argument, ...], starter: str) -> bool:
-    pmi = STARTERS[starter].pmi
-    return pmi is not None and any(
-        argument.word.startswith(pmi) for argument in start_arguments
+def _names_pmi(start_arguments: tuple[Argument, ...], starter: Starter) -> bool:
+    return starter.pmi is not None and any(
+        argument.word.startswith(starter.pmi) for argument in start_arguments
     )

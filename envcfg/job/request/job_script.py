@@ -62,7 +62,7 @@ def render_job(script: Script) -> Files:
     ]
     if script.signal and has_template(f"{scheduler}/requeue"):
         parts.append(template(f"{scheduler}/requeue"))
-        start = f"envcfg_run {_words(script.plan.command)}"
+        start = f"envcfg_run {_words(script.plan.options.command)}"
         start = f"envcfg_job {script.signal} {start}"
         if script.restarts:
             parts.append(template(f"{scheduler}/restart"))
@@ -79,7 +79,10 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _header(script: Script) -> Iterator[str]:
-    name, digest = quote_comment(script.plan.profile), script.plan.profile_hash[:16]
+    name, digest = (
+        quote_comment(script.plan.profile.name),
+        script.plan.profile_hash[:16],
+    )
     submit = SCHEDULERS[script.request.scheduler].submit
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
@@ -126,7 +129,9 @@ def _repeats(request: Request) -> Iterator[str]:
 def _start(script: Script) -> Files:
     """Return the bash that starts the step, or that defines the function that does."""
     if not script.is_direct:
-        plan = script.plan._replace(command=()) if script.signal else script.plan
+        plan = script.plan
+        if script.signal:
+            plan = plan._replace(options=plan.options._replace(command=()))
         return render_step(plan, script.place)
     parts = [title("The step"), "", template("job/has_envcfg_here").rstrip("\n")]
     return Files("\n".join([*parts, _words(script.command)]), "")

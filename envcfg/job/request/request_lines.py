@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envcfg.backends import runtimes
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.job.plan.plan import Plan
 from envcfg.job.request.amounts import size_text, time_text
@@ -134,7 +133,7 @@ def _image(plan: Plan, scheduler: Asking) -> Iterator[Line]:
     # Such runtimes need a directive of the job, because the image is mounted before
     # the step.
     if plan.container:
-        runtime = runtimes.runtime(plan.container.runtimes[0])
+        runtime = plan.container.runtimes[0]
         if option := runtime.directives.get(scheduler.scheduler):
             why = f"{runtime.name} mounts it once on each node, not for each task"
             yield Line(option, plan.container.image, why)

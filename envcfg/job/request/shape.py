@@ -163,7 +163,7 @@ def _undivided(request: UserRequest, each: int) -> RequestError:
 
 def nodes_and_gpus(profile: Profile, request: UserRequest) -> tuple[int, int]:
     """Return the nodes, and the GPUs on each."""
-    has = profile.node.gpus if profile.node else None
+    has = profile.gpus
     total, per_node = request.gpus, request.gpus_per_node
     # The total decides, so the nodes are rounded up and the division must be exact.
     if total and per_node is None and (request.nodes or has):

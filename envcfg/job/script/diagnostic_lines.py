@@ -5,63 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from envcfg.common.secrets import is_secret
-from envcfg.job.plan.diagnostics import Diagnostics, is_path
-from envcfg.job.plan.plan import Plan, PlannedVariable
+from envcfg.job.plan.diagnostics import is_path
+from envcfg.job.plan.plan import Options, Plan
 from envcfg.job.script.quoting import quote, quote_always, quote_word
 from envcfg.profile.conditions import Condition
-from envcfg.profile.entries import Bundle
+from envcfg.profile.entries import Bundle, Setting
 from envcfg.profile.setting_scope import FIXED
 from envcfg.profile.words import Word, format_word, parse_word, references
 
 
-def rank_modules(diagnostics: Diagnostics, *, is_setup: bool = False) -> Iterator[str]:
-    """Yield the modules for the diagnostics of each rank: the preparation, or the rest."""
-    if is_setup:
-        if diagnostics.setup:
-            yield "setup_file" if is_path(diagnostics.setup) else "setup"
-        return
-    if diagnostics.affinity:
-        yield "affinity"
-    if diagnostics.reported:
-        yield "report"
-    if diagnostics.profiled:
-        yield "profiler"
-
-
-def setup_text(diagnostics: Diagnostics) -> str:
+def setup_text(setup: str) -> str:
     """Return the commands that prepare the program's environment, or their file."""
-    setup = diagnostics.setup or ""
-    if setup and is_path(setup):
-        return setup if "/" in setup else f"./{setup}"  # otherwise bash searches PATH
-    return setup
+    # bash searches PATH for a name without a slash.
+    return f"./{setup}" if setup and is_path(setup) and "/" not in setup else setup
 
 
-def rank_data(diagnostics: Diagnostics) -> str:
+def rank_data(options: Options) -> str:
     """Return the ranks that the modules examine."""
-    text = (
-        f"  envcfg_reported=' {_ranks(diagnostics.reported)} '\n"
-        if diagnostics.reported
-        else ""
-    )
-    if diagnostics.profiled:
-        name = quote_word(diagnostics.profiler[0], "--profiler", ("RANK", "ENVCFG_JOB"))
-        text += f"  envcfg_profiled=' {_ranks(diagnostics.profiled)} '\n"
-        text += f"  envcfg_last={max(diagnostics.profiled)}\n  envcfg_profiler={name}\n"
+    text = ""
+    if ranks := options.report_environment:
+        text += f"  envcfg_reported=' {_ranks(ranks)} '\n"
+    if ranks := options.profile_rank:
+        name = next(_profiler(options))
+        text += f"  envcfg_profiled=' {_ranks(ranks)} '\n"
+        text += f"  envcfg_last={max(ranks)}\n  envcfg_profiler={name}\n"
     return text
 
 
-def profiler_lines(diagnostics: Diagnostics) -> str:
+def profiler_lines(options: Options) -> str:
     """Return the lines that put the profiler before the program in a selected rank."""
-    words = " ".join(
-        quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
-        for word in diagnostics.profiler
-    )
+    words = " ".join(_profiler(options))
     return f'case $envcfg_profiled in *" $RANK "*)\n  set -- {words} "$@" ;;\nesac\n'
 
 
-def planned_lines(
-    settings: Sequence[PlannedVariable], bundles: Sequence[Bundle]
-) -> str:
+def _profiler(options: Options) -> Iterator[str]:
+    for word in options.profiler_words:
+        yield quote_word(word, "--profiler", ("RANK", "ENVCFG_JOB"))
+
+
+def planned_lines(settings: Sequence[Setting], bundles: Sequence[Bundle]) -> str:
     """Return the expected environment of a rank: name, value, condition."""
     rows = [
         (setting.name, case.value, case.when)

@@ -94,7 +94,7 @@ def render_job_part(plan: Plan, command_line: Sequence[str]) -> str:
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
     made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        f"# envcfg {__version__}, profile {quote_comment(plan.profile)} "
+        f"# envcfg {__version__}, profile {quote_comment(plan.profile.name)} "
         f"(sha256 {plan.profile_hash[:16]})\n"
         f"# made by: {made_by}\n"
         f"{default_lines(plan)}"
@@ -114,7 +114,7 @@ def launch_lines(plan: Plan) -> str:
 def default_lines(plan: Plan) -> str:
     """Return comments with the options of *plan* that come from files."""
     return "".join(
-        f"# default: {quote_comment(default)}\n" for default in plan.defaults
+        f"# default: {quote_comment(default)}\n" for default in plan.options.defaults
     )
 
 
@@ -127,9 +127,9 @@ def _job_part(plan: Plan) -> tuple[str, list[str]]:
 
 
 def _last(plan: Plan) -> str:
-    if not plan.command:
+    if not plan.options.command:
         return 'envcfg_begin "$@"\n'
     # A word that looks like an assignment would be one under "set -k", unless it is
     # quoted.
-    words = (quote_always(w) if "=" in w else quote(w) for w in plan.command)
+    words = (quote_always(w) if "=" in w else quote(w) for w in plan.options.command)
     return f"envcfg_run {' '.join(words)}\n"

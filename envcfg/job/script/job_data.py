@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from envcfg.backends.starters import STARTERS
-from envcfg.job.plan.diagnostics import Diagnostics
 from envcfg.job.plan.kept_caches import IDENTITY, kept_kinds
-from envcfg.job.plan.plan import Container, Plan
+from envcfg.job.plan.plan import Container, Options, Plan
 from envcfg.job.script import quoting, settings
 from envcfg.job.script.diagnostic_lines import planned_lines, setup_text, taken_names
 from envcfg.job.script.module_choice import (
@@ -34,10 +32,10 @@ def render_functions(plan: Plan) -> str:
     if plan.preflight:
         words = map(quoting.quote, plan.preflight)
         text += _program("envcfg_run_preflight", words)
-    if plan.diagnostics.watched:
+    if plan.options.is_watched:
         words = map(quoting.quote, _watcher(plan))
         text += _program("envcfg_run_watcher", [*words, '"$@"'])
-    if plan.diagnostics.reported:
+    if plan.options.report_environment:
         text += f"\n{planned_lines(plan.settings, plan.bundles)}"
     return text
 
@@ -83,8 +81,8 @@ def render_data(plan: Plan, names: Sequence[str]) -> str:
         lines.append(settings.reason_lines(plan.scratch.reason, ""))
         lines.append(f"ENVCFG_SCRATCH={root} # for node-local caches\n")
         lines.append(_disk(plan.scratch))
-        if plan.diagnostics.stage:
-            lines += _stage(plan.diagnostics.stage, plan.scratch)
+        if plan.options.stage:
+            lines += _stage(plan.options.stage, plan.scratch)
     text = "\n" + "".join(lines)
     # An empty value hides a variable of this name in the job's environment.
     empty = [f"{name}=''" for name in sorted(referred) if f"\n{name}=" not in text]
@@ -93,19 +91,19 @@ def render_data(plan: Plan, names: Sequence[str]) -> str:
 
 def _watcher(plan: Plan) -> Iterator[str]:
     """Yield the words of the step's watcher, except values known only in the job."""
-    diagnostics, expect = plan.diagnostics, plan.expect
+    options, expect = plan.options, plan.profile.expect
     yield from ("envcfg", "check-log", "--no-default", "all")
     # --no-default ignores the user's files, because the watcher must act only on
     # this plan.
-    yield from ("--watch-step", diagnostics.verify or "off")
-    if diagnostics.verify and diagnostics.verify_after is not None:
-        after = diagnostics.verify_after
+    yield from ("--watch-step", options.verify or "off")
+    if options.verify and options.verify_after is not None:
+        after = options.verify_after
         yield f"--verify-after={f'{after}s' if after else 'never'}"
-    if diagnostics.silence:
-        yield f"--on-silence={diagnostics.silence[0]}s={diagnostics.silence[1]}"
+    if options.on_silence:
+        yield "--on-silence={}s={}".format(*options.on_silence)
     # Without expectations in the profile, verification still reports the network
     # but cannot fail it.
-    if diagnostics.verify and expect:
+    if options.verify and expect:
         yield from (f"--expect-network={network}" for network in expect.networks)
         if expect.provider:
             yield f"--expect-provider={expect.provider}"
@@ -144,7 +142,7 @@ def _stage(parts: Sequence[str], scratch: Scratch) -> Iterator[str]:
 def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Yield name, value and comment of the job's data; a missing part is empty."""
     nodes, container = plan.facts.get("nodes"), plan.container
-    diagnostics, meeting = plan.diagnostics, plan.rendezvous
+    options, profile = plan.options, plan.profile
     modules = (f"module {module.action} {module.name}" for module in plan.known_modules)
     ranks = "" if plan.ranks is None else str(plan.ranks)
     yield "NODES_STATED", nodes.value if nodes else "", "by --fact nodes=N"
@@ -152,10 +150,10 @@ def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
     yield "RANKS", ranks, "on each node"
     yield (
         "AS_SAID",
-        "yes" if plan.has_fixed_tasks else "",
+        "yes" if options.keeps_launch_line else "",
         "the launch line stays as it is",
     )
-    yield "GPUS", str(plan.gpus or ""), "on each node"
+    yield "GPUS", str(profile.gpus or ""), "on each node"
     if container:
         names, is_file = " ".join(programs(container)), container.is_file
         yield "IMAGE", container.image, ""
@@ -170,24 +168,25 @@ def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
     yield "RANK_SHELL", shell_of(plan), "starts the program in each rank"
     yield (
         "LOG_ENDS",
-        "yes" if diagnostics.removes_log else "",
+        "yes" if "nccl_debug_remove" in options.switches else "",
         "of a step that succeeds",
     )
-    yield "LOG_STAYS", "yes" if diagnostics.nccl_log else "", "by --nccl-debug"
-    if meeting:
+    yield "LOG_STAYS", "yes" if options.nccl_debug else "", "by --nccl-debug"
+    if meeting := profile.rendezvous:
         yield (
             "INTERFACE",
             meeting.interface or "",
             "of the first node, where ranks meet",
         )
         yield "SUFFIX", meeting.suffix, "follows a node's name in its address"
-    yield "PROFILE", plan.profile, "for the report of the environment"
-    reported = " ".join(map(str, diagnostics.reported))
+    yield "PROFILE", profile.name, "for the report of the environment"
+    reported = " ".join(map(str, options.report_environment))
     yield "REPORTED", reported, "ranks that report their environment"
-    yield "CLUSTERS", " ".join(plan.place.clusters), "where this job may run"
-    yield "ALLOWED", " ".join(plan.place.allowed), "by --allow"
-    yield "SETUP", setup_text(diagnostics), "by --setup"
-    if diagnostics.kept is not None:
+    if profile.detect:
+        yield "CLUSTERS", " ".join(profile.detect.clusters), "where this job may run"
+    yield "ALLOWED", " ".join(options.allowed), "by --allow"
+    yield "SETUP", setup_text(options.setup), "by --setup"
+    if options.keep_caches is not None:
         versions = [
             f"{name}={plan.facts[name].value}"
             for name in IDENTITY
@@ -227,7 +226,6 @@ def _settings(plan: Plan) -> str:
     Later lines win: the profile's settings, then values that the job has set and that
     stay, then the values that envcfg adds for the features of this step.
     """
-    starter = STARTERS[plan.starter]
     # Settings of the host scope are set outside; the others travel to the rank
     # part.
     host = [setting for setting in plan.settings if setting.scope == "host"]
@@ -237,25 +235,25 @@ def _settings(plan: Plan) -> str:
         body += f"  envcfg_pass {' '.join(plan.handed_on)}\n"
     if plan.scratch and (needed := quoting.needed_names(plan.scratch.root)):
         body += f"  envcfg_needed scratch.root {' '.join(needed)} || :\n"
-    body += "".join(_folder_lines(plan.diagnostics))
+    body += "".join(_folder_lines(plan.options))
     body += settings.option_lines(plan.starter_options)
     for bundle in plan.bundles:
-        body += settings.bundle_lines(bundle, starter.bundled[0])
+        body += settings.bundle_lines(bundle, plan.starter.bundled[0])
     return (
         "# Variables; envcfg_set: unless the job exports its own.\nenvcfg_settings() {\n"
         f"{body or _NOTHING}}}\n"
     )
 
 
-def _folder_lines(diagnostics: Diagnostics) -> Iterator[str]:
+def _folder_lines(options: Options) -> Iterator[str]:
     """Yield the lines that set the folders of a step's files.
 
     The step sets them when it starts, because values with PWD must agree with them.
     """
     for name, option, folder in (
-        ("ENVCFG_LOG", "--nccl-debug", diagnostics.log_folder),
-        ("ENVCFG_FLIGHT", "--flight-recorder", diagnostics.flight),
-        ("ENVCFG_KEPT", "--keep-caches", diagnostics.kept),
+        ("ENVCFG_LOG", "--nccl-debug", options.log_folder),
+        ("ENVCFG_FLIGHT", "--flight-recorder", options.flight_recorder),
+        ("ENVCFG_KEPT", "--keep-caches", options.keep_caches),
     ):
         if folder is not None:
             word = quoting.quote_word(quoting.with_defaults(folder), option)
@@ -264,7 +262,7 @@ def _folder_lines(diagnostics: Diagnostics) -> Iterator[str]:
 
 def _preset_lines(plan: Plan) -> Iterator[str]:
     """Yield the lines that keep the job's own values, because they override settings."""
-    starter = STARTERS[plan.starter]
+    starter = plan.starter
     inside = {setting.name for setting in plan.settings if setting.scope != "host"}
     # A forced setting overrides the job's value, so there is no value to keep.
     own = [

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.backends import runtimes
-from envcfg.backends.starters import STARTERS
 from envcfg.job.plan.applicable_settings import GIVEN
 from envcfg.job.plan.plan import Plan
 from envcfg.job.script.module_choice import (
@@ -28,28 +26,31 @@ def render_launch_line(plan: Plan) -> str:
 
 def launch_words(plan: Plan) -> Iterator[str]:
     """Yield the words of the launch line, each in the syntax of bash."""
-    # The starter's module has the line, unless it differs between ranks and agents.
-    line = module(launch_module(plan)).declared("launch")
     values = {
         "OPTIONS": _options(plan),
         "ENTER": _enter(plan),
         "SHELL": [shell_of(plan)],
-        "COMMAND": [quote(word) for word in plan.command] or _COMMAND,
+        "COMMAND": [quote(word) for word in plan.options.command] or _COMMAND,
     }
-    for word in line or module(plan.starter).declared("launch"):
+    for word in _line(plan):
         yield from values.get(word, (word,))
 
 
 def added_options(plan: Plan) -> tuple[str, ...]:
     """Return the starter's options that the user did not give, in the syntax of bash."""
-    line = module(launch_module(plan)).declared("launch")
-    line = line or module(plan.starter).declared("launch")
+    line = _line(plan)
     if "OPTIONS" not in line:
         return ()
-    starter = STARTERS[plan.starter]
-    words = (*line[1 : line.index("OPTIONS")], *_options(plan), *starter.adds)
+    words = (*line[1 : line.index("OPTIONS")], *_options(plan), *plan.starter.adds)
     names = _given_names(plan)
     return tuple(word for word in words if word.partition("=")[0] not in names)
+
+
+def _line(plan: Plan) -> list[str]:
+    """Return the words of the launch line with the names of their groups."""
+    # The starter's module has the line, unless it differs between ranks and agents.
+    line = module(launch_module(plan)).declared("launch")
+    return line or module(plan.starter.name).declared("launch")
 
 
 def _given_names(plan: Plan) -> set[str]:
@@ -62,15 +63,15 @@ def _options(plan: Plan) -> Iterator[str]:
     yield from (quote(argument.word) for argument in plan.starter_options)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
-        program = STARTERS[plan.starter].bundled[0]
+        program = plan.starter.bundled[0]
         yield from map(quote, getattr(bundle, program))
-    is_bound = STARTERS[plan.starter].pin[:1] and not _given_names(plan).isdisjoint(
-        word.partition("=")[0] for word in STARTERS[plan.starter].pin
+    is_bound = plan.starter.pin[:1] and not _given_names(plan).isdisjoint(
+        word.partition("=")[0] for word in plan.starter.pin
     )
-    if plan.masks and "cpu_masks" in STARTERS[plan.starter].sections and not is_bound:
+    if plan.masks and "cpu_masks" in plan.starter.sections and not is_bound:
         masks = plan.masks.masks
         filled = {"masks": ",".join(masks), "cpus": ":".join(map(cpu_ranges, masks))}
-        yield from (word.format(**filled) for word in STARTERS[plan.starter].pin)
+        yield from (word.format(**filled) for word in plan.starter.pin)
 
 
 def _enter(plan: Plan) -> Iterator[str]:
@@ -79,7 +80,7 @@ def _enter(plan: Plan) -> Iterator[str]:
     if container is None:
         return
     entering = module(runtime_module(plan))
-    filed = runtimes.runtime(container.runtimes[0]).filed
+    filed = container.runtimes[0].filed
     mounts = [
         quote(argument.word)
         for argument in container.arguments

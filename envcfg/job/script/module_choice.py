@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.backends import runtimes
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.runtimes.runtime import Runtime
-from envcfg.backends.starters import STARTERS
-from envcfg.job.plan.diagnostics import Diagnostics
+from envcfg.job.plan.diagnostics import is_path
 from envcfg.job.plan.plan import Container, Plan
-from envcfg.job.script.diagnostic_lines import rank_modules
 from envcfg.job.script.modules import has_module, module
 
 _WIDE = 7  # characters of a range of components; Slurm allows 128 components at most
@@ -73,9 +70,10 @@ def _modules(plan: Plan) -> Iterator[str]:
     container and the launcher come late, because they combine the work of the
     others. If two modules add to one list of the core, the list keeps this order.
     """
-    starter, diagnostics = plan.starter, plan.diagnostics
+    starter, options = plan.starter.name, plan.options
     yield from ("signals", "where", "inherited")
-    yield from rank_modules(diagnostics, is_setup=True)
+    if options.setup:
+        yield "setup_file" if is_path(options.setup) else "setup"
     yield from ("arguments", starter)
     if "nodes" in plan.facts:
         yield "stated"
@@ -83,7 +81,7 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "srun/components"
     if ends_at_colon(plan):
         yield "colons"
-    if not plan.command:
+    if not options.command:
         yield from _several_steps(starter)
     if is_by_interface(plan):
         yield f"{starter}/interface"
@@ -97,40 +95,46 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "folders"
     if plan.scratch:
         yield "caches"
-    if plan.masks and "cpu_masks" in STARTERS[starter].sections:
+    if plan.masks and "cpu_masks" in plan.starter.sections:
         yield "masks"
         if has_module(f"{starter}/masks"):
             yield f"{starter}/masks"
     # The container comes after the caches and masks, because it mounts and passes
     # both.
     yield from _entering(plan)
-    if diagnostics.smoke_test:
-        yield "smoke"
-    # Both features split the step's output, so they share one module.
-    if plan.preflight or diagnostics.reported:
+    own = [name for name in options.switches.values() if name]
+    yield from (name for name in own if not module(name).is_for_ranks)
+    if options.report_environment:
         yield "share"
-    if plan.preflight:
-        yield "preflight"
-    yield from _copying(diagnostics)
+    # The key of caches must not contain the paths of staged copies, which differ from
+    # job to job.
+    if options.stage:
+        yield "stage"
+    if options.keep_caches is not None:
+        yield "keep_caches"
     # nccl_log comes before verify: the watcher reads the files that nccl_log
     # creates.
-    if diagnostics.nccl_log is not None:
+    if options.nccl_debug:
         yield "nccl_log"
-    if diagnostics.watched:
+    if options.is_watched:
         yield "verify"
-    if diagnostics.flight is not None:
+    if options.flight_recorder is not None:
         yield "flight"
     yield from _launching(plan)
     # The option must follow the launcher, which knows the local rank.
-    if plan.local_rank_at is not None:
+    if options.local_rank_at is not None:
         yield "local_rank"
-    yield from rank_modules(diagnostics)
+    yield from (name for name in own if module(name).is_for_ranks)
+    if options.report_environment:
+        yield "report"
+    if options.profile_rank:
+        yield "profiler"
     if plan.container and plan.container.prefix:
         yield "prefix"
     # The program would take the variables of its task for those of a rank.
     if _counts_ranks(plan) or LAUNCHERS[plan.launcher].is_once:
         yield "unranked"
-    if plan.has_fixed_tasks:
+    if options.keeps_launch_line:
         yield "as_said"
 
 
@@ -140,21 +144,11 @@ def _entering(plan: Plan) -> Iterator[str]:
         # after the container.
         yield "container"
         if runtime.option:
-            yield f"{plan.starter}/plugin"
-    task = f"{plan.starter}/task"
+            yield f"{plan.starter.name}/plugin"
+    task = f"{plan.starter.name}/task"
     if module(runtime_module(plan)).declared("hides") and has_module(task):
         yield task
     yield runtime_module(plan)
-
-
-def _copying(diagnostics: Diagnostics) -> Iterator[str]:
-    """Yield the modules that copy files to the nodes before the ranks start."""
-    if diagnostics.stage:
-        yield "stage"
-    # The key of caches must not contain the paths of staged copies, which differ from
-    # job to job.
-    if diagnostics.kept is not None:
-        yield "keep_caches"
 
 
 def _several_steps(starter: str) -> Iterator[str]:
@@ -170,8 +164,8 @@ def _several_steps(starter: str) -> Iterator[str]:
 def _launching(plan: Plan) -> Iterator[str]:
     """Yield the modules that start the ranks and set the launcher's variables."""
     yield launch_module(plan)
-    if has_module(f"{plan.starter}/step"):
-        yield f"{plan.starter}/step"
+    if has_module(f"{plan.starter.name}/step"):
+        yield f"{plan.starter.name}/step"
     launcher = LAUNCHERS[plan.launcher]
     # Agents are started by any starter, but a contract exists only if the launcher
     # has a template.
@@ -179,9 +173,9 @@ def _launching(plan: Plan) -> Iterator[str]:
         yield launcher_module(plan)
     if launcher.is_agent:
         yield "worker"
-    if plan.program:
+    if plan.options.program:
         yield "program"
-        if plan.program.port:
+        if plan.options.program.port:
             yield "served"
     if launcher.is_once:
         yield plan.launcher
@@ -191,13 +185,13 @@ def launcher_module(plan: Plan) -> str:
     """Return the name of the module of the launcher, which may be the starter's own."""
     # A starter may replace the launcher's module, for example to read its own
     # variables.
-    own = f"{plan.starter}/{plan.launcher}"
+    own = f"{plan.starter.name}/{plan.launcher}"
     return own if has_module(own) else f"launchers/{plan.launcher}"
 
 
 def launch_module(plan: Plan) -> str:
     """Return the module with the line that starts the tasks, or with its call."""
-    launcher, starter = LAUNCHERS[plan.launcher], plan.starter
+    launcher, starter = LAUNCHERS[plan.launcher], plan.starter.name
     is_agent = launcher.is_agent or _counts_ranks(plan)
     kind = "agent" if is_agent else "whole" if launcher.is_whole else "ranks"
     if has_module(f"{starter}/{kind}"):
@@ -207,19 +201,21 @@ def launch_module(plan: Plan) -> str:
 
 def _counts_ranks(plan: Plan) -> bool:
     """Return whether the program gets a number of ranks and starts them itself."""
-    return plan.program is not None and plan.program.counts_ranks
+    program = plan.options.program
+    return program is not None and program.counts_ranks
 
 
 def shell_of(plan: Plan) -> str:
     """Return the shell of the rank part; commands of --setup may need bash."""
     # /bin/sh exists in every image; bash is missing in the smallest ones.
-    return "bash" if plan.diagnostics.setup else "/bin/sh"
+    return "bash" if plan.options.setup else "/bin/sh"
 
 
 def is_by_interface(plan: Plan) -> bool:
     """Return whether ranks meet at an interface's address, which the starter asks for."""
-    by_interface = plan.rendezvous is not None and plan.rendezvous.interface is not None
-    return by_interface and has_module(f"{plan.starter}/interface")
+    meeting = plan.profile.rendezvous
+    by_interface = meeting is not None and meeting.interface is not None
+    return by_interface and has_module(f"{plan.starter.name}/interface")
 
 
 def runtime_module(plan: Plan) -> str:
@@ -230,13 +226,12 @@ def runtime_module(plan: Plan) -> str:
 
 def runtime_of(plan: Plan) -> Runtime | None:
     """Return the first of the job's runtimes, which are of one kind; None without one."""
-    return plan.container and runtimes.runtime(plan.container.runtimes[0])
+    return plan.container and plan.container.runtimes[0]
 
 
 def programs(container: Container) -> list[str]:
     """Return the runtimes' names on PATH, in the order in which they are tried, if any."""
-    runtime_records = (runtimes.runtime(name) for name in container.runtimes)
-    return [runtime.program for runtime in runtime_records if runtime.program]
+    return [runtime.program for runtime in container.runtimes if runtime.program]
 
 
 def components(plan: Plan) -> str:
@@ -248,7 +243,7 @@ def components(plan: Plan) -> str:
     for argument in plan.starter_options:
         option, _, value = argument.word.partition("=")
         # The last option wins, as in srun.
-        if option in STARTERS[plan.starter].component_options:
+        if option in plan.starter.component_options:
             text = value
     numbers: dict[int, None] = {}
     for part in text.split(","):
@@ -263,9 +258,9 @@ def components(plan: Plan) -> str:
 
 def ends_at_colon(plan: Plan) -> bool:
     """Return whether a word of only colons would end the command."""
-    words = plan.command or (":",)  # the words of later steps are unknown
+    words = plan.options.command or (":",)  # the words of later steps are unknown
     # srun and mpiexec treat a lone colon as the end of the program. Steps may hold
     # any words.
-    return STARTERS[plan.starter].ends_at_colon and any(
+    return plan.starter.ends_at_colon and any(
         word and not word.strip(":") for word in words
     )

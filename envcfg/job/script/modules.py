@@ -54,6 +54,11 @@ class Module(NamedTuple):
         """SHA-256 of purpose and text, 16 hexadecimal digits."""
         return sha256_of(f"{self.about}\n{self.text}".encode())[:16]
 
+    @property
+    def is_for_ranks(self) -> bool:
+        """Whether each rank runs its bash: it then follows the launcher."""
+        return self.text.startswith("envcfg_in_rank")
+
     def declared(self, key: str) -> list[str]:
         """Return the words of a declaration; empty without it."""
         return self.interface.get(key, [])

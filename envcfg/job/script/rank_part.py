@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.errors import UsageError
-from envcfg.job.plan.plan import Plan, PlannedVariable
+from envcfg.job.plan.plan import Plan
 from envcfg.job.script.diagnostic_lines import profiler_lines, rank_data
 from envcfg.job.script.module_choice import launcher_module
 from envcfg.job.script.modules import has_module, module
@@ -22,6 +22,7 @@ from envcfg.job.script.settings import (
     program_lines,
     setting_lines,
 )
+from envcfg.profile.entries import Setting
 
 # MAX_ARG_STRLEN of execve(2): 32 pages of 4096 bytes, minus the final zero byte.
 MOST_BYTES = 32 * 4096 - 1
@@ -59,14 +60,15 @@ def contract_names(plan: Plan) -> tuple[str, ...]:
 
 
 def _texts(plan: Plan) -> Iterator[str]:
-    data, inside = rank_data(plan.diagnostics), list(_inside(plan))
+    options, inside = plan.options, list(_inside(plan))
+    data = rank_data(options)
     outside = [setting for setting in plan.settings if setting.scope == "host"]
-    if plan.local_rank_at is not None:
-        data += f"  envcfg_at={plan.local_rank_at}\n"
-        data += f"  envcfg_option={quote(plan.local_rank_option)}\n"
+    if options.local_rank_at is not None:
+        data += f"  envcfg_at={options.local_rank_at}\n"
+        data += f"  envcfg_option={quote(options.local_rank_option)}\n"
     if LAUNCHERS[plan.launcher].is_agent:
         node_settings = [planned for planned in inside if planned.scope == "node"]
-        mode = f"  envcfg_has_mode={'yes' if plan.has_mode else ''}\n"
+        mode = f"  envcfg_has_mode={'yes' if options.has_mode else ''}\n"
         folders = [*outside, *node_settings]
         body = mode + _settings(plan, node_settings, folders)
         body = _masked(plan, folders, body, is_task=True)
@@ -84,10 +86,10 @@ def _texts(plan: Plan) -> Iterator[str]:
     if plan.handed_on:
         body += f"  unset -v {' '.join(_handed_on(plan).values())}\n"
     yield _function("envcfg_rank_settings", about, data + body)
-    if plan.program:
-        yield f"ENVCFG_PROGRAM={quote_always(program_lines(plan, plan.program))}\n"
-    if plan.diagnostics.profiled:
-        yield f"ENVCFG_PROFILER={quote_always(profiler_lines(plan.diagnostics))}\n"
+    if options.program:
+        yield f"ENVCFG_PROGRAM={quote_always(program_lines(plan, options.program))}\n"
+    if options.profile_rank:
+        yield f"ENVCFG_PROFILER={quote_always(profiler_lines(options))}\n"
     if plan.container and plan.container.prefix:
         words = " ".join(map(quote_always, plan.container.prefix))
         line = f'set -- {words} "$@"\n'
@@ -99,7 +101,7 @@ def _function(name: str, about: str, body: str) -> str:
 
 
 def _settings(
-    plan: Plan, settings: Sequence[PlannedVariable], folders: Sequence[PlannedVariable]
+    plan: Plan, settings: Sequence[Setting], folders: Sequence[Setting]
 ) -> str:
     """Return the lines that set *settings* and make *folders*."""
     body = setting_lines(settings, is_host=False) + folder_lines(folders)
@@ -112,7 +114,7 @@ def _settings(
 
 
 def _masked(
-    plan: Plan, settings: Sequence[PlannedVariable], body: str, *, is_task: bool
+    plan: Plan, settings: Sequence[Setting], body: str, *, is_task: bool
 ) -> str:
     """Return *body*, which makes *settings*, with the lines that leave one GPU mask.
 
@@ -140,7 +142,7 @@ def _masked(
     return body
 
 
-def _inside(plan: Plan) -> Iterator[PlannedVariable]:
+def _inside(plan: Plan) -> Iterator[Setting]:
     """Yield the settings that each task makes itself.
 
     They refer to variables of the job by the names of ``_handed_on``.

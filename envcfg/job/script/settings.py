@@ -6,17 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 
 from envcfg.common.bind import STAND_IN
-from envcfg.job.plan.plan import (
-    Container,
-    Plan,
-    PlannedMount,
-    PlannedVariable,
-    ProgramStart,
-)
+from envcfg.job.plan.plan import Container, Plan, ProgramStart
 from envcfg.job.plan.program_start import ROLES
 from envcfg.job.script.quoting import needed_names, quote, quote_word, with_defaults
 from envcfg.profile.conditions import Condition
-from envcfg.profile.entries import Argument, Bundle, Export
+from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Setting
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.scheduler_settings import EnvironmentModule
 from envcfg.profile.setting_scope import NODE, RANK
@@ -31,7 +25,7 @@ Row = tuple[str, str]  # a line or several, and their comment
 _TESTS = {"==": "-eq", "!=": "-ne", "<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 
 
-def setting_lines(settings: Sequence[PlannedVariable], *, is_host: bool) -> str:
+def setting_lines(settings: Sequence[Setting], *, is_host: bool) -> str:
     """Return the lines that set or unset the variables, each with its reason.
 
     Args:
@@ -93,7 +87,7 @@ def container_lines(container: Container) -> str:
     return commented(rows, width=_WIDTH_OF_TABLE)
 
 
-def _mount_call(mount: PlannedMount) -> str:
+def _mount_call(mount: BindMount) -> str:
     source, spec = mount.bind.source, quote(mount.text)
     if mount.bind.refers:  # the source depends on variables of the job
         word = parse_word(source)
@@ -114,7 +108,7 @@ def _mount_call(mount: PlannedMount) -> str:
     return " ".join(["envcfg_bind_if", quote(mount.if_exists), *words])
 
 
-def bind_word(mount: PlannedMount) -> str:
+def bind_word(mount: BindMount) -> str:
     """Return the text of a bind as one word of bash, in which variables expand."""
     if not mount.bind.refers:
         return quote(mount.text)
@@ -135,7 +129,7 @@ def module_lines(modules: Sequence[EnvironmentModule]) -> str:
     return commented(rows)
 
 
-def folder_lines(settings: Sequence[PlannedVariable]) -> str:
+def folder_lines(settings: Sequence[Setting]) -> str:
     """Return the call that makes the folders named by settings; empty without any."""
     names = [setting.name for setting in settings if setting.directory]
     if not names:
@@ -185,9 +179,9 @@ def program_lines(plan: Plan, program: ProgramStart) -> str:
             call = "envcfg_tell" if value in {"{nodes}", "{ranks}"} else "envcfg_force"
             text += f"{call} {name} {_filled(value)}\n"
     if options:
-        before = [quote(word) for word in plan.command[: program.place]]
+        before = [quote(word) for word in plan.options.command[: program.place]]
         words = " \\\n  ".join(options)
-        if program.place == len(plan.command):
+        if program.place == len(plan.options.command):
             text += f'set -- "$@" \\\n  {words}\n'
         else:
             text += (
@@ -241,7 +235,7 @@ def bundle_lines(bundle: Bundle, program: str) -> str:
     return f"{reason_lines(bundle.reason, _MARGIN)}{text}{_MARGIN}fi\n"
 
 
-def _row(entry: PlannedMount | Argument | Export | EnvironmentModule, call: str) -> Row:
+def _row(entry: BindMount | Argument | Export | EnvironmentModule, call: str) -> Row:
     """Return the *call* for an entry, with its condition, and its reason."""
     return _guarded([(entry.when, f"{call}\n")])[:-1], reason_text(entry.reason)
 
@@ -261,7 +255,7 @@ def _test_text(tests: Condition) -> str:
     )
 
 
-def _setting(setting: PlannedVariable, sure: frozenset[str], *, is_host: bool) -> Row:
+def _setting(setting: Setting, sure: frozenset[str], *, is_host: bool) -> Row:
     verb = "envcfg_force" if setting.force else "envcfg_set"
     steps = []
     for case in setting.cases:

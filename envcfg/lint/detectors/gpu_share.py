@@ -72,7 +72,7 @@ def idle_gpus(job: Job) -> Iterator[Fault]:
 def _whole_node(job: Job) -> Iterator[Fault]:
     """Yield --exclusive in a job of one GPU, whose other GPUs are paid for and idle."""
     given = [d for d in job.model.directives if d.name == "exclusive" and not d.late]
-    per_node = job.profile.node.gpus if job.profile and job.profile.node else None
+    per_node = job.profile.gpus if job.profile else None
     one_gpu = _gpus_of(job, job.shape) == 1 and (job.shape.nodes or 1) == 1
     if given and not given[-1].value and one_gpu and per_node != 1:
         yield Fault(given[-1].line_offset, {"gpus": 1}, "exclusive")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash # preflight 2: test nodes and network before any rank starts
-# needs: before share; adds: READY=envcfg_preflight
+# needs: share before; adds: READY=envcfg_preflight
 envcfg_look() { # become the preflight, which is to see what the ranks will
   envcfg_share
   envcfg_run_preflight >&2 # stdout is the program's
