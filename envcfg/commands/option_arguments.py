@@ -66,22 +66,6 @@ def use_defaults(options: argparse.Namespace, *inputs: str) -> None:
         options.defaults = ()  # later errors need not name them again
 
 
-def add_same(parser: argparse.ArgumentParser) -> None:
-    """Set the options of a step that ``SAME`` lacks to their defaults."""
-    from envcfg.core.diagnostic_options import DIAGNOSTICS
-    from envcfg.core.step import SAME
-
-    names = {option.name for options in SAME.values() for option in options}
-    parser.set_defaults(
-        **{
-            option.name: [] if option.kind == "many" else option.default
-            for options in DIAGNOSTICS.values()
-            for option in options
-            if option.name not in names
-        }
-    )
-
-
 def add_option(group: argparse._ActionsContainer, option: Option) -> None:
     """Let the parser of *group* read *option*."""
     names = [option.short, option.flag] if option.short else [option.flag]
@@ -95,7 +79,9 @@ def read_step(
     is_line: bool = False,
 ) -> Step:
     """Return the step that a command line with the options of ``STEP`` describes."""
+    from envcfg.core.option import read_options
     from envcfg.core.step import make_step
+    from envcfg.core.step_options import STEP
 
     defaults = getattr(options, "defaults", ())
     if defaults:
@@ -104,7 +90,8 @@ def read_step(
         # Options of the command line replace the defaults, so only the remaining
         # ones count.
         defaults = taken(defaults, getattr(options, "given", ()))
-    step = make_step(vars(options), options.command, example, is_line=is_line)
+    values = {**read_options(STEP, ()), **vars(options)}
+    step = make_step(values, options.command, example, is_line=is_line)
     if defaults:  # the recorded command line must work without the files
         words = (word for default in defaults for word in default.words)
         options.argv[2:2] = [NO_DEFAULT, "all", *words]

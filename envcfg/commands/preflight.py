@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.option_arguments import add_same, add_table, read_step
+from envcfg.commands.option_arguments import add_table, read_step
 from envcfg.commands.printing import say, write
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import exit_code
@@ -75,7 +75,6 @@ OPTIONS: Table = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``preflight``."""
-    add_same(parser)
     add_table(parser, OPTIONS)
 
 

@@ -29,10 +29,22 @@ _TOGETHER = (
 )
 DIAGNOSTICS: Table = {
     "what the job says about itself": (
-        switch("--report-affinity", module="affinity"),
+        switch(
+            "--report-affinity",
+            "each rank prints its CPUs and GPUs on stderr",
+            module="affinity",
+        ),
         _ranks("--report-environment", kind="maybe", alone=(0,)),
-        switch("--smoke-test", module="smoke"),
-        switch("--preflight", module="preflight"),
+        switch(
+            "--smoke-test",
+            "count the GPUs of each node first; if one is missing, no rank starts",
+            module="smoke",
+        ),
+        switch(
+            "--preflight",
+            "check nodes and network first, with envcfg preflight; a bad node ends the job",
+            module="preflight",
+        ),
         Option(
             "--require",
             choices=SPEEDS,

@@ -92,10 +92,7 @@ def make_job(
         command=tuple(command),
         is_direct=is_direct,
         place=place,
-        # Only a job that restarts handles the signal in its script.
-        signal=asked.signal.name if asked.signal and asked.requeue else None,
-        restarts=asked.restarts,
-        bad_nodes=asked.excluded_by or "",
+        asked=asked,
         made_by=tuple(made_by),
     )
     findings = [*plan.notes, *notes, *request.findings, *charge_findings]

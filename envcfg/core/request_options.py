@@ -110,15 +110,9 @@ def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> UserRequest:
     again = values["requeue"]
     if again is not None and signal is None:
         signal = Signal("USR1", 120)
-    return UserRequest(
-        nodes=values["nodes"],
-        gpus=values["gpus"],
-        gpus_per_node=values["gpus_per_node"],
-        cpus_per_gpu=values["cpus_per_gpu"],
-        memory_per_gpu=values["mem_per_gpu"],
-        nvme=values["nvme"],
-        seconds=None if values["time"] is None else seconds(values["time"]),
-        exclusive=values["exclusive"],
+    own = {name: values[name] for name in UserRequest._fields if name in values}
+    return UserRequest(**own)._replace(
+        seconds=values["time"] and seconds(values["time"]),
         requeue=again is not None,
         restarts=again or 0,
         signal=signal,

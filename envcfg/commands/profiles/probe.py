@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.backends.launchers import is_local
 from envcfg.commands.job_target import user_name
-from envcfg.commands.option_arguments import add_same, add_table, made_by, read_step
+from envcfg.commands.option_arguments import add_table, made_by, read_step
 from envcfg.commands.printing import say, tell
 from envcfg.common.errors import LibraryError
 from envcfg.common.interrupts import raise_signals
@@ -47,7 +47,6 @@ def add_options(parser: Parser) -> None:
             no_default(REQUEST, SAME),
         )
     }
-    add_same(parser)
     add_table(parser, {**REQUEST, **SAME, **own})
     # Without an image, nodes can still be examined; only the collective is left
     # out.

@@ -13,6 +13,7 @@ from envcfg.common.provenance import marked
 from envcfg.job.plan.plan import Plan
 from envcfg.job.plan.script_files import Files, Place
 from envcfg.job.request.request import Request
+from envcfg.job.request.shape import UserRequest
 from envcfg.job.script.host_part import (
     default_lines,
     launch_lines,
@@ -32,26 +33,23 @@ class Script(NamedTuple):
         command: the user's command; the plan's has no launcher.
         is_direct: the first node runs *command* itself.
         place: the place of the machinery's file; None: the script is a single text.
-        signal: the signal that tells the job to save and restart; None: no signal.
-        restarts: the most restarts after a failed step.
-        bad_nodes: the list of nodes to leave out; empty: no list.
+        asked: what the user asked for.
         made_by: the command line of this script.
     """
 
     plan: Plan
     request: Request
+    asked: UserRequest
     command: tuple[str, ...]
     is_direct: bool
     place: Place | None
-    signal: str | None
-    restarts: int
-    bad_nodes: str
     made_by: tuple[str, ...]
 
 
 def render_job(script: Script) -> Files:
     """Return the job script, with a mark that shows later edits, and its machinery."""
     scheduler, step = script.request.scheduler, _start(script)
+    asked = script.asked
     parts = [
         "\n".join(_header(script)),
         "\n".join(_directives(script)),
@@ -60,15 +58,14 @@ def render_job(script: Script) -> Files:
         "\n".join(_repeats(script.request)),
         step.script,
     ]
-    if script.signal and has_template(f"{scheduler}/requeue"):
+    if asked.signal and asked.requeue and has_template(f"{scheduler}/requeue"):
         parts.append(template(f"{scheduler}/requeue"))
         start = f"envcfg_run {_words(script.plan.options.command)}"
-        start = f"envcfg_job {script.signal} {start}"
-        if script.restarts:
+        start = f"envcfg_job {asked.signal.name} {start}"
+        if asked.restarts:
             parts.append(template(f"{scheduler}/restart"))
-            start = (
-                f"envcfg_restart {script.restarts} {quote(script.bad_nodes)} {start}"
-            )
+            bad_nodes = quote(asked.excluded_by or "")
+            start = f"envcfg_restart {asked.restarts} {bad_nodes} {start}"
         parts.append(start)
     body = "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
     return step._replace(script=marked("job", body))
@@ -130,7 +127,7 @@ def _start(script: Script) -> Files:
     """Return the bash that starts the step, or that defines the function that does."""
     if not script.is_direct:
         plan = script.plan
-        if script.signal:
+        if script.asked.requeue:
             plan = plan._replace(options=plan.options._replace(command=()))
         return render_step(plan, script.place)
     parts = [title("The step"), "", template("job/has_envcfg_here").rstrip("\n")]

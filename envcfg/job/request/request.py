@@ -214,7 +214,7 @@ def _lacking(scheduler: Scheduler, request: UserRequest) -> Iterator[Finding]:
         "--requeue": request.requeue,
         "--exclude-from": request.excluded_by,
         "--cpus-per-gpu": request.cpus_per_gpu,
-        "--mem-per-gpu": request.memory_per_gpu,
+        "--mem-per-gpu": request.mem_per_gpu,
         "--nvme": request.nvme,
     }
     # An option with no counterpart is refused, because leaving it out would change

@@ -219,7 +219,7 @@ def _how_to_give(
 def _check_asked(profile: Profile, request: UserRequest) -> Iterator[Finding]:
     """Yield envcfg's own options that the system does not allow."""
     for resource, flag, value in (
-        ("memory", "--mem-per-gpu", request.memory_per_gpu),
+        ("memory", "--mem-per-gpu", request.mem_per_gpu),
         ("cores", "--cpus-per-gpu", request.cpus_per_gpu),
     ):
         if value is not None and not may_ask(profile, resource):

@@ -35,7 +35,7 @@ class UserRequest(NamedTuple):
 
     Attributes:
         gpus: the total; *gpus_per_node*: on each node.
-        memory_per_gpu: in Slurm's form, ``60G``.
+        mem_per_gpu: in Slurm's form, ``60G``.
         nvme: GiB of local disk on each node.
         seconds: the time limit.
         other_options: values of other options, by option, such as ``--account``.
@@ -49,7 +49,7 @@ class UserRequest(NamedTuple):
     gpus: int | None = None
     gpus_per_node: int | None = None
     cpus_per_gpu: int | None = None
-    memory_per_gpu: str | None = None
+    mem_per_gpu: str | None = None
     nvme: int | None = None
     seconds: int | None = None
     exclusive: bool = False
@@ -136,7 +136,7 @@ def shape_of(
     cores = request.cpus_per_gpu or (node.cores_per_gpu if node else None)
     # Without a value, memory and cores stay unknown: the scheduler's default then
     # applies.
-    memory = request.memory_per_gpu or (node.memory_per_gpu if node else None)
+    memory = request.mem_per_gpu or (node.memory_per_gpu if node else None)
     shape = Shape(
         nodes=nodes,
         gpus=gpus,
@@ -212,9 +212,9 @@ def _beyond_node(
     if cores and (request.cpus_per_gpu or 0) * gpus > cores:
         words = {"each": request.cpus_per_gpu, "gpus": gpus, "cores": cores}
         yield refused("cores-of-node", node.reason, most=cores // gpus, **words)
-    if node.memory_per_gpu and request.memory_per_gpu:
+    if node.memory_per_gpu and request.mem_per_gpu:
         most = mebibytes(node.memory_per_gpu) * node.gpus
-        memory = mebibytes(request.memory_per_gpu) * gpus
+        memory = mebibytes(request.mem_per_gpu) * gpus
         if memory > most:
             sizes = {"asked": memory, "most": most, "each": most // gpus}
             size_texts = {name: size_text(size) for name, size in sizes.items()}

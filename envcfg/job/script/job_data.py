@@ -54,7 +54,7 @@ def render_data(plan: Plan, names: Sequence[str]) -> str:
     # Only used data is written, which keeps the script short enough to be read.
     referred = {read for name in names for read in module(name).declared("reads")}
     rows = [
-        (f"ENVCFG_{name}={quoting.quote_always(value)}", about)
+        (f"ENVCFG_{name}={quoting.quote_always(str(value))}", about)
         for name, value, about in _data(plan)
         if value and f"ENVCFG_{name}" in referred
     ]
@@ -139,45 +139,31 @@ def _stage(parts: Sequence[str], scratch: Scratch) -> Iterator[str]:
     yield f"ENVCFG_MEMORY={memory}\n"
 
 
-def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
-    """Yield name, value and comment of the job's data; a missing part is empty."""
+def _data(plan: Plan) -> Iterator[tuple[str, object, str]]:
+    """Yield name, value and comment of the job's data; a missing part has no value."""
     nodes, container = plan.facts.get("nodes"), plan.container
     options, profile = plan.options, plan.profile
     modules = (f"module {module.action} {module.name}" for module in plan.known_modules)
-    ranks = "" if plan.ranks is None else str(plan.ranks)
-    yield "NODES_STATED", nodes.value if nodes else "", "by --fact nodes=N"
+    keeps, is_file = options.keeps_launch_line, container and container.is_file
+    ends = "nccl_debug_remove" in options.switches
+    yield "NODES_STATED", nodes and nodes.value, "by --fact nodes=N"
     yield "COMPONENTS", components(plan), "parts of a heterogeneous job"
-    yield "RANKS", ranks, "on each node"
-    yield (
-        "AS_SAID",
-        "yes" if options.keeps_launch_line else "",
-        "the launch line stays as it is",
-    )
-    yield "GPUS", str(profile.gpus or ""), "on each node"
+    yield "RANKS", plan.ranks, "on each node"
+    yield "AS_SAID", keeps and "yes", "the launch line stays as it is"
+    yield "GPUS", profile.gpus, "on each node"
     if container:
-        names, is_file = " ".join(programs(container)), container.is_file
+        names = " ".join(programs(container))
         yield "IMAGE", container.image, ""
-        yield (
-            "IMAGE_IS_FILE",
-            "yes" if is_file else "",
-            "the job must be able to read it",
-        )
+        yield "IMAGE_IS_FILE", is_file and "yes", "the job must be able to read it"
         yield "RUNTIMES", names, "the first that is on PATH enters the container"
         yield "RUNTIME_COMMAND", container.verb, "by this command of the runtime"
     yield "RUNTIME_MODULES", "; ".join(modules), "to load if no runtime is on PATH"
     yield "RANK_SHELL", shell_of(plan), "starts the program in each rank"
-    yield (
-        "LOG_ENDS",
-        "yes" if "nccl_debug_remove" in options.switches else "",
-        "of a step that succeeds",
-    )
-    yield "LOG_STAYS", "yes" if options.nccl_debug else "", "by --nccl-debug"
+    yield "LOG_ENDS", ends and "yes", "of a step that succeeds"
+    yield "LOG_STAYS", options.nccl_debug and "yes", "by --nccl-debug"
     if meeting := profile.rendezvous:
-        yield (
-            "INTERFACE",
-            meeting.interface or "",
-            "of the first node, where ranks meet",
-        )
+        about = "of the first node, where ranks meet"
+        yield "INTERFACE", meeting.interface, about
         yield "SUFFIX", meeting.suffix, "follows a node's name in its address"
     yield "PROFILE", profile.name, "for the report of the environment"
     reported = " ".join(map(str, options.report_environment))
@@ -192,11 +178,8 @@ def _data(plan: Plan) -> Iterator[tuple[str, str, str]]:
             for name in IDENTITY
             if name in plan.facts
         ]
-        yield (
-            "KINDS",
-            " ".join(kept_kinds(plan.settings)),
-            "caches, their folders, and MiB at most",
-        )
+        about = "caches, their folders, and MiB at most"
+        yield "KINDS", " ".join(kept_kinds(plan.settings)), about
         yield "VERSIONS", " ".join(versions), "of the software"
 
 
