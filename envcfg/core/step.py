@@ -128,7 +128,7 @@ def make_step(
     image, reading, seen = _find_image(values, folder, first)
     check_together(values)
     own = {row.name: values[row.name] for row in ROWS if row.name in Options._fields}
-    name_of_profiler, after = values["profiler"], values["verify_after"]
+    profiler = values["profiler"]
     options = Options(**own)._replace(
         container=image,
         image_file=image and os.path.realpath(image),
@@ -152,9 +152,9 @@ def make_step(
             for row in ROWS
             if row.kind == "switch" and values[row.name]
         },
-        verify=values["verify"] or ("warn" if after else None),
-        profiler_words=profiler_words(name_of_profiler, values["profiler_arg"])
-        if name_of_profiler
+        verify=values["verify"] or ("warn" if values["verify_after"] else None),
+        profiler_words=profiler_words(profiler, values["profiler_arg"])
+        if profiler
         else (),
     )
     return Step(
@@ -313,7 +313,11 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
             is_contained=plan.container is not None,
         ),
         # The job's shell has expanded the words of a launch line.
-        *(() if plan.has_fixed_tasks else literal_notes(plan.command)),
+        *(
+            ()
+            if plan.options.keeps_launch_line
+            else literal_notes(plan.options.command)
+        ),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*findings, *plan.notes))
