@@ -112,17 +112,17 @@ def read_files(
     # The user's file comes first, so that the project's values override it.
     for path in filter(None, (user, project)):
         try:
-            file = examine(path, writable=writable)
+            real, data, doubt = examine(path, writable=writable)
         except OSError as err:
             msg = f"{path}: cannot be read: {err.strerror}"
             raise OutputError(msg, hint="correct it, or move it away") from err
-        if file.doubt:
-            problem = refuse(file.doubt, file.real, path)
+        if doubt:
+            problem = refuse(doubt, real, path)
             if skip is None:
                 raise problem
             skip(as_note(problem.findings[0], "the file is left out"))
             continue
-        rows = parse(file.data, path)
+        rows = parse(data, path)
         own = (row.value for row in rows if row.option.flag == ALLOW_WRITABLE)
         writable = writable or any(own)
         defaults += rows

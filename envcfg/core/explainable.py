@@ -11,7 +11,7 @@ from envcfg.lint.lint_rule import LintRule
 from envcfg.log.rulebook import LogRule, load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from envcfg.profile.conditions import FACTS
-from envcfg.profile.look.survey import VariableUses
+from envcfg.profile.look.survey import Use
 
 
 class PlainEntry(NamedTuple):
@@ -30,7 +30,8 @@ class Explained(NamedTuple):
     name: str
     variable: Variable | None  # None if it is only known from profiles
     slips: tuple[str, ...]  # misspelt and old names of this variable
-    uses: VariableUses
+    uses: Sequence[Use]  # its values in profiles
+    removed_by: Sequence[str]  # profiles that unset their family's value
     rules: tuple[str, ...]  # ids of log rules that name it
 
 

@@ -89,10 +89,11 @@ def explain(
         catalog = open_catalog(policy="show")
         profiles = [profile] if profile else _usable(catalog, tell)
         variables = load_variables()
-        known, uses = variables.get(name), uses_of(name, catalog, profiles)
+        known = variables.get(name)
+        uses, removed_by = uses_of(name, catalog, profiles)
         for note in files_of_others(catalog):
             tell(note)
-        if known is None and not uses.uses:
+        if known is None and not uses:
             # Partitions come last, because their search loads every profile.
             if parts := list(_partitions(name, catalog, profiles)):
                 yield from parts
@@ -105,7 +106,7 @@ def explain(
             if name in {variable.instead, variable.renamed}
         ]
         of_rules = _rules_with(name, rules.values())
-        yield Explained(name, known, tuple(slips), uses, of_rules)
+        yield Explained(name, known, tuple(slips), uses, removed_by, of_rules)
         right = known and (known.instead or known.renamed)
         # The right variable is explained too, unless the user asked for it anyway.
         if right in variables and right not in names:

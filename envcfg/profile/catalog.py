@@ -231,15 +231,15 @@ class Catalog:
             return read_data(path)
         from envcfg.profile.guard import examine, refuse
 
-        file = examine(path, site=self.folders[1], writable=self.writable)
-        if file.doubt:
-            problem = refuse(file.doubt, file.real, shown(path))
+        real, data, doubt = examine(path, site=self.folders[1], writable=self.writable)
+        if doubt:
+            problem = refuse(doubt, real, shown(path))
             if self.policy != "show":
                 raise problem
             # One note is enough for all files in a folder that others may write.
-            cause = file.doubt.entries[-1].path
+            cause = doubt.entries[-1].path
             self.refused.setdefault(cause, problem.findings[0])
-        return file.data
+        return data
 
     def _files(self, name: str, top: int | None = None) -> list[str]:
         """Return the files of this name in the first *top* folders, or in all."""
@@ -269,12 +269,12 @@ class Catalog:
         if self.policy != "leave out":
             return None
         try:
-            file = examine(path, site=self.folders[1], writable=self.writable)
+            real, _, doubt = examine(path, site=self.folders[1], writable=self.writable)
         except OSError:  # its reader reports it
             return None
-        if file.doubt is None:
+        if doubt is None:
             return None
-        (finding,) = refuse(file.doubt, file.real, path).findings
+        (finding,) = refuse(doubt, real, path).findings
         return as_note(finding, "the file is left out")
 
     def _chain(self, files: Sequence[str], top: int | None) -> list[Sequence[str]]:

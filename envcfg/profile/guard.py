@@ -7,7 +7,6 @@ import os
 import shlex
 import stat
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from envcfg.common.errors import ProfileError
 from envcfg.common.findings import Finding, Place
@@ -17,20 +16,17 @@ from envcfg.profile.read.yaml_nodes import MAX_BYTES
 _MOST_LINKS = 40  # the limit of Linux
 
 
-class ExaminedFile(NamedTuple):
-    """A file, read once."""
-
-    real: str  # its path without links
-    data: bytes  # its bytes
-    doubt: Doubt | None  # the reason not to use it, if any
-
-
-def examine(path: str, *, site: str = "", writable: bool = False) -> ExaminedFile:
+def examine(
+    path: str, *, site: str = "", writable: bool = False
+) -> tuple[str, bytes, Doubt | None]:
     """Read a file, and determine the users that can write it.
 
     Args:
         site: the folder of the site's profiles, which have milder rules.
         writable: members of the user's groups may write it.
+
+    Returns:
+        Its path without links, its bytes, and the reason not to use it, if any.
 
     Raises:
         OSError: it cannot be read.
@@ -45,7 +41,7 @@ def examine(path: str, *, site: str = "", writable: bool = False) -> ExaminedFil
             raise OSError(errno.EINVAL, "it is not a regular file", real)
         data = file.read(MAX_BYTES + 1)
     is_site = os.path.dirname(path) == site or os.path.dirname(real) == site
-    return ExaminedFile(real, data, _judge(way, is_site=is_site, writable=writable))
+    return real, data, _judge(way, is_site=is_site, writable=writable)
 
 
 def check_file(path: str, *, writable: bool = False) -> None:

@@ -183,10 +183,10 @@ def _variable_lines(explained: Explained) -> Iterator[Line]:
         yield from titled("related", ", ".join(variable.related))
     yield from titled("not read, or old", ", ".join(explained.slips))
     yield from titled("log rules", ", ".join(explained.rules))
-    for use in explained.uses.uses:
+    for use in explained.uses:
         yield from _use_lines(explained.name, use)
-    if explained.uses.taken_back:
-        yield "", f"  removed by: {', '.join(explained.uses.taken_back)}"
+    if explained.removed_by:
+        yield "", f"  removed by: {', '.join(explained.removed_by)}"
 
 
 def _lint_lines(rule: LintRule) -> Iterator[Line]:
@@ -223,9 +223,9 @@ def _variable_data(explained: Explained) -> dict[str, object]:
                 "profiles": list(use.profiles),
                 **use.reason._asdict(),
             }
-            for use in explained.uses.uses
+            for use in explained.uses
         ],
-        "taken_back_by": list(explained.uses.taken_back),
+        "taken_back_by": list(explained.removed_by),
     }
 
 

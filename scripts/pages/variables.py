@@ -55,7 +55,7 @@ def variable_pages(
     for name, each in variables.items():
         if _is_internal(each):
             continue
-        uses = uses_of(name, catalog, catalog.names()).uses if name in is_set else ()
+        uses = uses_of(name, catalog, catalog.names())[0] if name in is_set else ()
         lines = [
             *_lines(each, variables),
             *_used(uses),

@@ -112,8 +112,10 @@ def test_dots_behind_a_link_are_what_the_kernel_takes_them_for(tmp_path: Path) -
     (top / "a/p.yaml").write_text("the kernel's")
     (top / "p.yaml").write_text("what the words say")
     (top / "link").symlink_to("a/b")
-    found = examine(f"{top}/link/../p.yaml", site="")
-    assert (found.real, found.data) == (f"{top}/a/p.yaml", b"the kernel's")
+    assert examine(f"{top}/link/../p.yaml", site="")[:2] == (
+        f"{top}/a/p.yaml",
+        b"the kernel's",
+    )
 
 
 # The group of the user alone
@@ -240,4 +242,4 @@ def test_neither_a_pipe_nor_a_file_without_end_holds_it_up(tmp_path: Path) -> No
         examine(str(pipe), site="/nowhere")
     with open(large, "wb") as file:
         file.truncate(1 << 40)  # with nothing in it
-    assert len(examine(str(large), site="/nowhere").data) == MAX_BYTES + 1
+    assert len(examine(str(large), site="/nowhere")[1]) == MAX_BYTES + 1

@@ -73,15 +73,11 @@ class Use(NamedTuple):
     profiles: tuple[str, ...] = ()
 
 
-class VariableUses(NamedTuple):
-    """All uses of a variable; *taken_back*: profiles that unset their family's value."""
-
-    uses: tuple[Use, ...]
-    taken_back: tuple[str, ...]
-
-
-def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> VariableUses:
-    """Return the values of *variable* in the profiles *names*.
+def uses_of(
+    variable: str, catalog: Catalog, names: Sequence[str]
+) -> tuple[tuple[Use, ...], list[str]]:
+    """Return the values of *variable* in the profiles *names*, and the profiles among
+    them that unset their family's value.
 
     Raises:
         UsageError: a profile does not exist.
@@ -96,7 +92,7 @@ def uses_of(variable: str, catalog: Catalog, names: Sequence[str]) -> VariableUs
         for use in _in(profile, variable):
             names_by_use.setdefault(use, []).append(name)
     uses = (use._replace(profiles=tuple(users)) for use, users in names_by_use.items())
-    return VariableUses(tuple(uses), tuple(taken_back))
+    return tuple(uses), taken_back
 
 
 def _in(profile: Profile, variable: str) -> Iterator[Use]:
