@@ -8,7 +8,7 @@ from envcfg.backends.schedulers import SUBMITTERS
 from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.interpreter import Frame
 from envcfg.lint.program_starts import (
-    Start,
+    StartedProgram,
     load_programs,
     shell_input,
     split_at,
@@ -167,7 +167,7 @@ def assign_words(
 
 
 def _start(
-    frame: Frame, command: Command, start_found: Start, redirects: Redirects
+    frame: Frame, command: Command, start_found: StartedProgram, redirects: Redirects
 ) -> None:
     scope = start_found.scope or frame.scope
     is_same = start_found.scope is None and command.name in _SAME

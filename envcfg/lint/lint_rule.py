@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.common.datafile import load_kept, names_in
 from envcfg.common.findings import Finding, Severity
-from envcfg.lint.resource_facts import Shape
+from envcfg.lint.resource_facts import ResourceShape
 from envcfg.lint.script_model import Model
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # Takes the words after ``envcfg``, and returns findings on them.
 ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
 FOLDER = os.path.join(os.path.dirname(__file__), "rules")
-Detector = Callable[["Job"], Iterator["Fault"]]
+Detector = Callable[["ScriptJob"], Iterator["Fault"]]
 DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``detectors``
 
 
@@ -95,11 +95,11 @@ class Fault(NamedTuple):
     is_secret: bool = False  # True if the line must not be shown
 
 
-class Job(NamedTuple):
+class ScriptJob(NamedTuple):
     """The input of detectors: the model of a script, and certain facts about it."""
 
     model: Model  # the model of the script
-    shape: Shape  # of the whole job
+    shape: ResourceShape  # of the whole job
     profile: Profile | None = None  # the system, if it is known
     # Returns the text before an offset on its line.
     before: Callable[[int], str] = lambda _: ""

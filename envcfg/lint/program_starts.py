@@ -56,7 +56,7 @@ class Program(NamedTuple):
     shell: bool = False
 
 
-class Start(NamedTuple):
+class StartedProgram(NamedTuple):
     """The options of a program, and the program that it starts.
 
     Attributes:
@@ -140,7 +140,7 @@ def shell_input(command: Command) -> ShellInput:
     return ShellInput(None, rest[1:], rest[0])
 
 
-def unwrap(name: str, words: Sequence[Word]) -> Start | None:
+def unwrap(name: str, words: Sequence[Word]) -> StartedProgram | None:
     """Return the program that *name* starts with *words* (without its own name)."""
     program = load_programs().get(name)
     if program is None:
@@ -171,7 +171,7 @@ def unwrap(name: str, words: Sequence[Word]) -> Start | None:
     # envcfg prints a launch line there and starts nothing itself.
     if "launch-line" in options:
         scope = None
-    return Start(
+    return StartedProgram(
         tuple(lines), tuple(assigned), tuple(rest), scope, program.shell, is_open,
         inherits=program.inherits and scope == "container",
     )  # fmt: skip

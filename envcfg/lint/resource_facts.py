@@ -31,7 +31,7 @@ GPU_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICE
 _COUNTED = re.compile(rf"(?:[A-Za-z][\w.-]*:)?{_COUNT}")
 
 
-class Shape(NamedTuple):
+class ResourceShape(NamedTuple):
     """The resources of a job or step; None if unknown."""
 
     nodes: int | None = None
@@ -51,24 +51,24 @@ class Shape(NamedTuple):
         return None
 
 
-def is_many(shape: Shape) -> bool:
+def is_many(shape: ResourceShape) -> bool:
     """Return whether the job has more than one task, as far as its options show."""
     return (shape.nodes or 1) > 1 or (shape.per_node or 1) > 1
 
 
-def most_nodes(model: Model, shape: Shape) -> int:
+def most_nodes(model: Model, shape: ResourceShape) -> int:
     """Return the number of nodes on which the job or one of its steps certainly runs."""
     node_counts = (step_shape(step, shape).nodes or 1 for step in steps(model))
     return max(shape.nodes or 1, *node_counts, 1)
 
 
-def job_shape(model: Model) -> Shape:
+def job_shape(model: Model) -> ResourceShape:
     """Return the resources that the directives request."""
     values = {d.name: d.value or "" for d in model.directives if not d.late}
-    return _shape(values, Shape())
+    return _shape(values, ResourceShape())
 
 
-def step_shape(step: Command, job: Shape) -> Shape:
+def step_shape(step: Command, job: ResourceShape) -> ResourceShape:
     """Return the resources of a step: its own options, else those of the job.
 
     A step with its own size has only that; a step without options has all of the job.
@@ -78,7 +78,7 @@ def step_shape(step: Command, job: Shape) -> Shape:
         for name, word in step.options.items()
     }
     if step.is_open:
-        return Shape()
+        return ResourceShape()
     base = job
     # An own number of nodes or tasks replaces the job's total, which no longer fits.
     if "nodes" in values or "ntasks" in values:
@@ -90,7 +90,7 @@ def step_shape(step: Command, job: Shape) -> Shape:
     return _shape(values, base)
 
 
-def _amount(word: Word, job: Shape) -> str:
+def _amount(word: Word, job: ResourceShape) -> str:
     """Return the value of an option, with the job's counts for Slurm's names of them."""
     if word.literal is not None:
         return word.literal
@@ -100,13 +100,13 @@ def _amount(word: Word, job: Shape) -> str:
     return "?" if count is None else str(count)
 
 
-def has_known_size(step: Command, job: Shape) -> bool:
+def has_known_size(step: Command, job: ResourceShape) -> bool:
     """Return whether the numbers of nodes and tasks in the options of a step are known."""
     words = (step.options.get(name) for name in ("nodes", "ntasks", "ntasks-per-node"))
     return all(_amount(word, job) != "?" for word in words if word)
 
 
-def step_nodes(step: Command, job: Shape) -> int | None:
+def step_nodes(step: Command, job: ResourceShape) -> int | None:
     """Return the number of nodes on which a step certainly runs; None if unknown.
 
     Without a number of nodes srun uses all nodes of the job, if there are enough tasks.
@@ -129,7 +129,7 @@ def step_nodes(step: Command, job: Shape) -> int | None:
     return None
 
 
-def _shape(requested: Mapping[str, str], base: Shape) -> Shape:
+def _shape(requested: Mapping[str, str], base: ResourceShape) -> ResourceShape:
     shape = base
     if "nodes" in requested:
         match = _NODES.fullmatch(requested["nodes"])

@@ -15,9 +15,9 @@ from envcfg.lint.lint_rule import (
     Edit,
     Fault,
     Form,
-    Job,
     LintRule,
     ReadLine,
+    ScriptJob,
     load_rules,
 )
 from envcfg.lint.model_builder import read_models
@@ -114,7 +114,7 @@ def judge_model(
     environment: Mapping[str, str] | None = None,
 ) -> list[Remark]:
     """Return the findings of one script and the programs that it starts."""
-    job = Job(
+    job = ScriptJob(
         model,
         job_shape(model),
         profile,

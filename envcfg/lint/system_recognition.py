@@ -15,7 +15,7 @@ from envcfg.lint.script_source import Source
 
 if TYPE_CHECKING:
     from envcfg.job.request.admission import GivenOption
-    from envcfg.lint.lint_rule import Job
+    from envcfg.lint.lint_rule import ScriptJob
     from envcfg.lint.script_model import Command
     from envcfg.profile.profile_model import Profile
 
@@ -60,7 +60,7 @@ def _is_in(pattern: str, text: str) -> bool:
     return bool(is_near and re.search(pattern, text, re.MULTILINE))
 
 
-def directives(job: Job) -> dict[str, GivenOption]:
+def directives(job: ScriptJob) -> dict[str, GivenOption]:
     """Return the script's requests to the scheduler, by long name; the last one counts."""
     return {
         directive.name: directive
@@ -69,14 +69,14 @@ def directives(job: Job) -> dict[str, GivenOption]:
     }
 
 
-def asked_partition(job: Job) -> str | None:
+def asked_partition(job: ScriptJob) -> str | None:
     """Return the only partition that a script names; None if there is not exactly one."""
     partition = directives(job).get("partition")
     text = (partition.value or "") if partition else ""
     return text if re.fullmatch(r"[\w-]+", text) else None
 
 
-def owns_nodes(job: Job) -> bool | None:
+def owns_nodes(job: ScriptJob) -> bool | None:
     """Return whether the job owns its nodes; None if unknown."""
     if job.shape.is_exclusive:
         return True
@@ -86,7 +86,7 @@ def owns_nodes(job: Job) -> bool | None:
     return partition.exclusive if partition else None
 
 
-def is_singularity(command: Command, job: Job) -> bool:
+def is_singularity(command: Command, job: ScriptJob) -> bool:
     """Return whether *command* certainly starts its container with SingularityCE."""
     runtimes = job.profile.runtimes if job.profile else None
     program = load_programs().get(command.name)
@@ -94,7 +94,7 @@ def is_singularity(command: Command, job: Job) -> bool:
     return reads_one and runtimes == (command.name,)
 
 
-def shares_nodes(job: Job) -> bool:
+def shares_nodes(job: ScriptJob) -> bool:
     """Return whether other jobs may run on the same nodes, according to the profile."""
     profile, gpus = job.profile, job.shape.gpus_per_node
     if profile is None or profile.node is None or owns_nodes(job) is not False:
@@ -102,7 +102,7 @@ def shares_nodes(job: Job) -> bool:
     return gpus is None or gpus < profile.node.gpus
 
 
-def is_gpu_job(job: Job) -> bool:
+def is_gpu_job(job: ScriptJob) -> bool:
     """Return whether a directive asks for GPUs."""
     return any(
         "gpu" in f"{name}={directive.value or ''}"

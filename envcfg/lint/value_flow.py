@@ -22,7 +22,7 @@ from envcfg.lint.script_model import (
 from envcfg.lint.traced_text import Word, holes, literal
 
 if TYPE_CHECKING:
-    from envcfg.lint.lint_rule import Job
+    from envcfg.lint.lint_rule import ScriptJob
 
 _PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
@@ -33,7 +33,7 @@ _SERVER = re.compile(
 )
 
 
-class Option(NamedTuple):
+class CommandOption(NamedTuple):
     """An option of a command: its name with dashes, and its value."""
 
     name: str
@@ -46,7 +46,7 @@ class Uses(NamedTuple):
 
     values: dict[int, list[Assignment]]
     words: dict[int, list[tuple[Command, Word]]]
-    options: dict[int, list[Option]]
+    options: dict[int, list[CommandOption]]
 
 
 @lru_cache(maxsize=1024)
@@ -61,7 +61,7 @@ def inner_names(model: Model) -> set[str]:
     return {inner_name(name) for name in model.set_names()}
 
 
-def values_of(job: Job, name: str) -> list[tuple[Assignment, str | None]]:
+def values_of(job: ScriptJob, name: str) -> list[tuple[Assignment, str | None]]:
     """Return the values of a variable, in any scope and with any prefix of a container."""
     return [
         (assignment, literal(text_of(assignment.value)))
@@ -88,7 +88,7 @@ def uses(model: Model) -> Uses:
     return uses_found
 
 
-def options(command: Command) -> Iterator[Option]:
+def options(command: Command) -> Iterator[CommandOption]:
     """Yield the long options of a command, each with its value."""
     for word, following in zip(command.words, (*command.words[1:], None), strict=True):
         name, equals, _ = word.shown.partition("=")
@@ -97,7 +97,7 @@ def options(command: Command) -> Iterator[Option]:
             continue
         if value := split_at(word, len(name) + 1) if equals else following:
             # Python's launchers accept both "_" and "-".
-            yield Option(name[2:].replace("_", "-"), value, command)
+            yield CommandOption(name[2:].replace("_", "-"), value, command)
 
 
 def agent_of(command: Command) -> Sequence[str] | None:
@@ -132,7 +132,7 @@ def is_agent(command: Command) -> bool:
     return agent_of(command) is not None
 
 
-def is_server(step: Command, job: Job) -> bool:
+def is_server(step: Command, job: ScriptJob) -> bool:
     """Return whether a step in the background is a server for later steps."""
     if not step.is_step or not step.context.background:
         return False
@@ -159,7 +159,7 @@ def _program_names(command: Command) -> Iterator[str]:
     yield next((word for word in words if not word.startswith("-")), "")
 
 
-def image_names(job: Job) -> list[str]:
+def image_names(job: ScriptJob) -> list[str]:
     """Return the file names of the started images, if they are known."""
     words = [
         command.options[name].shown

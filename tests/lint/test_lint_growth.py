@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 from envcfg.lint.detectors import load_detectors
-from envcfg.lint.lint_rule import Job, load_rules
+from envcfg.lint.lint_rule import ScriptJob, load_rules
 from envcfg.lint.model_builder import read_script
 from envcfg.lint.resource_facts import job_shape
 from envcfg.lint.rule_runner import judge
@@ -83,7 +83,7 @@ def test_a_rule_compares_each_name_a_few_times(rule: str) -> None:
         lines = (f"export A{n}=x\nB{n}=$A{n}\n" for n in range(size))
         source = Sources().add("job.sh", (HEAD + "".join(lines)).encode())
         (model,) = read_script(source, Sources())
-        job = Job(with_counting_names(model), job_shape(model))
+        job = ScriptJob(with_counting_names(model), job_shape(model))
         Name.compared = 0
         list(load_detectors()[rule](job))
         numbers.append(Name.compared)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.script_model import text_of
 from envcfg.lint.traced_text import Hole, holes, literal
 from envcfg.lint.value_flow import inner_name
@@ -18,7 +18,7 @@ _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 
 
 @detects("EC736")
-def script_location(job: Job) -> Iterator[Fault]:
+def script_location(job: ScriptJob) -> Iterator[Fault]:
     """The place of a script that sbatch has copied elsewhere."""
     model = job.model
     if model.scope != "batch" or model.flat is None:
@@ -53,7 +53,7 @@ def script_location(job: Job) -> Iterator[Fault]:
             )
 
 
-def _looked_up(job: Job) -> Iterator[Hole]:
+def _looked_up(job: ScriptJob) -> Iterator[Hole]:
     """Yield the script's own name if a command makes a folder of it."""
     for command in job.model.commands:
         if command.name not in _PATHS or command.scope != "batch":
@@ -67,12 +67,12 @@ def _looked_up(job: Job) -> Iterator[Hole]:
                     yield hole
 
 
-def _is_elsewhere(offset: int, job: Job) -> bool:
+def _is_elsewhere(offset: int, job: ScriptJob) -> bool:
     """Return whether *offset* is in another file than the script."""
     return offset < job.model.own or offset >= job.model.own + job.model.size
 
 
-def _late(job: Job) -> Iterator[Fault]:
+def _late(job: ScriptJob) -> Iterator[Fault]:
     # All late directives have one cause, so one finding is enough.
     late = [d for d in job.model.directives if d.late]
     if late:
@@ -84,7 +84,7 @@ def _late(job: Job) -> Iterator[Fault]:
             yield Fault(directive.offset, {"value": value}, "variable")
 
 
-def _set_too_late(job: Job) -> Iterator[Fault]:
+def _set_too_late(job: ScriptJob) -> Iterator[Fault]:
     """Yield assignments of variables that only the submission reads, before the script
     runs.
     """
@@ -109,7 +109,7 @@ def _set_too_late(job: Job) -> Iterator[Fault]:
         yield Fault(offset, {"value": line[1]}, "pbs-path")
 
 
-def _made_too_late(job: Job) -> Iterator[Fault]:
+def _made_too_late(job: ScriptJob) -> Iterator[Fault]:
     """Yield mkdir commands for the folder of the output, which the job needs earlier."""
     folders = {
         os.path.normpath(os.path.dirname(directive.value or "")): directive.name
@@ -131,7 +131,7 @@ def _made_too_late(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC737")
-def debug_left_on(job: Job) -> Iterator[Fault]:
+def debug_left_on(job: ScriptJob) -> Iterator[Fault]:
     """Settings for debugging that slow every run."""
     for assignment in job.model.assignments:
         if assignment.value is None or assignment.context.is_chosen:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import is_many
 from envcfg.lint.script_model import Assignment, Command, text_of
@@ -34,7 +34,7 @@ _COPIES = frozenset({"mkdir", "cp", "rsync", "tar", "rm"})
 _MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 
-def _settings(job: Job) -> Iterator[Assignment]:
+def _settings(job: ScriptJob) -> Iterator[Assignment]:
     for assignment in job.model.assignments:
         if assignment.value is not None and (
             assignment.exported or assignment.how == "env"
@@ -43,7 +43,7 @@ def _settings(job: Job) -> Iterator[Assignment]:
 
 
 @detects("EC310")
-def incomplete_miopen(job: Job) -> Iterator[Fault]:
+def incomplete_miopen(job: ScriptJob) -> Iterator[Fault]:
     """One of MIOpen's two folders is set, and the other is not."""
     model = job.model
     if model.is_dump:
@@ -72,7 +72,7 @@ def incomplete_miopen(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC311")
-def made_on_first_node(job: Job) -> Iterator[Fault]:
+def made_on_first_node(job: ScriptJob) -> Iterator[Fault]:
     """A folder in the memory or on the disk of the first node, for tasks of all nodes.
 
     The batch script creates the folder, or removes it for its steps. It counts if an
@@ -135,7 +135,7 @@ def _changes_folders(command: Command, last: int) -> bool:
     return not command.substitution and not context.loop
 
 
-def _uses_in_tasks(job: Job) -> list[tuple[int, str]]:
+def _uses_in_tasks(job: ScriptJob) -> list[tuple[int, str]]:
     """Return the texts with paths that tasks use, each with the number of its step.
 
     The number of an exported variable is -1, because all steps inherit it.
@@ -160,7 +160,7 @@ def _uses_in_tasks(job: Job) -> list[tuple[int, str]]:
 
 
 @detects("EC312")
-def shared_name(job: Job) -> Iterator[Fault]:
+def shared_name(job: ScriptJob) -> Iterator[Fault]:
     """A node-local cache with the same path for all users and jobs."""
     if job.model.is_dump:
         return
@@ -184,7 +184,7 @@ def shared_name(job: Job) -> Iterator[Fault]:
         yield Fault(offset if offset >= 0 else setting.offset, words, form, severity)
 
 
-def _meets_others(value: Text, job: Job) -> bool:
+def _meets_others(value: Text, job: ScriptJob) -> bool:
     """Return whether other jobs of the user may use or lose the cache on the node."""
     job_names = {hole.name or hole.text for hole in holes(value)} - _USER
     if not job_names <= known_words("EC312", "ranks"):
@@ -210,7 +210,7 @@ def _deletes(command: Command, path: str) -> bool:
 
 
 @detects("EC313")
-def shared_file_system(job: Job) -> Iterator[Fault]:
+def shared_file_system(job: ScriptJob) -> Iterator[Fault]:
     """A cache of compiled code in the home folder, or below the job's start folder."""
     # One task compiles alone, so the shared file system can serve it.
     if not is_many(job.shape):
@@ -231,7 +231,7 @@ def shared_file_system(job: Job) -> Iterator[Fault]:
             yield Fault(offset if offset >= 0 else setting.offset, words)
 
 
-def _is_shared(path: str, job: Job) -> bool:
+def _is_shared(path: str, job: ScriptJob) -> bool:
     """Return whether *path* is on a parallel file system of the system."""
     if job.profile is None or not _PARALLEL.match(path):
         return False
@@ -241,7 +241,7 @@ def _is_shared(path: str, job: Job) -> bool:
 
 
 @detects("EC314")
-def live_data(job: Job) -> Iterator[Fault]:
+def live_data(job: ScriptJob) -> Iterator[Fault]:
     """Files that one rank deletes while other ranks use them."""
     for command in job.model.commands:
         by_one = any(
@@ -261,7 +261,7 @@ def live_data(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC315")
-def sleep_as_barrier(job: Job) -> Iterator[Fault]:
+def sleep_as_barrier(job: ScriptJob) -> Iterator[Fault]:
     """A fixed pause instead of a condition.
 
     The fault needs a later command in the same shell that depends on the pause: on files of
@@ -296,7 +296,7 @@ def sleep_as_barrier(job: Job) -> Iterator[Fault]:
         before.append(command)
 
 
-def _is_awaited(command: Command, job: Job) -> bool:
+def _is_awaited(command: Command, job: ScriptJob) -> bool:
     """Return whether later commands need a server that this command starts."""
     programs = [command, *job.model.children(command)]
     words = [word.shown for program in programs for word in program.words]

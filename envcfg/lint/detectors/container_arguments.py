@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from envcfg.job.plan.shell_text import SHELLS, find_text
 from envcfg.lint.detectors.data_flow import literal_quotes
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
 from envcfg.lint.script_model import Array, Command, text_of
 from envcfg.lint.system_recognition import is_singularity
 from envcfg.lint.traced_text import holes, shown
@@ -35,7 +35,7 @@ _BARE = re.compile(r"[A-Za-z0-9_{/.]")
 
 
 @detects("EC105")
-def reparsed_arguments(job: Job) -> Iterator[Fault]:
+def reparsed_arguments(job: ScriptJob) -> Iterator[Fault]:
     """Arguments that are split, or parsed again, on their way to the program."""
     model = job.model
     for expansion in model.expansions:
@@ -67,7 +67,7 @@ def reparsed_arguments(job: Job) -> Iterator[Fault]:
     yield from _ended_quotes(job)
 
 
-def _joined(job: Job) -> Iterator[Fault]:
+def _joined(job: ScriptJob) -> Iterator[Fault]:
     """Yield variables that hold ``$@`` as one text, and that a command gets in quotes."""
     # Other names, as in CONFIG=$@, may stand for the one argument of the script.
     several = re.compile("|".join(known_words("EC105", "lists")), re.IGNORECASE)
@@ -114,7 +114,7 @@ def _pasted(command: Command) -> int | None:
     return None
 
 
-def _ended_quotes(job: Job) -> Iterator[Fault]:
+def _ended_quotes(job: ScriptJob) -> Iterator[Fault]:
     """Yield double quotes that were meant as text of a string but end it."""
     texts = [assignment.value for assignment in job.model.assignments]
     for command in job.model.commands:
@@ -144,7 +144,7 @@ def _ended_quotes(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC838")
-def container_environment(job: Job) -> Iterator[Fault]:
+def container_environment(job: ScriptJob) -> Iterator[Fault]:
     """A value that arrives cut, or not at all."""
     lists = [
         (name, word.shown, word.offset)
@@ -207,7 +207,7 @@ def _cut(parts: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _export_none(job: Job) -> Iterator[Fault]:
+def _export_none(job: ScriptJob) -> Iterator[Fault]:
     model = job.model
     none = [d for d in model.directives if d.name == "export" and d.value == "NONE"]
     if not none or {"SLURM_EXPORT_ENV"} & model.set_names():
@@ -225,7 +225,7 @@ def _export_none(job: Job) -> Iterator[Fault]:
             return
 
 
-def _clean(job: Job) -> Iterator[Fault]:
+def _clean(job: ScriptJob) -> Iterator[Fault]:
     """Yield exports that a container with a clean environment drops."""
     for command in job.model.commands:
         if not command.is_image or command.variant or command.is_open:
@@ -243,7 +243,7 @@ def _clean(job: Job) -> Iterator[Fault]:
             return
 
 
-def _lost(command: Command, job: Job) -> list[str]:
+def _lost(command: Command, job: ScriptJob) -> list[str]:
     names = job.model.set_names()
     argument_text = " ".join(w.shown for w in command.words)
     lost = []
@@ -263,7 +263,7 @@ def _lost(command: Command, job: Job) -> list[str]:
     return lost
 
 
-def _evaluated(job: Job) -> Iterator[Fault]:
+def _evaluated(job: ScriptJob) -> Iterator[Fault]:
     """Yield text that the start of the container parses again, as a command or a name."""
     names = job.model.set_names()
     for assignment in job.model.assignments:
@@ -284,7 +284,7 @@ def _evaluated(job: Job) -> Iterator[Fault]:
                 break
 
 
-def _other_prefix(job: Job) -> Iterator[Fault]:
+def _other_prefix(job: ScriptJob) -> Iterator[Fault]:
     """Yield variables for the container with a prefix that this runtime does not read."""
     # If one start uses Apptainer, its prefix is read there.
     starts = [c for c in job.model.commands if c.is_image]
@@ -304,7 +304,7 @@ def _other_prefix(job: Job) -> Iterator[Fault]:
         )
 
 
-def _replaced(job: Job) -> Iterator[Fault]:
+def _replaced(job: ScriptJob) -> Iterator[Fault]:
     """Yield a value of LD_LIBRARY_PATH that the start of the container overwrites."""
     first = next((c for c in job.model.commands if c.is_image), None)
     if first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envcfg.lint.lint_rule import Fault, Job, detects, known_values
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Assignment, Command, Model, text_of
 from envcfg.lint.system_recognition import is_gpu_job, is_singularity
@@ -20,7 +20,7 @@ _SOURCES = re.compile(r"source (?:.*/)?(?:bin/)?activate\b")
 
 
 @detects("EC839")
-def container_start(job: Job) -> Iterator[Fault]:
+def container_start(job: ScriptJob) -> Iterator[Fault]:
     """Options that do not fit the image, and modules that do not fit each other."""
     if clash := _clashing_module(job.model):
         word, clash_name = clash
@@ -93,7 +93,7 @@ def _sets_binds(word: Word) -> bool | None:
     return None
 
 
-def _verb(command: Command, job: Job) -> Iterator[Fault]:
+def _verb(command: Command, job: ScriptJob) -> Iterator[Fault]:
     """Yield ``exec`` for an image that needs ``run`` according to its profile."""
     verb = job.profile.verb if job.profile else None
     image = command.options.get("image")
@@ -113,7 +113,7 @@ def _verb(command: Command, job: Job) -> Iterator[Fault]:
             return
 
 
-def _gpus(command: Command, job: Job) -> Iterator[Fault]:
+def _gpus(command: Command, job: ScriptJob) -> Iterator[Fault]:
     """Yield containers in which NVIDIA's GPUs are not visible."""
     profile, words = job.profile, command.options
     if profile is None or profile.visibility is None or command.is_open:
@@ -134,7 +134,7 @@ def _gpus(command: Command, job: Job) -> Iterator[Fault]:
 
 
 @detects("EC840")
-def host_leaks(job: Job) -> Iterator[Fault]:
+def host_leaks(job: ScriptJob) -> Iterator[Fault]:
     """Variables for host programs that change the programs in the container.
 
     Only exports before the first container count, and only those that nothing unsets.
@@ -189,7 +189,7 @@ def _leak(assignment: Assignment) -> Iterator[Fault]:
             return
 
 
-def _user_packages(job: Job, first: Command) -> Iterator[Fault]:
+def _user_packages(job: ScriptJob, first: Command) -> Iterator[Fault]:
     for command in job.model.commands[: first.number]:
         words = [word.shown for word in command.words]
         if command.scope == "batch" and "install" in words and "--user" in words:

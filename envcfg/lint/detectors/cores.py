@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
 from envcfg.lint.detectors.gpu_share import processes_of
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.lint_rule import (
+    Edit,
+    Fault,
+    ScriptJob,
+    detects,
+    known_values,
+    known_words,
+)
 from envcfg.lint.resource_facts import is_helper, step_shape, steps
 from envcfg.lint.script_model import Command, text_of
 from envcfg.lint.system_recognition import directives, most_cores, owns_nodes
@@ -29,7 +36,7 @@ _RANKS = frozenset({"SLURM_LOCALID", "SLURM_PROCID", "SLURM_NODEID", "LOCAL_RANK
 
 
 @detects("EC626")
-def cores_not_repeated(job: Job) -> Iterator[Fault]:
+def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     """Missing cores in a step: srun does not inherit the job's --cpus-per-task."""
     model = job.model
     directives_found = [
@@ -72,7 +79,7 @@ def _is_affected(version: str) -> bool | None:
     )
 
 
-def _has_masks(job: Job) -> bool:
+def _has_masks(job: ScriptJob) -> bool:
     """Return whether a variable binds all steps to cores that the script names."""
     return any(
         mask in shown(text_of(assignment.value))
@@ -82,7 +89,7 @@ def _has_masks(job: Job) -> bool:
     )
 
 
-def _lacks_cores(step: Command, job: Job) -> bool:
+def _lacks_cores(step: Command, job: ScriptJob) -> bool:
     words = step.options
     if step.is_open or step.substitution or len(step.words) < 2 or step.by_envcfg:
         return False
@@ -99,7 +106,7 @@ def _lacks_cores(step: Command, job: Job) -> bool:
 
 
 @detects("EC627")
-def too_few_cores(job: Job) -> Iterator[Fault]:
+def too_few_cores(job: ScriptJob) -> Iterator[Fault]:
     """Fewer cores for a task than it starts processes."""
     visited: set[int] = set()
     for command in job.model.commands:
@@ -148,7 +155,7 @@ def _has_cores_of_job(
     return not step.is_open and not is_masked
 
 
-def _asks_no_cores(job: Job, step: Command | None) -> bool:
+def _asks_no_cores(job: ScriptJob, step: Command | None) -> bool:
     names = {d.name for d in job.model.directives}
     names |= step.options.keys() if step else set()
     if known_words("EC627", "asks") & names:
@@ -159,7 +166,7 @@ def _asks_no_cores(job: Job, step: Command | None) -> bool:
 
 
 @detects("EC629")
-def cpu_mask(job: Job) -> Iterator[Fault]:
+def cpu_mask(job: ScriptJob) -> Iterator[Fault]:
     """CPU masks that srun refuses, or that bind to the wrong cores."""
     for command in job.model.commands:
         if command.name != "taskset":
@@ -187,7 +194,7 @@ def cpu_mask(job: Job) -> Iterator[Fault]:
 
 
 def _entries(
-    kind: str, message: str, offset: int, step: Command, job: Job
+    kind: str, message: str, offset: int, step: Command, job: ScriptJob
 ) -> Iterator[Fault]:
     shape = step_shape(step, job.shape)
     parts = message.split(",")
@@ -212,7 +219,7 @@ def _entries(
         yield Fault(offset, {}, "hint")
 
 
-def _is_other_order(masks: list[int], job: Job) -> bool:
+def _is_other_order(masks: list[int], job: ScriptJob) -> bool:
     """Return whether masks are the profile's, in another order than that of the GPUs."""
     profile = job.profile
     if profile is None or profile.cpu_masks is None or job.model.opaque:
@@ -230,7 +237,7 @@ def _is_other_order(masks: list[int], job: Job) -> bool:
     return None not in places and sorted(places) != places  # type: ignore[type-var]
 
 
-def _is_part_of_node(job: Job) -> bool:
+def _is_part_of_node(job: ScriptJob) -> bool:
     """Return whether the job certainly has fewer than all cores of its nodes."""
     profile, shape = job.profile, job.shape
     if profile is None or profile.node is None or owns_nodes(job) is not False:
@@ -242,7 +249,7 @@ def _is_part_of_node(job: Job) -> bool:
 
 
 @detects("EC631")
-def separated_devices(job: Job) -> Iterator[Fault]:
+def separated_devices(job: ScriptJob) -> Iterator[Fault]:
     """GPUs that Slurm separates by task, although tasks need those of their neighbours."""
     profile = job.profile
     if profile is None or profile.node is None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.script_model import Command, Expansion, Model, text_of
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import holes, literal, shown
@@ -20,7 +20,7 @@ _SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
 
 
 @detects("EC251")
-def not_exported(job: Job) -> Iterator[Fault]:
+def not_exported(job: ScriptJob) -> Iterator[Fault]:
     """A variable that only programs read, and that stays in the shell."""
     from envcfg.knowledge.variables import find_variable
 
@@ -44,7 +44,7 @@ def not_exported(job: Job) -> Iterator[Fault]:
             yield Fault(assignment.offset, {"name": name}, severity=severity)
 
 
-def _is_shown(expansion: Expansion, job: Job) -> bool:
+def _is_shown(expansion: Expansion, job: ScriptJob) -> bool:
     """Return whether a value is only printed or tested, and given to no program."""
     # An unrecorded command has no words.
     if expansion.use != "word" or expansion.number >= len(job.model.commands):
@@ -54,7 +54,7 @@ def _is_shown(expansion: Expansion, job: Job) -> bool:
 
 
 @detects("EC256")
-def lost_value(job: Job) -> Iterator[Fault]:
+def lost_value(job: ScriptJob) -> Iterator[Fault]:
     """A value that a subshell or a function keeps to itself, and that is used outside."""
     model = job.model
     # With this option the last part of a pipeline is no subshell.
@@ -84,7 +84,7 @@ def lost_value(job: Job) -> Iterator[Fault]:
     yield from _local_values(job)
 
 
-def _local_values(job: Job) -> Iterator[Fault]:
+def _local_values(job: ScriptJob) -> Iterator[Fault]:
     """Yield variables that are local to a function, and used outside it."""
     model = job.model
     uses_of = _uses_by_name(model)
@@ -121,7 +121,7 @@ def _first_from(
 
 
 @detects("EC257")
-def never_set(job: Job) -> Iterator[Fault]:
+def never_set(job: ScriptJob) -> Iterator[Fault]:
     """A variable that is set nowhere, with a name that differs little from another."""
     model = job.model
     if model.scope != "batch" or model.is_dump:
@@ -147,7 +147,7 @@ def never_set(job: Job) -> Iterator[Fault]:
     yield from _names_as_values(job)
 
 
-def _names_as_values(job: Job) -> Iterator[Fault]:
+def _names_as_values(job: ScriptJob) -> Iterator[Fault]:
     """Yield variables that hold the name of another one, and that are used as a path."""
     values = {
         a.name: a
@@ -171,7 +171,7 @@ def _plain(name: str) -> str:
 
 
 @detects("EC252")
-def slurm_count(job: Job) -> Iterator[Fault]:
+def slurm_count(job: ScriptJob) -> Iterator[Fault]:
     """A count of Slurm that is unset here, or not a number.
 
     Slurm sets such a variable only if its option is given. Uses with a default, in a test
@@ -212,7 +212,7 @@ def slurm_count(job: Job) -> Iterator[Fault]:
             yield Fault(expansion.offset, words, severity=needs)
 
 
-def _needs_number(expansion: Expansion, job: Job) -> Severity | None:
+def _needs_number(expansion: Expansion, job: ScriptJob) -> Severity | None:
     """Return the severity if the count is empty or not a number at its use; None:
     harmless.
     """

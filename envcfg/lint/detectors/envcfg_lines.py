@@ -10,7 +10,7 @@ from typing import NamedTuple
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Severity
 from envcfg.common.provenance import sha256_of
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.script_model import (
     Command,
     Expansion,
@@ -36,7 +36,7 @@ _CLOSED_BY = {"${": "}", "$(": ")"}
 
 
 @detects("EC742")
-def own_line(job: Job) -> Iterator[Fault]:
+def own_line(job: ScriptJob) -> Iterator[Fault]:
     """A line that envcfg rejects, or that may fail unnoticed by the job."""
     for command in job.model.commands:
         if command.name == "envcfg" and job.read_line:
@@ -64,7 +64,7 @@ def _is_companion_there(path: str) -> bool:
     return any(data and name.startswith(sha256_of(data)[:32]) for data in places)
 
 
-def _option_faults(command: Command, job: Job) -> Iterator[Fault]:
+def _option_faults(command: Command, job: ScriptJob) -> Iterator[Fault]:
     """Yield the errors of the parser; if a word is unknown, only those on unknown
     options."""
     words, offsets = [], {}
@@ -115,7 +115,7 @@ class _Subshell(NamedTuple):
 
 
 @detects("EC141")
-def lost_words(job: Job) -> Iterator[Fault]:
+def lost_words(job: ScriptJob) -> Iterator[Fault]:
     """Words of a step that the shell that runs it must expand.
 
     In each substitution, process substitutions and sums that change a variable are always
@@ -165,7 +165,7 @@ def lost_words(job: Job) -> Iterator[Fault]:
             yield Fault(min(lost), {"words": words, "form": subshell.form})
 
 
-def _subshells(job: Job) -> Iterator[_Subshell]:
+def _subshells(job: ScriptJob) -> Iterator[_Subshell]:
     """Yield each ``envcfg wrap`` in a substitution that a shell reads."""
     wraps = by_offset(
         command

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envcfg.backends.schedulers import ENDERS, SUBMITTERS
 from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers, load_programs
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Command, Expansion, Model, between, by_offset
@@ -38,7 +38,7 @@ _LOOP = re.compile(r"while|until")
 
 
 @detects("EC734")
-def lost_exit_code(job: Job) -> Iterator[Fault]:
+def lost_exit_code(job: ScriptJob) -> Iterator[Fault]:
     """A job that succeeds although its step failed, or that ends before its step."""
     model = job.model
     if model.scope != "batch" or model.flat is None or model.unread:
@@ -86,7 +86,7 @@ class _Shell(NamedTuple):
     breaks: int
 
 
-def _read_shell(commands: Sequence[Command], job: Job) -> _Shell:
+def _read_shell(commands: Sequence[Command], job: ScriptJob) -> _Shell:
     mains = {c.number: main for c in commands if (main := _main(c, job)) is not None}
     exits, keeps, waits, breaks = [], -1, -1, -1
     for index, command in enumerate(commands):
@@ -98,7 +98,7 @@ def _read_shell(commands: Sequence[Command], job: Job) -> _Shell:
     return _Shell(commands, mains, exits, keeps, waits, breaks)
 
 
-def _shells(job: Job) -> Iterator[list[Command]]:
+def _shells(job: ScriptJob) -> Iterator[list[Command]]:
     """Yield the commands of the script, and of each shell in it, in the order they run."""
     commands, shells = job.model.commands, dict[int, list[Command]]()
     for command in commands:
@@ -119,7 +119,7 @@ def _shells(job: Job) -> Iterator[list[Command]]:
     yield from shells.values()
 
 
-def _fault(step: Command, behind: int, shell: _Shell, job: Job) -> Fault | None:
+def _fault(step: Command, behind: int, shell: _Shell, job: ScriptJob) -> Fault | None:
     """Return the fault if no exit code shows that a program failed; None if one may.
 
     Each program of the job is assumed to fail, and the last command that then certainly
@@ -168,7 +168,7 @@ def _by_sign(sign: str, step: Command, program: str) -> Fault:
     return Fault(step.stands, {"program": program, "command": sign}, sign)
 
 
-def _by_command(last: Command, step: Command, program: str, job: Job) -> Fault:
+def _by_command(last: Command, step: Command, program: str, job: ScriptJob) -> Fault:
     """Return the fault of a *step* if the exit code of *last* replaces its own."""
     command = by = last.name
     if by in _EXITS:
@@ -182,7 +182,7 @@ def _by_command(last: Command, step: Command, program: str, job: Job) -> Fault:
     return Fault(last.offset if by == "wait" else step.stands, words, by, severity)
 
 
-def _exits_in_trap(trap: Command, job: Job) -> bool:
+def _exits_in_trap(trap: Command, job: ScriptJob) -> bool:
     """Return whether a trap may change the exit code of the script."""
     words = [word.shown for word in trap.arguments if word.shown != "--"]
     names = " ".join(words[:1]).split()
@@ -190,7 +190,7 @@ def _exits_in_trap(trap: Command, job: Job) -> bool:
     return "ERR" in words or (ends and not {"EXIT", "0"}.isdisjoint(words))
 
 
-def _last_reads(job: Job, names: Collection[str]) -> int:
+def _last_reads(job: ScriptJob, names: Collection[str]) -> int:
     """Return the number of the last command that may keep one of *names*; -1: none."""
     commands = job.model.commands
     numbers = (
@@ -212,7 +212,7 @@ def _shows(command: Command, expansion: Expansion) -> bool:
     return command.name in _SHOWERS and expansion.use == "word" and not is_kept
 
 
-def _keeps(command: Command, job: Job) -> bool:
+def _keeps(command: Command, job: ScriptJob) -> bool:
     """Return whether *command* may end the script with the exit code of another."""
     words = [word.shown for word in command.arguments]
     # A variable with the exit code may still hold 0 here, so the text decides.
@@ -223,7 +223,7 @@ def _keeps(command: Command, job: Job) -> bool:
     return command.name in _LEAVES or (command.name == "wait" and bool(words))
 
 
-def _waits(command: Command, job: Job) -> bool:
+def _waits(command: Command, job: ScriptJob) -> bool:
     """Return whether *command* may wait for programs in the background."""
     if command.context.background:
         return False
@@ -236,7 +236,7 @@ def _waits(command: Command, job: Job) -> bool:
     return command.name not in quick
 
 
-def _last(step: Command, behind: int, shell: _Shell, job: Job) -> Command | None:
+def _last(step: Command, behind: int, shell: _Shell, job: ScriptJob) -> Command | None:
     """Return the command that decides the exit code after *step* has failed.
 
     None if that is open: the last command is in a branch for other reasons.
@@ -259,7 +259,7 @@ def _last(step: Command, behind: int, shell: _Shell, job: Job) -> Command | None
     return step
 
 
-def _runs(command: Command, step: Command, job: Job) -> bool | None:
+def _runs(command: Command, step: Command, job: ScriptJob) -> bool | None:
     """Return whether *command* runs after *step* has failed; None if that is open."""
     around = [condition for condition in step.context.conditions if condition]
     conditions = [condition for condition in command.context.conditions if condition]
@@ -290,7 +290,7 @@ def _prefixes() -> frozenset[str]:
     )
 
 
-def _main(command: Command, job: Job) -> Command | None:
+def _main(command: Command, job: ScriptJob) -> Command | None:
     """Return the job's main program under *command*; None if it only inspects or cleans
     up.
 
@@ -340,7 +340,7 @@ def _is_script(command: Command) -> bool:
     return any(word.endswith(".py") for word in words) and "-c" not in words
 
 
-def _made(reader: Command, job: Job) -> Command | None:
+def _made(reader: Command, job: ScriptJob) -> Command | None:
     """Return the envcfg call that generates the input of *reader*; None if it starts no
     step."""
     spans = [

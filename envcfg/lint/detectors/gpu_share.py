@@ -9,10 +9,10 @@ from typing import NamedTuple
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.resource_facts import (
     GPU_MASKS,
-    Shape,
+    ResourceShape,
     gpus_listed,
     has_known_size,
     step_shape,
@@ -21,7 +21,7 @@ from envcfg.lint.script_model import Assignment, Command, text_of
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import literal
 from envcfg.lint.value_flow import (
-    Option,
+    CommandOption,
     agent_of,
     inner_name,
     options,
@@ -52,7 +52,7 @@ class Start(NamedTuple):
 
 
 @detects("EC650")
-def idle_gpus(job: Job) -> Iterator[Fault]:
+def idle_gpus(job: ScriptJob) -> Iterator[Fault]:
     """GPUs, or whole nodes, that the job asks for and that no process can use."""
     if job.model.scope != "batch" or not SCHEDULERS[job.model.scheduler].sizes:
         return
@@ -69,7 +69,7 @@ def idle_gpus(job: Job) -> Iterator[Fault]:
         yield from masks or _few_processes(start, job)
 
 
-def _whole_node(job: Job) -> Iterator[Fault]:
+def _whole_node(job: ScriptJob) -> Iterator[Fault]:
     """Yield --exclusive in a job of one GPU, whose other GPUs are paid for and idle."""
     given = [d for d in job.model.directives if d.name == "exclusive" and not d.late]
     per_node = job.profile.gpus if job.profile else None
@@ -78,7 +78,7 @@ def _whole_node(job: Job) -> Iterator[Fault]:
         yield Fault(given[-1].line_offset, {"gpus": 1}, "exclusive")
 
 
-def _gpus_of(job: Job, shape: Shape) -> int | None:
+def _gpus_of(job: ScriptJob, shape: ResourceShape) -> int | None:
     """Return the number of GPUs on the nodes of *shape*, by the job's directives."""
     if shape.gpus_per_node is not None:
         return shape.gpus_per_node * (shape.nodes or 1)
@@ -90,14 +90,14 @@ def _gpus_of(job: Job, shape: Shape) -> int | None:
     return each * _tasks(shape) if each is not None else None
 
 
-def _tasks(shape: Shape) -> int:
+def _tasks(shape: ResourceShape) -> int:
     """Return the number of tasks: Slurm starts one on each node by default."""
     if shape.tasks is not None:
         return shape.tasks
     return (shape.tasks_per_node or 1) * (shape.nodes or 1)
 
 
-def _starts(job: Job) -> Iterator[Start]:
+def _starts(job: ScriptJob) -> Iterator[Start]:
     """Yield the launches of programs that may use GPUs.
 
     A step without tasks of its own has those of the job. An agent starts several processes
@@ -161,7 +161,7 @@ def _is_main(command: Command) -> bool:
     return known_words("EC650", "prepares").isdisjoint(named)
 
 
-def _few_processes(start: Start, job: Job) -> Iterator[Fault]:
+def _few_processes(start: Start, job: ScriptJob) -> Iterator[Fault]:
     """Yield launches of fewer processes than GPUs, or of more."""
     count, gpus = start.processes, start.gpus
     if count is None or gpus is None or count == gpus or gpus < 2:
@@ -177,7 +177,7 @@ def _few_processes(start: Start, job: Job) -> Iterator[Fault]:
             yield Fault(start.offset, words, severity=severity)
 
 
-def _has_own_number(start: Start, gpus: int, job: Job) -> bool:
+def _has_own_number(start: Start, gpus: int, job: ScriptJob) -> bool:
     """Return whether an argument shows that the program starts its own processes."""
     each_node = job.shape.gpus_per_node or gpus
     numbers = {str(gpus), str(each_node), "-1", "auto", "all"}
@@ -190,7 +190,7 @@ def _parts(command: Command) -> set[str]:
     return {*re.split(r"[\s=,:]", text), *re.split(r"[\W_]+", text)}
 
 
-def _severity(start: Start, job: Job) -> Severity | None:
+def _severity(start: Start, job: ScriptJob) -> Severity | None:
     """Return how certain it is that a program needs one process for each GPU.
 
     A program may use several GPUs itself. A task for each GPU, of which one is started,
@@ -209,7 +209,7 @@ def _severity(start: Start, job: Job) -> Severity | None:
     return None
 
 
-def _hiding_mask(start: Start, job: Job) -> Iterator[Fault]:
+def _hiding_mask(start: Start, job: ScriptJob) -> Iterator[Fault]:
     """Yield a mask that hides GPUs of the job from the one task that could use them."""
     each_node = job.shape.gpus_per_node
     shape = job.shape if start.step is None else step_shape(start.step, job.shape)
@@ -232,7 +232,7 @@ def _is_seen(mask: Assignment, command: Command) -> bool:
     return mask.exported and mask.number <= command.number
 
 
-def processes_of(command: Command, shape: Shape) -> tuple[int, int] | None:
+def processes_of(command: Command, shape: ResourceShape) -> tuple[int, int] | None:
     """Return the number of processes that a launcher starts on a node, and its offset."""
     agent = agent_of(command)
     options_given = {option.name: option for option in options(command)}
@@ -254,5 +254,5 @@ def processes_of(command: Command, shape: Shape) -> tuple[int, int] | None:
     return None
 
 
-def _literal(option: Option) -> tuple[str | None, int]:
+def _literal(option: CommandOption) -> tuple[str | None, int]:
     return option.value.literal, option.value.offset

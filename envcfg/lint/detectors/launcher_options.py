@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envcfg.common.characters import whole_number
-from envcfg.lint.lint_rule import Fault, Job, detects
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
 from envcfg.lint.script_model import Command
 from envcfg.lint.traced_text import holes
-from envcfg.lint.value_flow import Option, agent_of, is_alone, options
+from envcfg.lint.value_flow import CommandOption, agent_of, is_alone, options
 
 _PLACES = frozenset({"rdzv-endpoint", "master-addr"})
 # Variables that torchrun reads instead of its options.
@@ -17,7 +17,7 @@ _BY_ENVIRONMENT = frozenset({"PET_RDZV_ENDPOINT", "PET_MASTER_ADDR", "PET_STANDA
 
 
 @detects("EC420")
-def rendezvous_options(job: Job) -> Iterator[Fault]:
+def rendezvous_options(job: ScriptJob) -> Iterator[Fault]:
     """Options of torchrun that keep nodes apart."""
     visited: set[int] = set()
     for command in job.model.commands:
@@ -34,7 +34,9 @@ def rendezvous_options(job: Job) -> Iterator[Fault]:
             yield from _own_id(command, options_given, job)
 
 
-def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+def _apart(
+    command: Command, asked: Mapping[str, CommandOption], job: ScriptJob
+) -> Iterator[Fault]:
     """Yield launchers that run on several nodes without connecting to each other."""
     nodes = _nodes(command, job)
     agent = agent_of(command)
@@ -58,7 +60,7 @@ def _apart(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[
         yield Fault(command.offset, words, "no-count")
 
 
-def _is_c10d(asked: Mapping[str, Option]) -> bool:
+def _is_c10d(asked: Mapping[str, CommandOption]) -> bool:
     """Return whether ranks meet by c10d, which reads only the endpoint."""
     backend = asked.get("rdzv-backend")
     return backend is not None and backend.value.literal == "c10d"
@@ -75,7 +77,7 @@ def _may_be_told(command: Command) -> bool:
     return False
 
 
-def _nodes(command: Command, job: Job) -> int | None:
+def _nodes(command: Command, job: ScriptJob) -> int | None:
     """Return the number of nodes on which a step certainly starts *command*."""
     step = job.model.step_of(command)
     if step is None or step.is_open or command.scope not in ("task", "container"):
@@ -83,7 +85,9 @@ def _nodes(command: Command, job: Job) -> int | None:
     return step_nodes(step, job.shape)
 
 
-def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+def _size(
+    command: Command, asked: Mapping[str, CommandOption], job: ScriptJob
+) -> Iterator[Fault]:
     """Yield a fixed number of nodes that differs from the step's."""
     count, nodes = asked.get("nnodes"), _nodes(command, job)
     literal, step = count.value.literal if count else None, job.model.step_of(command)
@@ -97,7 +101,9 @@ def _size(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[F
         yield Fault(count.value.offset, {"said": literal, "nodes": nodes}, "count")
 
 
-def _own_id(command: Command, asked: Mapping[str, Option], job: Job) -> Iterator[Fault]:
+def _own_id(
+    command: Command, asked: Mapping[str, CommandOption], job: ScriptJob
+) -> Iterator[Fault]:
     """Yield a rendezvous ID that differs in each task."""
     name = asked.get("rdzv-id")
     if name and (_nodes(command, job) or 1) > 1:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import whole_number
 from envcfg.job.request.amounts import mebibytes, size_text
-from envcfg.lint.lint_rule import Fault, Job, detects
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.system_recognition import directives, is_gpu_job
 
@@ -17,7 +17,7 @@ _LEAST_OF_GPU_TASK = 256  # MiB; the libraries of a GPU alone need more
 
 
 @detects("EC658")
-def too_little_memory(job: Job) -> Iterator[Fault]:
+def too_little_memory(job: ScriptJob) -> Iterator[Fault]:
     """A number without its unit, little memory for each task, or a step with too much."""
     if not SCHEDULERS[job.model.scheduler].sizes:
         return

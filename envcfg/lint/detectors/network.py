@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_values
+from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_values
 from envcfg.lint.resource_facts import most_nodes, steps
 from envcfg.lint.script_model import Assignment, text_of
 from envcfg.lint.traced_text import literal
@@ -38,13 +38,13 @@ def _has_slingshot(profile: Profile) -> bool:
     )
 
 
-def _uses_collectives(job: Job) -> bool:
+def _uses_collectives(job: ScriptJob) -> bool:
     names = inner_names(job.model)
     return any(map(_COLLECTIVE.match, names)) or any(map(is_agent, job.model.commands))
 
 
 @detects("EC521")
-def interface_missing(job: Job) -> Iterator[Fault]:
+def interface_missing(job: ScriptJob) -> Iterator[Fault]:
     """A missing interface name on a Slingshot system, which needs one.
 
     The check first excludes jobs that need no name: another fabric, one node, no
@@ -77,7 +77,7 @@ def interface_missing(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC523")
-def transport_off(job: Job) -> Iterator[Fault]:
+def transport_off(job: ScriptJob) -> Iterator[Fault]:
     """A transport that is switched off without an explanation."""
     if most_nodes(job.model, job.shape) < 2:
         return
@@ -95,7 +95,7 @@ def transport_off(job: Job) -> Iterator[Fault]:
                 yield Fault(assignment.offset, words, severity=severity)
 
 
-def _has_network(name: str, job: Job) -> bool | None:
+def _has_network(name: str, job: ScriptJob) -> bool | None:
     """Return whether the system has the network of a variable; None: unknown."""
     networks = known_values("EC523", "networks").get(name)
     if networks is None:
@@ -107,7 +107,7 @@ def _has_network(name: str, job: Job) -> bool | None:
 
 
 @detects("EC524")
-def cxi_coupling(job: Job) -> Iterator[Fault]:
+def cxi_coupling(job: ScriptJob) -> Iterator[Fault]:
     """Settings of Slingshot that only work together."""
     yield from _rendezvous_get(job)
     for assignment, value in values_of(job, "FI_MR_CACHE_MONITOR"):
@@ -125,7 +125,7 @@ def cxi_coupling(job: Job) -> Iterator[Fault]:
             yield Fault(assignment.offset, {"value": value}, "one-node")
 
 
-def _sizes(job: Job) -> Iterator[Fault]:
+def _sizes(job: ScriptJob) -> Iterator[Fault]:
     """Yield rendezvous sizes of 0 that are set for only some kinds of messages."""
     sizes = {name: values_of(job, name) for name in _SIZES}
     zero = [values[-1] for values in sizes.values() if values and values[-1][1] == "0"]
@@ -136,7 +136,7 @@ def _sizes(job: Job) -> Iterator[Fault]:
         yield Fault(zero[0][0].offset, words, "sizes", severity)
 
 
-def _plugin(job: Job) -> Iterator[Fault]:
+def _plugin(job: ScriptJob) -> Iterator[Fault]:
     """Yield a loaded plugin that is not the forced network."""
     nets = {value for _, value in values_of(job, "NCCL_NET") if value}
     for assignment, value in values_of(job, "NCCL_NET_PLUGIN"):
@@ -151,7 +151,7 @@ def _plugin(job: Job) -> Iterator[Fault]:
             )
 
 
-def _rendezvous_get(job: Job) -> Iterator[Fault]:
+def _rendezvous_get(job: ScriptJob) -> Iterator[Fault]:
     protocols = values_of(job, "FI_CXI_RDZV_PROTO")
     assignments = [assignment for assignment, value in protocols if value == "alt_read"]
     if not assignments or job.model.scope == "unknown" or job.model.is_dump:
@@ -169,7 +169,7 @@ def _rendezvous_get(job: Job) -> Iterator[Fault]:
     yield Fault(assignments[0].offset, severity=severity)
 
 
-def _network(job: Job) -> str:
+def _network(job: ScriptJob) -> str:
     """Return all network options of sbatch and srun."""
     networks = [d.value or "" for d in job.model.directives if d.name == "network"]
     words = [c.options.get("network") for c in job.model.commands if c.is_step]
@@ -180,7 +180,7 @@ def _network(job: Job) -> str:
     return " ".join(networks)
 
 
-def _is_slingshot(job: Job) -> bool:
+def _is_slingshot(job: ScriptJob) -> bool:
     if job.profile is not None and _has_slingshot(job.profile):
         return True
     values = [value or "" for _, value in values_of(job, "NCCL_SOCKET_IFNAME")]
@@ -189,7 +189,7 @@ def _is_slingshot(job: Job) -> bool:
 
 
 @detects("EC522")
-def other_fabric(job: Job) -> Iterator[Fault]:
+def other_fabric(job: ScriptJob) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
     if job.profile is None:
         return
@@ -214,7 +214,7 @@ def other_fabric(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC525")
-def known_hang(job: Job) -> Iterator[Fault]:
+def known_hang(job: ScriptJob) -> Iterator[Fault]:
     """A level of GPU RDMA that hangs jobs with this image on this system."""
     from envcfg.profile.version_conflicts import KnownJob as Facts
     from envcfg.profile.version_conflicts import known_faults, load_stacks
@@ -239,7 +239,7 @@ def known_hang(job: Job) -> Iterator[Fault]:
                 )
 
 
-def _images(job: Job, profile: Profile) -> Iterator[dict[str, str]]:
+def _images(job: ScriptJob, profile: Profile) -> Iterator[dict[str, str]]:
     """Yield the facts in the names of the images, according to the profile."""
     nodes = {} if job.shape.nodes is None else {"nodes": str(job.shape.nodes)}
     for name in image_names(job):
@@ -253,7 +253,7 @@ def _images(job: Job, profile: Profile) -> Iterator[dict[str, str]]:
         yield facts
 
 
-def _without_line(assignment: Assignment, job: Job) -> Edit | None:
+def _without_line(assignment: Assignment, job: ScriptJob) -> Edit | None:
     """Return an edit that deletes the line of an assignment if nothing else is on it."""
     before, line = (
         job.before(assignment.offset),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.script_model import texts
 from envcfg.lint.traced_text import Flat, Text
@@ -32,7 +32,7 @@ _TEMPLATES = (
 
 
 @detects("EC760")
-def placeholder(job: Job) -> Iterator[Fault]:
+def placeholder(job: ScriptJob) -> Iterator[Fault]:
     """A word in angle brackets that stands for a value of the user."""
     model = job.model
     if model.scope != "batch" or model.path.endswith(_TEMPLATES):

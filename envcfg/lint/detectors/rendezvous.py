@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import is_many, step_nodes, steps
 from envcfg.lint.script_model import Assignment, Command, text_of
@@ -34,7 +34,7 @@ _EPHEMERAL = range(32768, 61000)
 
 
 @detects("EC416")
-def address_in_task(job: Job) -> Iterator[Fault]:
+def address_in_task(job: ScriptJob) -> Iterator[Fault]:
     """Each node takes itself for the first, or the address never reaches a task."""
     addresses = known_words("EC416", "addresses")
     for assignment in job.model.assignments:
@@ -45,7 +45,9 @@ def address_in_task(job: Job) -> Iterator[Fault]:
         yield from _told_addresses(job)
 
 
-def _set_address(assignment: Assignment, value: Text, job: Job) -> Iterator[Fault]:
+def _set_address(
+    assignment: Assignment, value: Text, job: ScriptJob
+) -> Iterator[Fault]:
     """Yield faults of the address in a variable.
 
     Slurm's variable for the submitting node is wrong in every scope, so it is checked
@@ -80,7 +82,7 @@ def _set_address(assignment: Assignment, value: Text, job: Job) -> Iterator[Faul
             yield Fault(offset, {"value": said, "name": assignment.name})
 
 
-def _told_addresses(job: Job) -> Iterator[Fault]:
+def _told_addresses(job: ScriptJob) -> Iterator[Fault]:
     """Yield options that give a launcher on several nodes its own node."""
     for command in job.model.commands:
         if command.scope not in _INSIDE:
@@ -120,7 +122,7 @@ def _own(value: Text) -> int | None:
     return start(value) if said is not None and _HERE.match(said) else None
 
 
-def _is_alone(assignment: Assignment, job: Job) -> bool:
+def _is_alone(assignment: Assignment, job: ScriptJob) -> bool:
     """Return whether each rank or node is meant as its own job."""
     tests = " ".join(assignment.context.conditions)
     ports = [a for a in job.model.assignments if is_port_name(a.name) and a.value]
@@ -129,7 +131,7 @@ def _is_alone(assignment: Assignment, job: Job) -> bool:
     return bool(by_node or re.search(r"LOCAL|RANK|PROCID|GPU", text))
 
 
-def _unexported(job: Job) -> Iterator[Fault]:
+def _unexported(job: ScriptJob) -> Iterator[Fault]:
     """Yield an address that is computed and never reaches a task."""
     model = job.model
     first = _first_unseen(job)
@@ -146,7 +148,7 @@ def _unexported(job: Job) -> Iterator[Fault]:
         yield Fault(first.offset, {}, "unexported", severity)
 
 
-def _first_unseen(job: Job) -> Assignment | None:
+def _first_unseen(job: ScriptJob) -> Assignment | None:
     """Return the batch shell's first MASTER_ADDR that it does not export."""
     model = job.model
     if model.scope != "batch" or model.is_dump:
@@ -164,7 +166,7 @@ def _first_unseen(job: Job) -> Assignment | None:
 
 
 @detects("EC417")
-def slurm_in_container(job: Job) -> Iterator[Fault]:
+def slurm_in_container(job: ScriptJob) -> Iterator[Fault]:
     """Slurm's commands in a container that has only the image's programs."""
     binds = (a.value for a in job.model.assignments if "BIND" in a.name)
     binds_text = " ".join(shown(text_of(bind)) for bind in binds)
@@ -202,7 +204,7 @@ def _brings_slurm(container: Command) -> bool:
 
 
 @detects("EC419")
-def port(job: Job) -> Iterator[Fault]:
+def port(job: ScriptJob) -> Iterator[Fault]:
     """A port that another job may use, or that cannot be computed."""
     for name, value, scope in _port_values(job):
         offset, text = literal(value), start(value)
@@ -221,7 +223,7 @@ def port(job: Job) -> Iterator[Fault]:
                 yield Fault(hole.offset, {"port": "", "name": name}, "random")
 
 
-def _port_values(job: Job) -> Iterator[tuple[str, Text, str]]:
+def _port_values(job: ScriptJob) -> Iterator[tuple[str, Text, str]]:
     for assignment in job.model.assignments:
         if is_port_name(assignment.name) and assignment.value is not None:
             yield assignment.name, text_of(assignment.value), assignment.scope

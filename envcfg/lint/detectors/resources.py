@@ -12,7 +12,7 @@ from envcfg.backends.launchers import ONCE
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
 from envcfg.job.plan.program_start import KINDS
-from envcfg.lint.lint_rule import Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import (
     GPU_MASKS,
@@ -26,7 +26,7 @@ from envcfg.lint.script_model import Array, Assignment, Command, Model, text_of
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import holes, literal, shown
 from envcfg.lint.value_flow import (
-    Option,
+    CommandOption,
     agent_of,
     inner_name,
     is_agent,
@@ -51,7 +51,7 @@ _CLEAN = frozenset({"cleanenv", "containall", "clearenv"})
 
 
 @detects("EC633")
-def launcher_mismatch(job: Job) -> Iterator[Fault]:
+def launcher_mismatch(job: ScriptJob) -> Iterator[Fault]:
     """Processes that each task of Slurm starts again, or fewer than requested."""
     directives_given = directives(job)
     counts = gpus_asked({name: d.value or "" for name, d in directives_given.items()})
@@ -72,7 +72,7 @@ def launcher_mismatch(job: Job) -> Iterator[Fault]:
     yield from _program_without_srun(job)
 
 
-def _interpreters(job: Job) -> Iterator[Fault]:
+def _interpreters(job: ScriptJob) -> Iterator[Fault]:
     """Yield ``torchrun python train.py``: the launcher takes python for the script."""
     for command in job.model.commands:
         words = " ".join(word.shown for word in command.arguments)
@@ -84,7 +84,7 @@ def _interpreters(job: Job) -> Iterator[Fault]:
             yield Fault(offset, names, "interpreter")
 
 
-def _many_agents(job: Job) -> Iterator[Fault]:
+def _many_agents(job: ScriptJob) -> Iterator[Fault]:
     """Yield launchers that several tasks of a node start at once."""
     model = job.model
     for command in model.commands:
@@ -111,7 +111,7 @@ def _many_agents(job: Job) -> Iterator[Fault]:
         yield Fault(command.offset, {"tasks": tasks, "name": program_name(command)})
 
 
-def _many_programs(job: Job) -> Iterator[Fault]:
+def _many_programs(job: ScriptJob) -> Iterator[Fault]:
     """Yield programs of the table that several tasks start, though one start is enough."""
     model = job.model
     for command in model.commands:
@@ -138,7 +138,7 @@ def _many_programs(job: Job) -> Iterator[Fault]:
 
 
 def _starts_ranks(
-    row: Mapping[str, Any], command: Command, step: Command, job: Job
+    row: Mapping[str, Any], command: Command, step: Command, job: ScriptJob
 ) -> bool:
     """Return whether a program of the table is certainly no rank itself."""
     names = job.model.set_names()
@@ -152,14 +152,14 @@ def _starts_ranks(
     return row.get("place") != "begin" or _is_given(options_of_row, command, job)
 
 
-def _is_given(names: Sequence[str], command: Command, job: Job) -> bool:
+def _is_given(names: Sequence[str], command: Command, job: ScriptJob) -> bool:
     """Return whether a command has one of the options, or the script sets the variable."""
     own = {name.replace("_", "-") for name in names}
     words = {word.shown.partition("=")[0].replace("_", "-") for word in command.words}
     return not (own.isdisjoint(words) and job.model.set_names().isdisjoint(names))
 
 
-def _agent_without_srun(job: Job) -> Iterator[Fault]:
+def _agent_without_srun(job: ScriptJob) -> Iterator[Fault]:
     """Yield launchers that start on the first node only, although the job has several."""
     model, nodes = job.model, job.shape.nodes or 1
     programs = {command.name for command in model.commands if not command.is_srun}
@@ -195,7 +195,7 @@ def _starts_everywhere(command: Command, model: Model) -> bool:
     return command.by_envcfg and not any(a.scope == "batch" for a in above)
 
 
-def _apart(job: Job) -> Iterator[Fault]:
+def _apart(job: ScriptJob) -> Iterator[Fault]:
     """Yield launchers on several nodes that do not know the other nodes."""
     visited: set[int] = set()
     for command in job.model.commands:
@@ -216,7 +216,7 @@ def _apart(job: Job) -> Iterator[Fault]:
         yield from _machines(command, options_given, nodes, job)
 
 
-def _programs_apart(job: Job) -> Iterator[Fault]:
+def _programs_apart(job: ScriptJob) -> Iterator[Fault]:
     """Yield programs of the table that get no address on several nodes."""
     for command in job.model.commands:
         step, row = job.model.step_of(command), program_row(command)
@@ -247,7 +247,7 @@ def _programs_apart(job: Job) -> Iterator[Fault]:
 
 
 def _machines(
-    command: Command, asked: Mapping[str, Option], nodes: int, job: Job
+    command: Command, asked: Mapping[str, CommandOption], nodes: int, job: ScriptJob
 ) -> Iterator[Fault]:
     """Yield launchers with options for one machine, or for the processes of one."""
     machines = asked.get("num-machines")
@@ -264,7 +264,7 @@ def _machines(
         yield Fault(total.value.offset, words, "all-nodes")
 
 
-def _program_without_srun(job: Job) -> Iterator[Fault]:
+def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
     """Yield a program that starts once, although the job has several nodes or tasks.
 
     The job must use GPUs, and nothing in the script may start other processes: no starter,
@@ -302,7 +302,7 @@ def _program_without_srun(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC632")
-def gpu_mask(job: Job) -> Iterator[Fault]:
+def gpu_mask(job: ScriptJob) -> Iterator[Fault]:
     """Two layers of masks: the second counts within the first."""
     assignments = [
         assignment
@@ -347,7 +347,7 @@ def _cuts_twice(outer: Assignment, inner: Assignment) -> bool:
     return all(re.fullmatch(r"\d(?:,\d)*", v) for v in both) and not is_full
 
 
-def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
+def _too_many_gpus(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
     """Yield lists with more GPUs than the job has on a node."""
     gpus = job.shape.gpus_per_node
     for mask in masks:
@@ -357,7 +357,7 @@ def _too_many_gpus(masks: list[Assignment], job: Job) -> Iterator[Fault]:
             yield Fault(mask.offset, words, "too-many")
 
 
-def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
+def _bound_already(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
     """Yield tasks with one GPU from Slurm that select the n-th visible GPU."""
     directives_given = {n: d.value or "" for n, d in directives(job).items()}
     is_bound = (
@@ -374,7 +374,7 @@ def _bound_already(masks: list[Assignment], job: Job) -> Iterator[Fault]:
 
 
 @detects("EC649")
-def inherited_mask(job: Job) -> Iterator[Fault]:
+def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
     """One mask for all tasks of a node, which hides GPUs that they need."""
     gpus, model = job.shape.gpus_per_node, job.model
     reported: set[int] = set()
@@ -465,7 +465,7 @@ def _removes(command: Command, name: str) -> bool:
     return is_clean and not passes and "env-host" not in command.options
 
 
-def _mask_severity(mask: Assignment, step: Command, job: Job) -> Severity:
+def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:
     """Return how certain it is that the tasks of a step see a mask.
 
     Slurm itself sets all but HIP_VISIBLE_DEVICES for each step that has GPUs, before a

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_words
+from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
 from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
 from envcfg.lint.script_model import Command, Expansion, texts
 from envcfg.lint.traced_text import Hole, Word, holes
@@ -41,7 +41,7 @@ _OF_NODES = re.compile(r"role|node-?name|local-addr|log-(?:dir|file|path)|run-na
 
 
 @detects("EC101")
-def rank_in_batch(job: Job) -> Iterator[Fault]:
+def rank_in_batch(job: ScriptJob) -> Iterator[Fault]:
     """A rank's own variable, expanded once for all by the batch shell."""
     if job.model.scope != "batch":
         return
@@ -64,7 +64,7 @@ def rank_in_batch(job: Job) -> Iterator[Fault]:
 
 
 def _worth(
-    expansion: Expansion, where: Uses, job: Job, certain: Severity | None
+    expansion: Expansion, where: Uses, job: ScriptJob, certain: Severity | None
 ) -> Fault | None:
     """Return the fault of a rank in the batch shell, by its worst use; None if it is right.
 
@@ -88,7 +88,7 @@ def _worth(
     return Fault(expansion.offset, words, severity=severity)
 
 
-def _file_form(expansion: Expansion, job: Job) -> str:
+def _file_form(expansion: Expansion, job: ScriptJob) -> str:
     """Return the form of the fault if a rank is in the name of a file that tasks write.
 
     A program of a task that writes it overwrites what the others write. What srun itself
@@ -134,7 +134,7 @@ def _name(option: str) -> str:
     return option.replace("_", "-")
 
 
-def _worst_use(expansion: Expansion, where: Uses, job: Job) -> Severity | None:
+def _worst_use(expansion: Expansion, where: Uses, job: ScriptJob) -> Severity | None:
     """Return the severity of the worst use of a rank; None: a test only asks if it is set.
 
     An option or variable that identifies a rank makes it certainly wrong. So does a test,
@@ -181,7 +181,7 @@ def _is_lucky(expansion: Expansion, where: Uses) -> bool:
     )
 
 
-def _certain(job: Job) -> Severity | None:
+def _certain(job: ScriptJob) -> Severity | None:
     """Return the severity of a wrong rank: in a job of one task it is right."""
     shape = job.shape
     # A single task has rank 0, and the batch shell's value is that one.
@@ -194,7 +194,7 @@ def _certain(job: Job) -> Severity | None:
 
 
 @detects("EC102")
-def literal_dollar(job: Job) -> Iterator[Fault]:
+def literal_dollar(job: ScriptJob) -> Iterator[Fault]:
     r"""``\$NAME`` that no shell is left to expand.
 
     In words of a launcher, or of Python inside a string, any name counts that the script,
@@ -247,7 +247,7 @@ def _dollars(word: Word) -> Iterator[tuple[str, int]]:
 
 
 @detects("EC104")
-def called_variable(job: Job) -> Iterator[Fault]:
+def called_variable(job: ScriptJob) -> Iterator[Fault]:
     """``$(NAME)`` where ``${NAME}`` is meant."""
     from envcfg.knowledge.variables import find_variable
 
@@ -268,7 +268,7 @@ def called_variable(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC103")
-def node_in_batch(job: Job) -> Iterator[Fault]:
+def node_in_batch(job: ScriptJob) -> Iterator[Fault]:
     """The name of the first node, given to all nodes as their own."""
     if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
         return
@@ -284,7 +284,7 @@ def node_in_batch(job: Job) -> Iterator[Fault]:
             yield Fault(hole.offset, {"name": hole.name or f"$({hole.text})"})
 
 
-def _in_tasks(job: Job) -> Iterator[Hole]:
+def _in_tasks(job: ScriptJob) -> Iterator[Hole]:
     """Yield node names that are the same for tasks on all nodes."""
     for assignment in job.model.assignments:
         if assignment.scope in ("task", "container"):
@@ -298,7 +298,7 @@ def _in_tasks(job: Job) -> Iterator[Hole]:
                     yield from holes(option.value.text)
 
 
-def _is_one_node(command: Command, job: Job) -> bool:
+def _is_one_node(command: Command, job: ScriptJob) -> bool:
     """Return whether the step that starts *command* may run on one node."""
     step = job.model.step_of(command)
     return step is not None and (step_nodes(step, job.shape) or 1) == 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Fault, Job, detects, known_values, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import unwrap
 from envcfg.lint.resource_facts import steps
 from envcfg.lint.script_model import Command
@@ -19,7 +19,7 @@ _NO_START = frozenset({"version", "help", "usage", "test-only"})
 
 
 @detects("EC753")
-def cannot_start(job: Job) -> Iterator[Fault]:
+def cannot_start(job: ScriptJob) -> Iterator[Fault]:
     """A command that the shell does not find, or that starts nothing.
 
     The first line may name a shell with characters outside ASCII, a name may be misspelt,
@@ -46,7 +46,7 @@ def cannot_start(job: Job) -> Iterator[Fault]:
                     yield Fault(word.offset, {"name": match[0]}, "pattern")
 
 
-def _not_found(command: Command, job: Job) -> Iterator[Fault]:
+def _not_found(command: Command, job: ScriptJob) -> Iterator[Fault]:
     """Yield names that differ in case from a program, or lack the slash of a file."""
     name, right = command.name, command.name.lower()
     if name != right and right in known_words("EC753", "programs"):
@@ -65,7 +65,7 @@ def _not_found(command: Command, job: Job) -> Iterator[Fault]:
 
 
 @detects("EC654")
-def lost_signal(job: Job) -> Iterator[Fault]:
+def lost_signal(job: ScriptJob) -> Iterator[Fault]:
     """A signal of Slurm that reaches no process, or a trap that runs too late.
 
     Without ``B:`` the signal goes to steps only, so a script without steps never sees it.
@@ -105,7 +105,7 @@ def lost_signal(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC755")
-def secret(job: Job) -> Iterator[Fault]:
+def secret(job: ScriptJob) -> Iterator[Fault]:
     """A key or token in the text of the script, comments included."""
     if job.model.flat is None:
         return

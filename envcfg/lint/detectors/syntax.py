@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.lint.bash_check import NoBashError, Refusal, find_refusal
 from envcfg.lint.grammar import parse
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_values
+from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_values
 from envcfg.lint.script_model import ShellText
 from envcfg.lint.script_source import BASH
 from envcfg.lint.traced_text import Flat
@@ -18,7 +18,7 @@ _DOCUMENT = re.compile(r"here-document at line (\d+) ")
 
 
 @detects("EC748")
-def refused_text(job: Job) -> Iterator[Fault]:
+def refused_text(job: ScriptJob) -> Iterator[Fault]:
     """Text that bash refuses to read to its end."""
     seen: set[tuple[str, int]] = set()
     for text in job.model.texts:

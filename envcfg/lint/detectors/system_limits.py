@@ -26,7 +26,7 @@ from envcfg.job.request.shape import gpus_beyond
 from envcfg.lint.lint_rule import (
     Edit,
     Fault,
-    Job,
+    ScriptJob,
     detects,
     known_values,
     known_words,
@@ -53,7 +53,7 @@ ADMISSION = ("EC628", "EC647", "EC644", "EC645", "EC646")
 
 
 @detects("EC628")
-def over_limit(job: Job) -> Iterator[Fault]:
+def over_limit(job: ScriptJob) -> Iterator[Fault]:
     """More cores, memory, time or nodes than the system gives."""
     requested = directives(job)
     if job.profile is None or not requested:
@@ -73,7 +73,7 @@ def over_limit(job: Job) -> Iterator[Fault]:
     yield from _partition(job, requested)
 
 
-def _cores(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+def _cores(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
     most, cpus = most_cores(job.profile), job.shape.cpus or 0
     cores = cpus * (job.shape.per_node or 1)
     if most is None or _THREADS & requested.keys():
@@ -88,7 +88,7 @@ def _cores(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
         yield Fault(requested["cpus-per-task"].offset, words)
 
 
-def _memory(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+def _memory(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
     most = most_memory(job.profile)
     if most is None or not job.profile or not job.profile.node:
         return
@@ -102,7 +102,7 @@ def _memory(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
             yield Fault(requested[name].offset, words)
 
 
-def _partition(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+def _partition(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
     if job.profile is None:
         return
     if "partition" not in requested:
@@ -136,7 +136,7 @@ def _partition(job: Job, requested: dict[str, GivenOption]) -> Iterator[Fault]:
 
 
 def _limits(
-    job: Job, requested: dict[str, GivenOption], partition: Partition | None
+    job: ScriptJob, requested: dict[str, GivenOption], partition: Partition | None
 ) -> Iterator[Fault]:
     """Yield requests above the limits of the partition and QOS."""
     if job.profile is None or "reservation" in requested:
@@ -179,7 +179,7 @@ def _widest(profile: Profile, requirements: JobSize) -> Partition | None:
 
 
 def _fault(
-    offset: int, finding: Finding, job: Job, severity: Severity | None = None
+    offset: int, finding: Finding, job: ScriptJob, severity: Severity | None = None
 ) -> Fault:
     """Return a finding of ``envcfg job`` on the same request as a fault."""
     words = {"said": finding.message, "instead": finding.fix}
@@ -189,7 +189,7 @@ def _fault(
 
 
 @detects("EC646")
-def site_rules(job: Job) -> Iterator[Fault]:
+def site_rules(job: ScriptJob) -> Iterator[Fault]:
     """The system's rules for each job: required and rejected options.
 
     Scripts for another scheduler or without GPUs are skipped. Options in the script are
@@ -229,7 +229,7 @@ def site_rules(job: Job) -> Iterator[Fault]:
         yield _fault(-1, first, job, "error" if is_error else doubtful)
 
 
-def _is_refused(option: str, profile: Profile, job: Job) -> bool:
+def _is_refused(option: str, profile: Profile, job: ScriptJob) -> bool:
     """Return whether a job without *option* is certainly refused.
 
     A missing option may be set on the command line that submits the script, or by a
@@ -247,13 +247,13 @@ def _is_refused(option: str, profile: Profile, job: Job) -> bool:
     return match is None
 
 
-def _variable(option: str, job: Job) -> str:
+def _variable(option: str, job: ScriptJob) -> str:
     """Return the variable that replaces a missing *option*; empty: there is none."""
     prefix = SCHEDULERS[job.model.scheduler].option_prefix
     return prefix and f"{prefix}{option.strip('-').upper().replace('-', '_')}"
 
 
-def _is_for_gpus(job: Job) -> bool:
+def _is_for_gpus(job: ScriptJob) -> bool:
     """Return whether a script certainly uses the GPU nodes that the profile describes."""
     requested = directives(job)
     if not requested:  # directives of another scheduler: its nodes are all equal
@@ -264,7 +264,7 @@ def _is_for_gpus(job: Job) -> bool:
     return is_gpu_job(job) if partition_name is None else partition_name in partitions
 
 
-def _name(job: Job) -> str:
+def _name(job: ScriptJob) -> str:
     return job.profile.name if job.profile else ""
 
 
@@ -279,7 +279,7 @@ def _amount(
 
 
 @detects("EC630")
-def billing(job: Job) -> Iterator[Fault]:
+def billing(job: ScriptJob) -> Iterator[Fault]:
     """Resources that are billed but not used."""
     profile, name = job.profile, asked_partition(job)
     if profile is None or profile.billing is None or profile.node is None:
@@ -294,7 +294,7 @@ def billing(job: Job) -> Iterator[Fault]:
         yield from _shares(job, gpus, profile, profile.billing)
 
 
-def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
+def _part_of_node(job: ScriptJob, gpus: int, most: int) -> Iterator[Fault]:
     """Yield requests for a part of nodes that are billed as a whole."""
     requested, name = directives(job), asked_partition(job)
     memory = _amount(mebibytes, requested, "mem")
@@ -312,7 +312,9 @@ def _part_of_node(job: Job, gpus: int, most: int) -> Iterator[Fault]:
         yield Fault(requested["mem"].offset, words, "part-of-memory")
 
 
-def _shares(job: Job, gpus: int, profile: Profile, bill: Billing) -> Iterator[Fault]:
+def _shares(
+    job: ScriptJob, gpus: int, profile: Profile, bill: Billing
+) -> Iterator[Fault]:
     """Yield a fault for cores or memory that are billed as more GPUs than the job has."""
     # Other ways of charging sum resources up, so that no single one is wasted.
     if bill.charge != "largest share":
@@ -338,7 +340,7 @@ def _shares(job: Job, gpus: int, profile: Profile, bill: Billing) -> Iterator[Fa
             )
 
 
-def _of_kind(job: Job, kind: str) -> Iterator[Fault]:
+def _of_kind(job: ScriptJob, kind: str) -> Iterator[Fault]:
     """Yield the faults of one kind from the reader of the directives."""
     for problem in job.model.problems:
         if problem.kind == kind:
@@ -347,7 +349,7 @@ def _of_kind(job: Job, kind: str) -> Iterator[Fault]:
             yield Fault(problem.offset, words, "said", problem.severity, edit)
 
 
-def _right_spelling(offset: int, fix: str, job: Job) -> Edit | None:
+def _right_spelling(offset: int, fix: str, job: ScriptJob) -> Edit | None:
     """Return the edit of an option with one right spelling; else None."""
     text = job.behind(offset) if offset >= 0 else ""
     if hours := _HOURS.match(text):
@@ -373,7 +375,7 @@ for _rule, _kind in {
 
 
 @detects("EC759")
-def needs_internet(job: Job) -> Iterator[Fault]:
+def needs_internet(job: ScriptJob) -> Iterator[Fault]:
     """Downloads in a job, on a system with compute nodes without internet."""
     internet = job.profile.internet if job.profile else None
     names = job.model.set_names()

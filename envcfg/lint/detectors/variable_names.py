@@ -9,7 +9,14 @@ from functools import lru_cache
 from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.errors import is_slip
 from envcfg.common.findings import Finding, Severity
-from envcfg.lint.lint_rule import Edit, Fault, Job, detects, known_values, known_words
+from envcfg.lint.lint_rule import (
+    Edit,
+    Fault,
+    ScriptJob,
+    detects,
+    known_values,
+    known_words,
+)
 from envcfg.lint.script_model import Array, Assignment, text_of
 from envcfg.lint.traced_text import Text, literal, shown
 from envcfg.lint.value_flow import asks_whether_set, command_with
@@ -24,7 +31,7 @@ _NO_DIGIT = re.compile(r"\D+")
 _SHORTEST = 5  # letters of a name; shorter names differ by one letter too often
 
 
-def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
+def _settings(job: ScriptJob) -> Iterator[tuple[str, Assignment]]:
     """Yield every setting of a variable that programs see, without container prefixes."""
     for assignment in job.model.assignments:
         if assignment.how in ("for", "read", "local", "unset") or assignment.bare:
@@ -39,7 +46,7 @@ def _settings(job: Job) -> Iterator[tuple[str, Assignment]]:
 
 
 @detects("EC207")
-def dead_variable(job: Job) -> Iterator[Fault]:
+def dead_variable(job: ScriptJob) -> Iterator[Fault]:
     """A name that no known program reads.
 
     The order is from certain to likely: a wrong prefix of a container, a wrong case of
@@ -104,7 +111,7 @@ def dead_variable(job: Job) -> Iterator[Fault]:
                 yield Fault(assignment.offset, words, "said", severity, edit)
 
 
-def _rename(assignment: Assignment, right: str, job: Job) -> Edit | None:
+def _rename(assignment: Assignment, right: str, job: ScriptJob) -> Edit | None:
     """Return the edit that gives a variable the name *right*; None if others need it."""
     name, begin = assignment.name, assignment.offset
     prefix = _PREFIX.match(name)
@@ -117,7 +124,7 @@ def _rename(assignment: Assignment, right: str, job: Job) -> Edit | None:
     return Edit(begin, begin + len(name), right)
 
 
-def _is_argument(name: str, job: Job) -> bool:
+def _is_argument(name: str, job: ScriptJob) -> bool:
     """Return whether the script gives the value of a variable to a program."""
     commands = (
         command_with(job.model, expansion)
@@ -141,7 +148,7 @@ def _words(name: str, finding: Finding) -> dict[str, str]:
 
 
 @detects("EC209")
-def wrong_value(job: Job) -> Iterator[Fault]:
+def wrong_value(job: ScriptJob) -> Iterator[Fault]:
     """A value that its reader does not accept."""
     from envcfg.knowledge.variables import find_variable
 
@@ -171,7 +178,7 @@ def wrong_value(job: Job) -> Iterator[Fault]:
 
 
 @detects("EC243")
-def blank_around_equals(job: Job) -> Iterator[Fault]:
+def blank_around_equals(job: ScriptJob) -> Iterator[Fault]:
     """An assignment that fails because of blanks around its equals sign."""
     for assignment in job.model.assignments:
         if assignment.how != "export" or assignment.offset < 0:
@@ -208,7 +215,7 @@ def _unfit(name: str, assignment: Assignment, value: str) -> Iterator[Fault]:
             yield Fault(offset, _words(name, finding), form, severity)
 
 
-def _cut(job: Job, assignment: Assignment, text: Text) -> bool:
+def _cut(job: ScriptJob, assignment: Assignment, text: Text) -> bool:
     """Return whether a blank without quotes has cut the value."""
     said = literal(text)
     if said is None:
@@ -227,7 +234,7 @@ def _cut(job: Job, assignment: Assignment, text: Text) -> bool:
 
 
 @detects("EC106")
-def undefined_variable(job: Job) -> Iterator[Fault]:
+def undefined_variable(job: ScriptJob) -> Iterator[Fault]:
     """A misspelled variable of the scheduler, or of the script itself.
 
     A variable with a value, a default or a test is no fault. After a sourced file that was
