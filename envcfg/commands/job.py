@@ -19,7 +19,7 @@ from envcfg.common.findings import Finding
 from envcfg.core.option import Table, no_default, switch
 from envcfg.core.request_options import REQUEST, SCRIPT, ranks_per_node
 from envcfg.core.step_options import STEP
-from envcfg.job.plan.script_files import Place
+from envcfg.job.plan.script_files import MachineryPlace
 
 # Letters of options that users of PBS know.
 _LETTERS = {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"}
@@ -106,7 +106,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _place(options: argparse.Namespace, made_by: tuple[str, ...]) -> Place | None:
+def _place(
+    options: argparse.Namespace, made_by: tuple[str, ...]
+) -> MachineryPlace | None:
     """Return the place of the script's second file, the machinery; None: a single file."""
     if options.dry_run:  # writes no file, so the script must not need one
         return None

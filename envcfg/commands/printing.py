@@ -20,7 +20,7 @@ from envcfg.core.option import Option, switch
 
 if TYPE_CHECKING:
     from envcfg.common.safe_output import Output
-    from envcfg.job.plan.script_files import Files, Place
+    from envcfg.job.plan.script_files import Files, MachineryPlace
 
 
 # The options of commands that write a script.
@@ -118,7 +118,7 @@ def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
 
 def machinery_place(
     options: argparse.Namespace, made_by: Sequence[str]
-) -> Place | None:
+) -> MachineryPlace | None:
     """Return the place of the script's second file, the machinery; None: a single file.
 
     Args:
@@ -130,7 +130,7 @@ def machinery_place(
     import shlex
 
     from envcfg.common.safe_output import is_file
-    from envcfg.job.plan.script_files import FOLDER, Place
+    from envcfg.job.plan.script_files import FOLDER, MachineryPlace
 
     # A device such as /dev/stdout has no folder either.
     if not is_file(options.output):
@@ -139,7 +139,7 @@ def machinery_place(
     again = f"cd {shlex.quote(os.getcwd())} && {shlex.join(made_by)}"
     if _is_private(options):  # the job's log must not show the values of --set
         again = f"by the command in the line 'made by' of {path}"
-    return Place(os.path.join(os.path.dirname(path), FOLDER), again)
+    return MachineryPlace(os.path.join(os.path.dirname(path), FOLDER), again)
 
 
 def put_script(

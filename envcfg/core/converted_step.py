@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from envcfg.common.findings import Finding
 from envcfg.core.step import make_step, plan_step
 from envcfg.job.plan.plan import Plan
-from envcfg.job.plan.script_files import Place
+from envcfg.job.plan.script_files import MachineryPlace
 from envcfg.job.script.host_part import (
     launch_lines,
     render_loader,
@@ -44,7 +44,7 @@ class ConvertedStep(NamedTuple):
 
 
 def convert_step(
-    shape: LineShape, values: Mapping[str, Any], place: Place | None
+    shape: LineShape, values: Mapping[str, Any], place: MachineryPlace | None
 ) -> ConvertedStep | None:
     """Return the step of a launch line; None if its text needs a value from the job.
 
@@ -59,12 +59,14 @@ def convert_step(
     plan = plan_step(make_step(values, words, "", is_line=True))
     if plan.container and shape.image_part is not None:
         plan = plan._replace(container=plan.container._replace(image=mark))
-    files = render_step(plan, place or Place("", ""))
+    files = render_step(plan, place or MachineryPlace("", ""))
     body, _, _ = files.script.rstrip("\n").rpartition("\n")
     modules = ""
     if place is None:
         modules = files.machinery
-        body = body.replace(render_loader(modules, Place("", "")).rstrip(), modules)
+        body = body.replace(
+            render_loader(modules, MachineryPlace("", "")).rstrip(), modules
+        )
     marked = _filled(body, shape)
     if marked is None:
         return None

@@ -12,7 +12,7 @@ from envcfg.core.bad_nodes import excluded
 from envcfg.core.request_options import asked_for
 from envcfg.core.step import Step, complete, resolve_step
 from envcfg.job.plan.plan import Plan
-from envcfg.job.plan.script_files import Files, Place
+from envcfg.job.plan.script_files import Files, MachineryPlace
 from envcfg.job.request.billing import Cost
 from envcfg.job.request.charge import charge
 from envcfg.job.request.job_script import Script, render_job
@@ -48,7 +48,7 @@ def make_job(
     values: Mapping[str, Any],
     command: Sequence[str],
     *,
-    place: Place | None,
+    place: MachineryPlace | None,
     made_by: Sequence[str],
     is_direct: bool = False,
 ) -> Job:

@@ -27,7 +27,7 @@ from envcfg.profile.words import format_word
 
 if TYPE_CHECKING:
     from envcfg.core.wrong_exports import WrongExport
-    from envcfg.job.plan.script_files import Place
+    from envcfg.job.plan.script_files import MachineryPlace
     from envcfg.lint.conversion.launch_lines import LaunchLine
     from envcfg.lint.conversion.rewrite import ConvertedLine
     from envcfg.lint.conversion.syntax_nodes import Text
@@ -55,7 +55,7 @@ def convert_file(
     made_by: Sequence[str],
     drop_known: bool = False,
     named_lines: Sequence[int] = (),
-    place: Place | None = None,
+    place: MachineryPlace | None = None,
     tell: Tell = lambda _text, _hint: None,
 ) -> Conversion:
     """Return the script that starts the steps of a job script by envcfg.
@@ -157,7 +157,7 @@ def _steps(
     variants: Sequence[LaunchLine],
     path: str,
     values: Mapping[str, Any] | None,
-    place: Place | None,
+    place: MachineryPlace | None,
     tell: Tell,
     added: dict[int, tuple[str, ...]],
 ) -> tuple[list[ConvertedLine], tuple[str, ...], bool]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from envcfg import api
 from envcfg.backends.runtimes import USUAL, runtime
-from envcfg.job.plan.script_files import Place
+from envcfg.job.plan.script_files import MachineryPlace
 from envcfg.job.script.host_part import render_files
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
@@ -31,6 +31,6 @@ def profile_rows() -> Iterator[list[str]]:
         plan = api.make_plan(
             _COMMAND, container=image, profile=name, runtime=known, no_inspect=True
         )
-        place = Place("/home/me/.envcfg", "envcfg wrap")
+        place = MachineryPlace("/home/me/.envcfg", "envcfg wrap")
         texts = [render_files(plan, _COMMAND, folder) for folder in (place, None)]
         yield [f"`{name}`", *(str(files.script.count("\n")) for files in texts)]

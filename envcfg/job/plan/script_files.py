@@ -8,7 +8,7 @@ FOLDER = ".envcfg"  # the folder of machinery, next to the script
 _DIGITS = 32  # digits of the SHA-256 in a file's name: 128 bits
 
 
-class Place(NamedTuple):
+class MachineryPlace(NamedTuple):
     """The place of the machinery, the second file of a script."""
 
     folder: str  # absolute path of the folder `.envcfg`

@@ -11,7 +11,7 @@ from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.backends.schedulers.scheduler import Directive, JobNames
 from envcfg.common.provenance import marked
 from envcfg.job.plan.plan import Plan
-from envcfg.job.plan.script_files import Files, Place
+from envcfg.job.plan.script_files import Files, MachineryPlace
 from envcfg.job.request.request import Request
 from envcfg.job.request.shape import UserRequest
 from envcfg.job.script.host_part import (
@@ -42,7 +42,7 @@ class Script(NamedTuple):
     asked: UserRequest
     command: tuple[str, ...]
     is_direct: bool
-    place: Place | None
+    place: MachineryPlace | None
     made_by: tuple[str, ...]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from envcfg import __version__
 from envcfg.common.provenance import marked
 from envcfg.job.plan.plan import Plan
-from envcfg.job.plan.script_files import Files, Place
+from envcfg.job.plan.script_files import Files, MachineryPlace
 from envcfg.job.script.job_data import render_data, render_functions
 from envcfg.job.script.launch_line import launch_words, wrapped
 from envcfg.job.script.module_choice import chosen_modules, render_lists
@@ -48,7 +48,9 @@ def render_script(plan: Plan, command_line: Sequence[str]) -> str:
     return render_files(plan, command_line, None).script
 
 
-def render_files(plan: Plan, command_line: Sequence[str], place: Place | None) -> Files:
+def render_files(
+    plan: Plan, command_line: Sequence[str], place: MachineryPlace | None
+) -> Files:
     """Return *plan* as a script and its machinery, or as a single text without *place*.
 
     Raises:
@@ -59,7 +61,7 @@ def render_files(plan: Plan, command_line: Sequence[str], place: Place | None) -
     return step._replace(script=marked("script", text))
 
 
-def render_step(plan: Plan, place: Place | None) -> Files:
+def render_step(plan: Plan, place: MachineryPlace | None) -> Files:
     """Return *plan* as bash for a script that has its own first lines."""
     job, names = _job_part(plan)
     parts = [job, *map(render_module, BEGINNING)]
@@ -71,7 +73,7 @@ def render_step(plan: Plan, place: Place | None) -> Files:
     return Files(_joined([*parts, render_loader(text, place), _last(plan)]), text)
 
 
-def render_loader(text: str, place: Place) -> str:
+def render_loader(text: str, place: MachineryPlace) -> str:
     """Return the bash that finds, checks and runs the file with this *text*."""
     path = quote(f"{place.folder}/{Files('', text).name}")
     data = f"ENVCFG_FILE={path}\nENVCFG_AGAIN={quote_always(place.again)}\n"
