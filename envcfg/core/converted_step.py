@@ -26,21 +26,13 @@ _TEXT = re.compile(
 
 
 class ConvertedStep(NamedTuple):
-    """The bash of one launch line.
+    """The bash of one launch line."""
 
-    Attributes:
-        body: the lines that start the step, with the launch line in ``$@``.
-        machinery: the text of the file that *body* reads; empty without a file.
-        modules: the machinery in *body* itself; empty with a file.
-        added: options of the starter that the line does not have.
-        notes: what the conversion leaves out.
-    """
-
-    body: str
-    machinery: str
-    modules: str
-    added: tuple[str, ...]
-    notes: tuple[Finding, ...]
+    body: str  # the lines that start the step, with the launch line in `$@`
+    machinery: str  # the text of the file that *body* reads; empty without a file
+    modules: str  # the machinery in *body* itself; empty with a file
+    added: tuple[str, ...]  # options of the starter that the line does not have
+    notes: tuple[Finding, ...]  # what the conversion leaves out
 
 
 def convert_step(

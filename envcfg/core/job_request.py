@@ -23,19 +23,13 @@ from envcfg.site.current_limits import as_of_today
 
 
 class Job(NamedTuple):
-    """A job script and its parts.
-
-    Attributes:
-        cost: None if the profile does not know the prices of its system.
-        findings: notes and warnings on plan, request and cost.
-        files: the text of the script, and of the file that it needs, if any.
-    """
+    """A job script and its parts."""
 
     plan: Plan
     request: Request
-    cost: Cost | None
-    findings: list[Finding]
-    files: Files
+    cost: Cost | None  # None if the profile does not know the prices of its system
+    findings: list[Finding]  # notes and warnings on plan, request and cost
+    files: Files  # the text of the script, and of the file that it needs, if any
 
     @property
     def script(self) -> str:

@@ -14,43 +14,34 @@ Given: TypeAlias = "str | PathLike[str] | int | Sequence[str | int] | None"
 
 
 class Option(NamedTuple):
-    """One option of a command.
+    """One option of a command."""
 
-    Attributes:
-        flag: its long name, ``--bind``; *short*: a short name, ``-o``.
-        help: its help text in the form of argparse, with a doubled ``%``; empty if it
-            is in ``options.yaml``, which only a help page reads.
-        metavar: the placeholder for its value; None: its choices, if it takes a value.
-        kind: ``one`` value, the last one; ``many``, in a list; ``maybe`` one, otherwise
-            *alone*; a ``switch``, on or off.
-        read: parses a text; raises ``ValueError`` with the problem.
-        write: returns a text that *read* parses to the same value; None if another
-            option with the same *dest* must do so.
-        choices: the allowed texts, if they are limited.
-        default: the value without the option; for ``many`` an empty list.
-        dest: the name of its value; by default from *flag*.
-        spares: another option that is not required with this one; files' defaults are
-            then not used.
-        variable: the environment variable that is used without the option.
-        module: of a switch: the module of bash that the job gets with it.
-        needs: the name of an option without which it is refused, message and hint.
-    """
-
-    flag: str
+    flag: str  # its long name, `--bind`; *short*: a short name, `-o`
+    # Its help text in the form of argparse, with a doubled `%`; empty if it is in
+    # `options.yaml`, which only a help page reads.
     help: str = ""
+    # The placeholder for its value; None: its choices, if it takes a value.
     metavar: str | None = None
+    # `one` value, the last one; `many`, in a list; `maybe` one, otherwise *alone*; a
+    # `switch`, on or off.
     kind: Literal["one", "many", "maybe", "switch"] = "one"
+    # Parses a text; raises `ValueError` with the problem.
     read: Callable[[str], Any] = str
+    # Returns a text that *read* parses to the same value; None if another option with
+    # the same *dest* must do so.
     write: Callable[[Any], str | None] = str
-    choices: Sequence[str] | None = None
-    default: object = None
+    choices: Sequence[str] | None = None  # the allowed texts, if they are limited
+    default: object = None  # the value without the option; for `many` an empty list
     alone: object = None
-    dest: str = ""
+    dest: str = ""  # the name of its value; by default from *flag*
     short: str = ""
     required: bool = False
+    # Another option that is not required with this one; files' defaults are then not
+    # used.
     spares: str = ""
-    variable: str = ""
-    module: str = ""
+    variable: str = ""  # the environment variable that is used without the option
+    module: str = ""  # of a switch: the module of bash that the job gets with it
+    # The name of an option without which it is refused, message and hint.
     needs: Sequence[str] = ()
 
     @property

@@ -54,26 +54,16 @@ REQUIRE = Option(
 
 
 class Step(NamedTuple):
-    """The step that the user wants to run.
+    """The step that the user wants to run."""
 
-    Attributes:
-        profile_name: given or detected; a name with its layer, or a file.
-        profile_hash: SHA-256 over the bytes of the profile's files.
-        option_values: the values of the options ``STEP``, by name.
-        options: the checked options.
-        findings: possible problems, detected on this machine.
-        notes: notes on the profile's files, for the plan.
-        inputs: files from which the step is made, or that it needs.
-    """
-
-    profile_name: str
+    profile_name: str  # given or detected; a name with its layer, or a file
     profile: Profile
-    profile_hash: str
-    option_values: Mapping[str, Any]
-    options: Options
-    findings: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
-    inputs: tuple[str, ...]
+    profile_hash: str  # SHA-256 over the bytes of the profile's files
+    option_values: Mapping[str, Any]  # the values of the options `STEP`, by name
+    options: Options  # the checked options
+    findings: tuple[Finding, ...]  # possible problems, detected on this machine
+    notes: tuple[Finding, ...]  # notes on the profile's files, for the plan
+    inputs: tuple[str, ...]  # files from which the step is made, or that it needs
 
 
 def make_step(

@@ -36,33 +36,22 @@ _LONGEST = 10_000  # characters of a line of the scheduler
 
 
 class Submitted(NamedTuple):
-    """The scheduler's answer to a script.
+    """The scheduler's answer to a script."""
 
-    Attributes:
-        scheduler: the command that submits; *exit_code*: its exit code.
-        script: the script's file; None: it is not stored.
-        job: its id; None: there is no job, or the scheduler did not print the id.
-        number: the part of the id in file names.
-        log: the job's output file; None: only the job knows its name.
-        starts: the expected start, in the scheduler's format; None: unknown.
-        fault: the reason if the scheduler rejected the script; *hint*: the remedy, if
-            known.
-        said: all its other messages, by line.
-        findings: the doubts about the script.
-    """
-
-    scheduler: str
-    script: str | None
+    scheduler: str  # the command that submits; *exit_code*: its exit code
+    script: str | None  # the script's file; None: it is not stored
+    # Its id; None: there is no job, or the scheduler did not print the id.
     job: str | None
-    number: str | None
-    log: str | None
-    starts: str | None
+    number: str | None  # the part of the id in file names
+    log: str | None  # the job's output file; None: only the job knows its name
+    starts: str | None  # the expected start, in the scheduler's format; None: unknown
     dry_run: bool
     exit_code: int
+    # The reason if the scheduler rejected the script; *hint*: the remedy, if known.
     fault: str | None
-    said: tuple[str, ...]
+    said: tuple[str, ...]  # all its other messages, by line
     hint: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...]  # the doubts about the script
 
 
 def submit(

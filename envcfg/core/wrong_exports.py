@@ -29,17 +29,12 @@ _NAMES = INSIDE | CHOICE
 
 
 class WrongExport(NamedTuple):
-    """An export that lint reports as an error.
-
-    Attributes:
-        message: lint's message.
-        is_removable: True if nothing else needs its line.
-    """
+    """An export that lint reports as an error."""
 
     line: int
     name: str
-    message: str
-    is_removable: bool
+    message: str  # lint's message
+    is_removable: bool  # True if nothing else needs its line
 
 
 def wrong_exports(

@@ -26,17 +26,11 @@ _MOST = 200  # characters of a message
 
 
 class Refusal(NamedTuple):
-    """The message of bash on a text.
+    """The message of bash on a text."""
 
-    Attributes:
-        line: the number of the line that it names, from 1.
-        message: its own words.
-        is_warning: True if bash accepts the text.
-    """
-
-    line: int
-    message: str
-    is_warning: bool = False
+    line: int  # the number of the line that it names, from 1
+    message: str  # its own words
+    is_warning: bool = False  # True if bash accepts the text
 
 
 class NoBashError(Exception):

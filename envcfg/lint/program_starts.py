@@ -57,25 +57,16 @@ class Program(NamedTuple):
 
 
 class StartedProgram(NamedTuple):
-    """The options of a program, and the program that it starts.
+    """The options of a program, and the program that it starts."""
 
-    Attributes:
-        options_in_order: by long name; the word is the value, or the option.
-        assigned: words ``NAME=value`` of its options and before the command.
-        rest: the command that is started.
-        scope: in which it runs; None: the scope of its starter.
-        shell: True if a shell parses the words again.
-        is_open: True if options or the begin of the command are unknown.
-        inherits: True if it is a container that inherits the environment.
-    """
-
-    options_in_order: Told
+    options_in_order: Told  # by long name; the word is the value, or the option
+    # Words `NAME=value` of its options and before the command.
     assigned: tuple[Word, ...]
-    rest: tuple[Word, ...]
-    scope: Scope | None
-    shell: bool = False
-    is_open: bool = False
-    inherits: bool = False
+    rest: tuple[Word, ...]  # the command that is started
+    scope: Scope | None  # in which it runs; None: the scope of its starter
+    shell: bool = False  # True if a shell parses the words again
+    is_open: bool = False  # True if options or the begin of the command are unknown
+    inherits: bool = False  # True if it is a container that inherits the environment
 
 
 class ShellInput(NamedTuple):

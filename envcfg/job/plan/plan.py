@@ -27,48 +27,35 @@ ALLOWABLE: tuple[Allowed, ...] = get_args(Allowed)
 
 
 class ImageFacts(NamedTuple):
-    """The facts read in the image.
+    """The facts read in the image."""
 
-    Attributes:
-        facts: the value of each fact, and its place in the image.
-        bases: the images from which it was built, the nearest first.
-        stamp: size and modification time of the image file, as ``stat -c '%s %Y'``
-            prints them; empty if nothing was read, or if the image is not a file.
-        imports: the launcher that an installed command imports, and the file.
-        plugin: whether NCCL or RCCL loads a plug-in for libfabric: ``present``,
-            ``missing``, ``unknown``; ``needless`` without NCCL and RCCL.
-    """
-
+    # The value of each fact, and its place in the image.
     facts: Mapping[str, tuple[str, str]] = {}
-    bases: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()  # the images from which it was built, the nearest first
+    # Size and modification time of the image file, as `stat -c '%s %Y'` prints them;
+    # empty if nothing was read, or if the image is not a file.
     stamp: str = ""
+    # The launcher that an installed command imports, and the file.
     imports: Mapping[str, tuple[str, str]] = {}
+    # Whether NCCL or RCCL loads a plug-in for libfabric: `present`, `missing`,
+    # `unknown`; `needless` without NCCL and RCCL.
     plugin: str = "unknown"
 
 
 class ProgramStart(NamedTuple):
-    """The words that describe the job to a program that starts the ranks of its node.
+    """The words that describe the job to a program that starts the ranks of its node."""
 
-    Attributes:
-        name: its name in messages.
-        place: the number of words of the command before the options.
-        words: options, and variables as ``NAME=VALUE``; see ``program_start.ROLES``.
-        source: the source of the words, read on *date*.
-        ranks: on each node, if a number is known.
-        is_for_several: the words are given only on several nodes.
-        others: options of the nodes after the first, for the same case.
-        port: of a server, and ``path`` the path that it answers when it is ready.
-    """
-
-    name: str
-    place: int
+    name: str  # its name in messages
+    place: int  # the number of words of the command before the options
+    # Options, and variables as `NAME=VALUE`; see `program_start.ROLES`.
     words: tuple[str, ...]
-    source: str
+    source: str  # the source of the words, read on *date*
     date: str
-    ranks: int | None
-    is_for_several: bool = False
+    ranks: int | None  # on each node, if a number is known
+    is_for_several: bool = False  # the words are given only on several nodes
+    # Options of the nodes after the first, for the same case.
     others: tuple[str, ...] = ()
-    port: str = ""
+    port: str = ""  # of a server, and `path` the path that it answers when it is ready
     path: str = ""
 
     @property
@@ -82,89 +69,74 @@ class Options(NamedTuple):
     """The user's options, checked for form only.
 
     A value that is used as the command line has it has the name of its option.
-
-    Attributes:
-        container: path or URI of the image; None runs without a container.
-        image_file: the file that *container* leads to, if it is a link.
-        image_facts: the facts read in the image.
-        runtime: one of ``runtimes.NAMES``; None lets profile and job choose.
-        runtimes_here: container runtimes on PATH here, if the profile names runtimes of
-            several kinds.
-        ranks: processes per node; None leaves it to the job.
-        nodes: the number of nodes that the job requests; None if it is not known.
-        gpus: the number of GPUs that it requests on each node; None if it is not known.
-        starter_args: options for the program that starts the tasks, by its name.
-        local_rank_at: the number of words of the command before ``--local_rank=N``.
-        local_rank_option: the spelling of that option.
-        agent_options: options for torchrun or accelerate, as the command gave them.
-        has_mode: those options already name the mode of accelerate.
-        program: the words for a program that starts the ranks of its node.
-        host_parts: the plug-in of this machine and its libraries, for an image without.
-        settings: from ``--set`` (a word) and ``--unset`` (None), in order.
-        facts: stated by the user.
-        modules: modules to load in addition to those of the profile.
-        command: the program and its arguments; empty for a script of several steps.
-        allowed: checks of the place that the user switched off.
-        keeps_launch_line: a launch line already fixes the starter, the tasks and their
-            command.
-        project_files: files of the project that decide what the job runs.
-        defaults: options from files, each with its file and line.
-        switches: the on/off options that are on, each with its module of bash, if any.
-        report_environment: ranks that record their environment.
-        nccl_debug: folder for NCCL's log, a file per process; empty: the job's output.
-        verify: the step is watched, and its network judged: ``warn`` or ``stop``.
-        verify_after: seconds until the watcher reports on the GPUs; 0: never, None: the
-            watcher's default.
-        on_silence: the seconds without output after which ``envcfg hang`` is asked, and
-            the action: ``report`` or ``stop``.
-        flight_recorder: folder for the files of PyTorch's Flight Recorder, with a folder
-            per job; None: nothing is recorded.
-        profile_rank: ranks that run under a profiler.
-        profiler_words: the words of the profiler before the program.
-        setup: shell code that runs before the program, in bash; a path is sourced.
-        stage: the parts to copy to each node first: ``image``, ``env`` or ``env=PATH``.
-        keep_caches: folder in which compile caches outlive the job; None: they do not.
     """
 
+    # Path or URI of the image; None runs without a container.
     container: str | None = None
-    image_file: str | None = None
+    image_file: str | None = None  # the file that *container* leads to, if it is a link
     # The empty defaults are shared by all instances. This is safe because a mapping
     # of Options is never changed in place.
-    image_facts: ImageFacts = ImageFacts()
+    image_facts: ImageFacts = ImageFacts()  # the facts read in the image
+    # One of `runtimes.NAMES`; None lets profile and job choose.
     runtime: str | None = None
+    # Container runtimes on PATH here, if the profile names runtimes of several kinds.
     runtimes_here: tuple[str, ...] = ()
     runtime_args: tuple[str, ...] = ()
     binds: tuple[Bind, ...] = ()
+    # The plug-in of this machine and its libraries, for an image without.
     host_parts: tuple[BindMount, ...] = ()
     launcher: str | None = None
-    ranks: int | None = None
+    ranks: int | None = None  # processes per node; None leaves it to the job
+    # The number of nodes that the job requests; None if it is not known.
     nodes: int | None = None
+    # The number of GPUs that it requests on each node; None if it is not known.
     gpus: int | None = None
+    # Options for the program that starts the tasks, by its name.
     starter_args: Mapping[str, tuple[str, ...]] = {}
+    # Options for torchrun or accelerate, as the command gave them.
     agent_options: tuple[str, ...] = ()
-    has_mode: bool = False
+    has_mode: bool = False  # those options already name the mode of accelerate
+    # The words for a program that starts the ranks of its node.
     program: ProgramStart | None = None
+    # The number of words of the command before `--local_rank=N`.
     local_rank_at: int | None = None
-    local_rank_option: str = "--local_rank"
+    local_rank_option: str = "--local_rank"  # the spelling of that option
+    # From `--set` (a word) and `--unset` (None), in order.
     settings: Mapping[str, Word | None] = {}
-    facts: Mapping[str, str] = {}
-    modules: tuple[str, ...] = ()
+    facts: Mapping[str, str] = {}  # stated by the user
+    modules: tuple[str, ...] = ()  # modules to load in addition to those of the profile
+    # The program and its arguments; empty for a script of several steps.
     command: tuple[str, ...] = ()
-    allowed: tuple[Allowed, ...] = ()
+    allowed: tuple[Allowed, ...] = ()  # checks of the place that the user switched off
+    # A launch line already fixes the starter, the tasks and their command.
     keeps_launch_line: bool = False
+    # Files of the project that decide what the job runs.
     project_files: tuple[str, ...] = ()
-    defaults: tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()  # options from files, each with its file and line
+    # The on/off options that are on, each with its module of bash, if any.
     switches: Mapping[str, str] = {}
-    report_environment: tuple[int, ...] = ()
+    report_environment: tuple[int, ...] = ()  # ranks that record their environment
+    # Folder for NCCL's log, a file per process; empty: the job's output.
     nccl_debug: Word | None = None
+    # The step is watched, and its network judged: `warn` or `stop`.
     verify: str | None = None
+    # Seconds until the watcher reports on the GPUs; 0: never, None: the watcher's
+    # default.
     verify_after: int | None = None
+    # The seconds without output after which `envcfg hang` is asked, and the action:
+    # `report` or `stop`.
     on_silence: tuple[int, str] | None = None
+    # Folder for the files of PyTorch's Flight Recorder, with a folder per job; None:
+    # nothing is recorded.
     flight_recorder: Word | None = None
-    profile_rank: tuple[int, ...] = ()
+    profile_rank: tuple[int, ...] = ()  # ranks that run under a profiler
+    # The words of the profiler before the program.
     profiler_words: tuple[Word, ...] = ()
+    # Shell code that runs before the program, in bash; a path is sourced.
     setup: str = ""
+    # The parts to copy to each node first: `image`, `env` or `env=PATH`.
     stage: tuple[str, ...] = ()
+    # Folder in which compile caches outlive the job; None: they do not.
     keep_caches: Word | None = None
 
     @property
@@ -186,66 +158,48 @@ class Options(NamedTuple):
 
 
 class Container(NamedTuple):
-    """The container of the program, and the arguments to enter it.
-
-    Attributes:
-        is_file: a path, not a reference.
-        runtimes: in order of preference; the job takes the first on PATH. They share a
-            template.
-        prefix: words before each rank's command, in the container.
-        stamp: the stamp of its file when the facts were read; see ``ImageFacts``.
-    """
+    """The container of the program, and the arguments to enter it."""
 
     image: str
-    is_file: bool
+    is_file: bool  # a path, not a reference
+    # In order of preference; the job takes the first on PATH. They share a template.
     runtimes: tuple[Runtime, ...]
     verb: str
     arguments: tuple[Argument, ...]
     binds: tuple[BindMount, ...]
     exports: tuple[Export, ...] = ()
-    prefix: tuple[str, ...] = ()
-    stamp: str = ""
+    prefix: tuple[str, ...] = ()  # words before each rank's command, in the container
+    stamp: str = ""  # the stamp of its file when the facts were read; see `ImageFacts`
 
 
 class Plan(NamedTuple):
-    """The complete description of one job.
-
-    Attributes:
-        profile_hash: SHA-256 over the bytes of the profile's files, hexadecimal.
-        options: the user's, with those that the command itself named.
-        facts: all facts known when the plan was made, with their sources.
-        settings: in the order in which they are set.
-        starter: the program that starts the tasks.
-        starter_options: options of the starter that the system needs.
-        agent: options of the launcher or program that starts the ranks of a node.
-        bundles: variables that are set only together with options of srun.
-        contract: the template of the launcher sets the variables that the ranks'
-            library reads.
-        modules: in the order in which they are loaded.
-        known_modules: the modules of the profile among them, even if none is loaded.
-        scratch: only if a setting uses it.
-        preflight: the command line that checks nodes and network before the step.
-        notes: findings for the user.
-    """
+    """The complete description of one job."""
 
     profile: Profile
-    profile_hash: str
-    options: Options
+    profile_hash: str  # SHA-256 over the bytes of the profile's files, hexadecimal
+    options: Options  # the user's, with those that the command itself named
+    # All facts known when the plan was made, with their sources.
     facts: Mapping[str, Fact]
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...]  # in the order in which they are set
     container: Container | None
     launcher: str
-    starter: Starter
+    starter: Starter  # the program that starts the tasks
+    # Options of the starter that the system needs.
     starter_options: tuple[Argument, ...]
+    # Options of the launcher or program that starts the ranks of a node.
     agent: tuple[Argument, ...]
+    # Variables that are set only together with options of srun.
     bundles: tuple[Bundle, ...]
+    # The template of the launcher sets the variables that the ranks' library reads.
     contract: bool
     ranks: int | None
     masks: Masks | None
-    modules: tuple[EnvironmentModule, ...]
+    modules: tuple[EnvironmentModule, ...]  # in the order in which they are loaded
+    # The modules of the profile among them, even if none is loaded.
     known_modules: tuple[EnvironmentModule, ...]
-    scratch: Scratch | None
-    notes: tuple[Finding, ...]
+    scratch: Scratch | None  # only if a setting uses it
+    notes: tuple[Finding, ...]  # findings for the user
+    # The command line that checks nodes and network before the step.
     preflight: tuple[str, ...] = ()
 
     @property

@@ -27,23 +27,16 @@ _WIDTH = 88
 
 
 class Script(NamedTuple):
-    """The parts of a job script.
-
-    Attributes:
-        command: the user's command; the plan's has no launcher.
-        is_direct: the first node runs *command* itself.
-        place: the place of the machinery's file; None: the script is a single text.
-        asked: what the user asked for.
-        made_by: the command line of this script.
-    """
+    """The parts of a job script."""
 
     plan: Plan
     request: Request
-    asked: UserRequest
-    command: tuple[str, ...]
-    is_direct: bool
+    asked: UserRequest  # what the user asked for
+    command: tuple[str, ...]  # the user's command; the plan's has no launcher
+    is_direct: bool  # the first node runs *command* itself
+    # The place of the machinery's file; None: the script is a single text.
     place: MachineryPlace | None
-    made_by: tuple[str, ...]
+    made_by: tuple[str, ...]  # the command line of this script
 
 
 def render_job(script: Script) -> Files:

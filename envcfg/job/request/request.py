@@ -30,27 +30,18 @@ from envcfg.profile.scheduler_settings import Asking, Partition
 
 
 class Request(NamedTuple):
-    """The request to the scheduler.
+    """The request to the scheduler."""
 
-    Attributes:
-        scheduler: by its name in ``SCHEDULERS``.
-        lines: in order; options by Slurm's names.
-        whole_nodes: the job gets whole nodes, whatever it requests.
-        ranks: the ranks per node for ``wrap``; None if the starter knows or assumes the
-            number.
-        repeats: variables that the script exports before the step.
-        findings: notes and warnings for the user.
-    """
-
-    scheduler: str
+    scheduler: str  # by its name in `SCHEDULERS`
     shape: Shape
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...]  # in order; options by Slurm's names
     partition: str | None
-    whole_nodes: bool
+    whole_nodes: bool  # the job gets whole nodes, whatever it requests
     seconds: int | None
+    # The ranks per node for `wrap`; None if the starter knows or assumes the number.
     ranks: int | None
-    repeats: tuple[Repeat, ...]
-    findings: tuple[Finding, ...]
+    repeats: tuple[Repeat, ...]  # variables that the script exports before the step
+    findings: tuple[Finding, ...]  # notes and warnings for the user
 
 
 def scheduler_of(profile: Profile) -> Asking:

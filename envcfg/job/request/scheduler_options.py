@@ -13,39 +13,33 @@ from envcfg.common.getopt import OptionTable, read_table
 
 
 class Table(NamedTuple):
-    """The options of one scheduler; *words*: its messages for rejected ones.
-
-    Attributes:
-        reader: the table of ``getopt``.
-        formats_of: by option, the name of its format.
-        formats: by name, the *pattern* of values, with what the scheduler *says* about a
-            wrong value, its *fix*, and what it says about a descending *range*.
-        pairs: *options* that exclude each other; *newer*: only for new versions.
-        needs: an *option* that is rejected without *one_of* others.
-        means: the names of options in the rules of profiles, if different.
-        listed: the option that contains a list of others.
-        answers: parts of the scheduler's messages about a job, each with its remedy.
-        hints: by text of lint's hints, which name Slurm's variables, its replacement.
-        gpus: messages on numbers of GPUs that contradict each other, by their cases.
-        unreached: parts of messages that prove that it did not receive the job;
-            *unsure*: parts after which it may have the job.
-    """
+    """The options of one scheduler; *words*: its messages for rejected ones."""
 
     command: str
-    reader: OptionTable
-    formats_of: Mapping[str, str]
+    reader: OptionTable  # the table of `getopt`
+    formats_of: Mapping[str, str]  # by option, the name of its format
     steps: frozenset[str]
     many: frozenset[str]
+    # By name, the *pattern* of values, with what the scheduler *says* about a wrong
+    # value, its *fix*, and what it says about a descending *range*.
     formats: Mapping[str, Mapping[str, str]]
     words: Mapping[str, str]
+    # *options* that exclude each other; *newer*: only for new versions.
     pairs: Sequence[Mapping[str, Any]] = ()
+    # The names of options in the rules of profiles, if different.
     means: Mapping[str, str] = {}
-    listed: str = ""
+    listed: str = ""  # the option that contains a list of others
+    # Parts of the scheduler's messages about a job, each with its remedy.
     answers: Mapping[str, str] = {}
+    # By text of lint's hints, which name Slurm's variables, its replacement.
     hints: Mapping[str, str] = {}
+    # Parts of messages that prove that it did not receive the job; *unsure*: parts
+    # after which it may have the job.
     unreached: tuple[str, ...] = ()
     unsure: tuple[str, ...] = ()
+    # An *option* that is rejected without *one_of* others.
     needs: Sequence[Mapping[str, Any]] = ()
+    # Messages on numbers of GPUs that contradict each other, by their cases.
     gpus: Mapping[str, str] = {}
 
     def dashed(self, name: str) -> str:

@@ -31,53 +31,36 @@ class Signal(NamedTuple):
 
 
 class UserRequest(NamedTuple):
-    """The user's request to the scheduler, checked for form only.
-
-    Attributes:
-        gpus: the total; *gpus_per_node*: on each node.
-        mem_per_gpu: in Slurm's form, ``60G``.
-        nvme: GiB of local disk on each node.
-        seconds: the time limit.
-        other_options: values of other options, by option, such as ``--account``.
-        requeue: the job saves after the signal, and starts again.
-        restarts: the most restarts after a failed step; 0: no restart.
-        excluded: nodes to leave out, in Slurm's form; *excluded_by*: their list.
-        extra: unchanged options, such as ``--reservation=x``.
-    """
+    """The user's request to the scheduler, checked for form only."""
 
     nodes: int | None = None
-    gpus: int | None = None
+    gpus: int | None = None  # the total; *gpus_per_node*: on each node
     gpus_per_node: int | None = None
     cpus_per_gpu: int | None = None
-    mem_per_gpu: str | None = None
-    nvme: int | None = None
-    seconds: int | None = None
+    mem_per_gpu: str | None = None  # in Slurm's form, `60G`
+    nvme: int | None = None  # GiB of local disk on each node
+    seconds: int | None = None  # the time limit
     exclusive: bool = False
-    requeue: bool = False
-    restarts: int = 0
+    requeue: bool = False  # the job saves after the signal, and starts again
+    restarts: int = 0  # the most restarts after a failed step; 0: no restart
     signal: Signal | None = None
+    # Values of other options, by option, such as `--account`.
     other_options: Mapping[str, str] = {}
-    excluded: str = ""
+    excluded: str = ""  # nodes to leave out, in Slurm's form; *excluded_by*: their list
     excluded_by: str | None = None
-    extra: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()  # unchanged options, such as `--reservation=x`
 
 
 class Shape(NamedTuple):
-    """The resources of each node of a job; memory in MiB, local disk in GiB.
-
-    Attributes:
-        tasks: the number that srun starts on a node.
-        cores: None if unknown, as for *memory*.
-        asks_tasks: whether a job may request them here; *asks_cores*, *asks_memory*.
-    """
+    """The resources of each node of a job; memory in MiB, local disk in GiB."""
 
     nodes: int
     gpus: int
-    tasks: int
-    cores: int | None
+    tasks: int  # the number that srun starts on a node
+    cores: int | None  # None if unknown, as for *memory*
     memory: int | None
     nvme: int
-    asks_tasks: bool
+    asks_tasks: bool  # whether a job may request them here; *asks_cores*, *asks_memory*
     asks_cores: bool
     asks_memory: bool
 

@@ -33,21 +33,14 @@ INTERFACE = {
 
 
 class Module(NamedTuple):
-    """A module of bash.
+    """A module of bash."""
 
-    Attributes:
-        name: its name, and that of its file in the folder of modules.
-        version: a number that grows with each change of its text.
-        about: its purpose.
-        interface: the words of its declarations, by the keys of ``INTERFACE``.
-        text: the bash below its head.
-    """
-
-    name: str
-    version: str
-    about: str
+    name: str  # its name, and that of its file in the folder of modules
+    version: str  # a number that grows with each change of its text
+    about: str  # its purpose
+    # The words of its declarations, by the keys of `INTERFACE`.
     interface: Mapping[str, list[str]]
-    text: str
+    text: str  # the bash below its head
 
     @property
     def digest(self) -> str:

@@ -30,16 +30,13 @@ class LaunchLine(NamedTuple):
     """A launch line.
 
     Attributes:
-        written: the source text, unchanged.
-        line: its line number in the script.
-        words: its words after expansion.
-        programs: numbers of the words with which the programs of the line begin.
         begin, end: offsets of the line in the sources.
     """
 
-    written: ScriptCommand
-    line: int
-    words: tuple[Word, ...]
+    written: ScriptCommand  # the source text, unchanged
+    line: int  # its line number in the script
+    words: tuple[Word, ...]  # its words after expansion
+    # Numbers of the words with which the programs of the line begin.
     programs: frozenset[int] = frozenset()
     begin: int = 0
     end: int = 0

@@ -71,16 +71,14 @@ class _Shell(NamedTuple):
     A script may start thousands of steps, so no step may search all later commands.
 
     Attributes:
-        commands: in the order they run.
-        mains: the main programs, by the number of the command that starts each.
-        exits: indexes of the commands that may end the shell.
-        keeps, waits, breaks: index of the last command that keeps an exit code, waits for
-            the background, leaves a loop; -1: there is none.
+        keeps, waits, breaks: index of the last command that keeps an exit code, waits
+            for the background, leaves a loop; -1: there is none.
     """
 
-    commands: Sequence[Command]
+    commands: Sequence[Command]  # in the order they run
+    # The main programs, by the number of the command that starts each.
     mains: Mapping[int, Command]
-    exits: Sequence[int]
+    exits: Sequence[int]  # indexes of the commands that may end the shell
     keeps: int
     waits: int
     breaks: int

@@ -36,19 +36,13 @@ _OWN_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "tres-per-task")
 
 
 class Start(NamedTuple):
-    """One launch of the job's program: its command, its step, and what it starts.
-
-    Attributes:
-        processes: processes that it starts in the whole job; None: unknown.
-        gpus: GPUs of the nodes on which they run; None: unknown.
-        offset: offset of the number of processes, or of the program.
-    """
+    """One launch of the job's program: its command, its step, and what it starts."""
 
     command: Command
     step: Command | None
-    processes: int | None
-    gpus: int | None
-    offset: int
+    processes: int | None  # processes that it starts in the whole job; None: unknown
+    gpus: int | None  # GPUs of the nodes on which they run; None: unknown
+    offset: int  # offset of the number of processes, or of the program
 
 
 @detects("EC650")

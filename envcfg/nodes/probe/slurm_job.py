@@ -34,22 +34,15 @@ _LOST = re.compile(
 
 
 class SlurmJob(NamedTuple):
-    """A job.
+    """A job."""
 
-    Attributes:
-        id: the number that srun takes.
-        name: as the user gave it: of an array ``123_4``.
-        gpus: of each node; None if the job requested GPUs in another way.
-        nodes: in Slurm's short form.
-    """
-
-    id: str
-    name: str
+    id: str  # the number that srun takes
+    name: str  # as the user gave it: of an array `123_4`
     state: str
     user: str
     reason: str
-    gpus: int | None
-    nodes: str
+    gpus: int | None  # of each node; None if the job requested GPUs in another way
+    nodes: str  # in Slurm's short form
 
 
 def ask_job(name: str, command: str) -> SlurmJob:
