@@ -83,7 +83,7 @@ _WRITERS = {
     "LogReport": "log.log_findings.log_json",
     "Plan": "plan_report.plan_json",
     "Result": "finding_report.findings_json",
-    "Submitted": "document.record_json",
+    "Submitted": "document.json_text",
     "View": "profile.profile_view.view_json",
 }
 

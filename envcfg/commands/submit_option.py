@@ -136,9 +136,9 @@ def _send(
 def _put(options: argparse.Namespace, done: Submitted) -> int:
     """Print the result of a submission; return the scheduler's exit code."""
     if options.json:
-        from envcfg.report.document import record_json
+        from envcfg.report.document import json_text
 
-        write(record_json(done))
+        write(json_text(done))
     elif done.dry_run and not done.exit_code:
         write(f"would start: {done.starts or 'unknown'} (nothing is submitted)\n")
     elif not done.exit_code:

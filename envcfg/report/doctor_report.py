@@ -33,7 +33,6 @@ def doctor_lines(rows: Sequence[DoctorRow]) -> Iterator[Line]:
 
 
 def doctor_json(rows: Sequence[DoctorRow]) -> str:
-    """Return the rows as JSON; ``schema_version`` counts incompatible changes."""
+    """Return the rows as JSON."""
     problems = sum(row.state == "problem" for row in rows)
-    facts = [row._asdict() for row in rows]
-    return json_text({"schema_version": 1, "problems": problems, "facts": facts})
+    return json_text({"problems": problems, "facts": rows})

@@ -11,20 +11,21 @@ _PRODUCT = "script"  # it must run, so its values stay
 _VALUES = frozenset({"value", "planned", "branches"})
 
 
-def json_text(document: object, indent: int | None = 2) -> str:
+def json_text(
+    document: object, indent: int | None = 2, *, version: int | None = 1
+) -> str:
     r"""Return *document* as JSON in plain ASCII, on one line if *indent* is None.
 
+    The *version* counts incompatible changes; None: the document has no such field.
     Named tuples become objects. Bytes of a name or a log that are not UTF-8 are written as
     ``\xNN``: half a surrogate pair stops strict readers.
     """
     import json
 
-    return json.dumps(_plain(document), indent=indent) + "\n"
-
-
-def record_json(record: Any) -> str:  # noqa: ANN401  # a named tuple
-    """Return the fields of *record* as the document of a command."""
-    return json_text({"schema_version": 1, **record._asdict()})
+    plain: Any = _plain(document)
+    if version is not None:
+        plain = {"schema_version": version, **plain}
+    return json.dumps(plain, indent=indent) + "\n"
 
 
 def rounded(number: float | None) -> float | None:

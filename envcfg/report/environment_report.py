@@ -78,16 +78,16 @@ def _each(rows: Sequence[Row]) -> Iterator[Line]:
 
 def environment_json(file: str, texts: Mapping[str, str], rows: Sequence[Row]) -> str:
     """Return the report as JSON."""
-    document = {
-        "schema_version": 1,
-        "file": file,
-        "profile": texts.get("profile", ""),
-        "rank": whole_number(texts.get("rank")),
-        "nodes": whole_number(texts.get("nodes")),
-        "variables": [row._asdict() for row in rows],
-        "findings": environment_findings(rows),
-    }
-    return json_text(document)
+    return json_text(
+        {
+            "file": file,
+            "profile": texts.get("profile", ""),
+            "rank": whole_number(texts.get("rank")),
+            "nodes": whole_number(texts.get("nodes")),
+            "variables": rows,
+            "findings": environment_findings(rows),
+        }
+    )
 
 
 def _difference(row: Row) -> str:

@@ -70,7 +70,8 @@ def explained_json(
 ) -> str:
     """Return the explanations as JSON."""
     return json_text(
-        [_data(explainable, topics, rules) for explainable in explainables]
+        [_data(explainable, topics, rules) for explainable in explainables],
+        version=None,
     )
 
 

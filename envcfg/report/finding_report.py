@@ -85,7 +85,7 @@ def findings_json(result: Result) -> str:
         {"name": name, "findings": findings}
         for name, findings in result.findings.items()
     ]
-    return json_text({"schema_version": 2, "kind": result.kind, "checked": checked})
+    return json_text({"kind": result.kind, "checked": checked}, version=2)
 
 
 def _github(result: Result) -> str:
@@ -137,7 +137,9 @@ def _sarif(result: Result) -> str:
             {"location": {"uri": _uri(name)}} for name in result.findings
         ]
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
+    return json_text(
+        {"$schema": schema, "version": "2.1.0", "runs": [run]}, version=None
+    )
 
 
 def described_rules(names: Iterable[str]) -> list[dict[str, object]]:

@@ -82,43 +82,43 @@ def hang_json(evidence: Evidence, judgement: Judgement) -> str:
     """Return one JSON document; unknown values are null."""
     # Empty texts become null, so that programs need one test only.
     log, programs = evidence.log, program_names(evidence.ranks)
-    document = {
-        "schema_version": 1,
-        "time": now_text(),
-        "job": {"id": evidence.job, "nodes": len(evidence.nodes)},
-        "verdict": judgement.verdict,
-        "nodes": [_node(node, evidence) for node in evidence.nodes],
-        "ranks": [
-            _rank(rank, evidence, programs[rank.host, rank.pid])
-            for rank in evidence.ranks
-        ],
-        "behind": [
-            {
-                "by": behind.by,
-                "ranks": behind.ranks,
-                "waiting": behind.waiting,
-                "operation": behind.operation,
-                "group": behind.group,
-                "begun": behind.number,
-                "most": behind.most,
-                "waiting_seconds": rounded(behind.since),
-                "called_at": behind.where or None,
-                "differs": behind.differs or None,
-                "waits_itself_in": behind.elsewhere or None,
-                "program": behind.program or None,
-            }
-            for behind in evidence.behind
-        ],
-        "log": {
-            "path": log.path or None,
-            "problem": log.problem or None,
-            "line": log.line,
-            "text": log.text or None,
-            "age_seconds": rounded(log.age),
-        },
-        "findings": judgement.findings,
-    }
-    return json_text(document)
+    return json_text(
+        {
+            "time": now_text(),
+            "job": {"id": evidence.job, "nodes": len(evidence.nodes)},
+            "verdict": judgement.verdict,
+            "nodes": [_node(node, evidence) for node in evidence.nodes],
+            "ranks": [
+                _rank(rank, evidence, programs[rank.host, rank.pid])
+                for rank in evidence.ranks
+            ],
+            "behind": [
+                {
+                    "by": behind.by,
+                    "ranks": behind.ranks,
+                    "waiting": behind.waiting,
+                    "operation": behind.operation,
+                    "group": behind.group,
+                    "begun": behind.number,
+                    "most": behind.most,
+                    "waiting_seconds": rounded(behind.since),
+                    "called_at": behind.where or None,
+                    "differs": behind.differs or None,
+                    "waits_itself_in": behind.elsewhere or None,
+                    "program": behind.program or None,
+                }
+                for behind in evidence.behind
+            ],
+            "log": {
+                "path": log.path or None,
+                "problem": log.problem or None,
+                "line": log.line,
+                "text": log.text or None,
+                "age_seconds": rounded(log.age),
+            },
+            "findings": judgement.findings,
+        }
+    )
 
 
 def _node(node: NodeView, evidence: Evidence) -> dict[str, object]:

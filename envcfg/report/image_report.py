@@ -90,7 +90,6 @@ def inspection_json(inspection: Inspection, chain: Chain) -> str:
     ]
     return json_text(
         {
-            "schema_version": 1,
             "image": inspection.image,
             "metadata": inspection.metadata,
             "facts": inspection.facts,
@@ -103,4 +102,4 @@ def inspection_json(inspection: Inspection, chain: Chain) -> str:
 
 def host_json(host: Host) -> str:
     """Return the record of a machine, in the form of ``parse_host``."""
-    return json_text({"schema_version": HOST_VERSION, **host._asdict()})
+    return json_text(host, version=HOST_VERSION)

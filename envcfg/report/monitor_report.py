@@ -97,14 +97,15 @@ def monitor_json(
 ) -> str:
     """Return one JSON document, on one line if *indent* is None; unknown values are
     null."""
-    document = {
-        "schema_version": 1,
-        "time": now_text(),
-        "job": {"id": job.name, "user": job.user, "nodes": len(nodes)},
-        "nodes": [_node(node) for node in nodes],
-        "findings": findings,
-    }
-    return json_text(document, indent)
+    return json_text(
+        {
+            "time": now_text(),
+            "job": {"id": job.name, "user": job.user, "nodes": len(nodes)},
+            "nodes": [_node(node) for node in nodes],
+            "findings": findings,
+        },
+        indent,
+    )
 
 
 def _node(node: NodeView) -> dict[str, object]:

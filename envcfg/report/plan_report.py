@@ -22,11 +22,10 @@ _BUNDLED = tuple(starter.bundled[0] for starter in STARTERS.values() if starter.
 
 
 def plan_json(plan: Plan) -> str:
-    """Return the plan as JSON; ``schema_version`` counts incompatible changes."""
+    """Return the plan as JSON."""
     bundled = plan.starter.bundled
     program = bundled[0] if bundled else ""  # the key of a bundle's options
     document = {
-        "schema_version": 2,
         "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
         "defaults": plan.options.defaults,
         "project_files": plan.options.project_files,
@@ -37,7 +36,7 @@ def plan_json(plan: Plan) -> str:
             name: {"value": fact.value, **fact.reason._asdict()}
             for name, fact in sorted(plan.facts.items())
         },
-        "command": list(plan.options.command),
+        "command": plan.options.command,
         "container": _container(plan),
         "modules": [
             {
@@ -88,7 +87,7 @@ def plan_json(plan: Plan) -> str:
         else {},
         "findings": plan.notes,
     }
-    return json_text(document)
+    return json_text(document, version=2)
 
 
 def plan_text(plan: Plan) -> str:
@@ -224,7 +223,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
             }
             for bind in plan.container.binds
         ],
-        "prefix": list(plan.container.prefix),
+        "prefix": plan.container.prefix,
         "exports": [
             {
                 "name": export.name,

@@ -118,20 +118,20 @@ def preflight_json(report: Report, requirements: Requirements, seconds: float) -
     """Return one JSON document; unknown values are null."""
     failed = report.failed
     passed = [host for host in report.nodes if host not in failed]
-    document = {
-        "schema_version": 1,
-        "time": now_text(),
-        "seconds": round(seconds, 1),
-        "profile": requirements.profile,
-        "passed": fold_nodes(passed),
-        "failed": fold_nodes(failed),
-        "inconclusive": report.is_inconclusive,
-        "nodes": _nodes(report, requirements, failed),
-        "collective": _collective(report),
-        "network": {"state": report.network, "summary": report.verdict},
-        "findings": report.job,
-    }
-    return json_text(document)
+    return json_text(
+        {
+            "time": now_text(),
+            "seconds": round(seconds, 1),
+            "profile": requirements.profile,
+            "passed": fold_nodes(passed),
+            "failed": fold_nodes(failed),
+            "inconclusive": report.is_inconclusive,
+            "nodes": _nodes(report, requirements, failed),
+            "collective": _collective(report),
+            "network": {"state": report.network, "summary": report.verdict},
+            "findings": report.job,
+        }
+    )
 
 
 def _nodes(

@@ -21,7 +21,7 @@ Document = Mapping[str, Any]
 
 def probe_json(document: Document) -> str:
     """Return the document as JSON; its second line is envcfg's mark."""
-    return marked("probe", json_text(document).partition("\n")[2])
+    return marked("probe", json_text(document, version=None).partition("\n")[2])
 
 
 def probe_html(document: Document) -> str:

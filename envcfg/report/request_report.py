@@ -19,12 +19,11 @@ def request_json(
     findings: Sequence[Finding],
     files: Files,
 ) -> str:
-    """Return the job as JSON; ``schema_version`` counts incompatible changes.
+    """Return the job as JSON.
 
     Billed amounts are decimal numbers as text; memory is in MiB per node.
     """
     document = {
-        "schema_version": 1,
         "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
         "defaults": plan.options.defaults,
         "request": {
@@ -75,11 +74,10 @@ def conversion_json(conversion: Conversion, path: str) -> str:
     """Return the result for the script *path*, and its changes."""
     return json_text(
         {
-            "schema_version": 1,
             "from": path,
             "profile": conversion.profile,
-            "lines": [line._asdict() for line in conversion.lines],
-            "variables": [variable._asdict() for variable in conversion.variables],
+            "lines": conversion.lines,
+            "variables": conversion.variables,
             "script": conversion.script,
         }
     )

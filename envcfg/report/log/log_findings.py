@@ -55,4 +55,4 @@ def log_json(report: LogReport) -> str:
         use: report.job.interfaces.get(use, ()) for use in ("bootstrap", "socket")
     }
     report = report._replace(job=report.job._replace(interfaces=interfaces))
-    return json_text({"schema_version": SCHEMA_VERSION, **report._asdict()})
+    return json_text(report, version=SCHEMA_VERSION)

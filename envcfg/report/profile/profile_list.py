@@ -64,13 +64,8 @@ def _stacked(
 
 
 def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
-    """Return the list as JSON; ``schema_version`` counts incompatible changes."""
-    document = {
-        "schema_version": 1,
-        "profiles": [summary._asdict() for summary in summaries],
-        "findings": problems,
-    }
-    return json_text(document)
+    """Return the list as JSON."""
+    return json_text({"profiles": summaries, "findings": problems})
 
 
 def _row(summary: Summary) -> tuple[str, ...]:
@@ -103,13 +98,13 @@ def detect_lines(detection: Detection, machine: Machine) -> Iterator[Line]:
 def detect_json(detection: Detection, machine: Machine) -> str:
     """Return the answers as JSON; *profile* is null if none or several match."""
     answers = detection.matches
-    document = {
-        "schema_version": 1,
-        "profile": answers[0].name if len(answers) == 1 else None,
-        "cluster": machine.cluster,
-        "host": machine.host,
-        "interfaces": list(machine.interfaces),
-        "found": [answer._asdict() for answer in answers],
-        "others": [answer._asdict() for answer in detection.others],
-    }
-    return json_text(document)
+    return json_text(
+        {
+            "profile": answers[0].name if len(answers) == 1 else None,
+            "cluster": machine.cluster,
+            "host": machine.host,
+            "interfaces": machine.interfaces,
+            "found": answers,
+            "others": detection.others,
+        }
+    )

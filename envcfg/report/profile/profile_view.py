@@ -62,40 +62,32 @@ def view_lines(view: View) -> Iterator[Line]:
 
 
 def view_json(view: View) -> str:
-    """Return the profile as JSON; ``schema_version`` counts incompatible changes."""
-    document = {
-        "schema_version": 1,
-        "profile": view.profile.name,
-        "files": list(view.files),
-        "facts": dict(view.facts),
-        "values": [
-            {
-                "section": value.section,
-                "name": value.name,
-                "value": value.text,
-                "when": condition_text(value.when),
-                "otherwise": value.otherwise,
-                "state": value.state.value,
-                "missing": list(value.missing),
-                "place": value.place,
-                "why": value.reason and value.reason.why,
-                "source": value.reason and value.reason.source,
-                "date": value.reason and value.reason.date,
-                "evidence": _evidence(value),
-            }
-            for value in view.values
-        ],
-        "taken_back": [
-            {
-                "section": taken_back.section,
-                "name": taken_back.name,
-                "place": taken_back.place,
-                "was": taken_back.was,
-            }
-            for taken_back in view.taken_back
-        ],
-    }
-    return json_text(document)
+    """Return the profile as JSON."""
+    return json_text(
+        {
+            "profile": view.profile.name,
+            "files": view.files,
+            "facts": view.facts,
+            "values": [
+                {
+                    "section": value.section,
+                    "name": value.name,
+                    "value": value.text,
+                    "when": condition_text(value.when),
+                    "otherwise": value.otherwise,
+                    "state": value.state.value,
+                    "missing": value.missing,
+                    "place": value.place,
+                    "why": value.reason and value.reason.why,
+                    "source": value.reason and value.reason.source,
+                    "date": value.reason and value.reason.date,
+                    "evidence": _evidence(value),
+                }
+                for value in view.values
+            ],
+            "taken_back": view.taken_back,
+        }
+    )
 
 
 def reason_lines(reason: Reason, indent: str = "      ") -> Iterator[str]:
@@ -149,23 +141,23 @@ def diff_lines(old: str, new: str, differences: Sequence[Difference]) -> Iterato
 
 
 def diff_json(old: str, new: str, differences: Sequence[Difference]) -> str:
-    """Return the differences as JSON; ``schema_version`` counts incompatible changes."""
-    document = {
-        "schema_version": 1,
-        "old": old,
-        "new": new,
-        "differences": [
-            {
-                "section": difference.section,
-                "name": difference.name,
-                "kind": difference.kind,
-                "old": [_side(side) for side in difference.old],
-                "new": [_side(side) for side in difference.new],
-            }
-            for difference in differences
-        ],
-    }
-    return json_text(document)
+    """Return the differences as JSON."""
+    return json_text(
+        {
+            "old": old,
+            "new": new,
+            "differences": [
+                {
+                    "section": difference.section,
+                    "name": difference.name,
+                    "kind": difference.kind,
+                    "old": [_side(side) for side in difference.old],
+                    "new": [_side(side) for side in difference.new],
+                }
+                for difference in differences
+            ],
+        }
+    )
 
 
 def _line(entry: Difference, side: Side) -> str:
