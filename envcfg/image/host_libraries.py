@@ -125,10 +125,10 @@ class _NoHostError(ValueError):
 
 
 def _host(value: object) -> Host:
-    data = _checked(value, dict, _MOST, "the file is not an object of a host")
+    data = _checked(value, dict, _MOST, "host")
     if data.get("schema_version") != SCHEMA_VERSION:
         raise _NoHostError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
-    host: Host = _checked_as(Host, data, "the file")
+    host: Host = _checked_as(Host, data, "host")
     own = (library.path for library in host.libraries)
     for path in chain(own, host.links, host.links.values()):
         if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
@@ -136,32 +136,30 @@ def _host(value: object) -> Host:
     return host
 
 
-def _checked_as(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  # of that kind
+def _checked_as(kind: Any, value: object, place: str) -> Any:  # noqa: ANN401  # of that kind
     """Return *value* as *kind*, by its annotations: a record, or a part of one."""
     inner = get_args(kind)
     if kind is bool:
         return value is True
     if kind is str:
-        return _checked(value, str, _LONGEST, f"{where} holds what is not text")
+        return _checked(value, str, _LONGEST, place)
     if get_origin(kind) is tuple:
         most = _MOST_TEXTS if inner[0] is str else _MOST
-        each_of = _checked(value, list, most, f"{where} is not a list of a host")
-        return tuple(_checked_as(inner[0], element, where) for element in each_of)
-    data = _checked(value, dict, _MOST, f"{where} is not an object of a host")
+        each_of = enumerate(_checked(value, list, most, place))
+        return tuple(_checked_as(inner[0], e, f"{place}[{n}]") for n, e in each_of)
+    data = _checked(value, dict, _MOST, place)
     if inner:
-        pairs = (
-            (_checked_as(str, k, where), _checked_as(inner[1], v, where))
+        return {
+            _checked_as(str, k, place): _checked_as(inner[1], v, f"{place}.{k:.80}")
             for k, v in data.items()
-        )
-        return dict(pairs)
-    fields = get_type_hints(kind).items()
-    return kind(
-        **{name: _checked_as(hint, data.get(name), name) for name, hint in fields}
-    )
+        }
+    hints = get_type_hints(kind).items()
+    return kind(*(_checked_as(h, data.get(n), f"{place}.{n}") for n, h in hints))
 
 
-def _checked(value: object, kind: type[_T], most: int, problem: str) -> _T:
+def _checked(value: object, kind: type[_T], most: int, place: str) -> _T:
     """Return *value* if it is of this *kind* and no longer than *most*."""
     if not isinstance(value, kind) or len(value) > most:
-        raise _NoHostError(problem)
+        name = {dict: "an object", list: "a list"}.get(kind, "a text")
+        raise _NoHostError(f"{place} is not {name} of at most {most}")  # noqa: EM102
     return value

@@ -337,27 +337,55 @@ def test_a_host_is_read_back_as_it_was_written(slingshot: Callable[..., Host]) -
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "reason"),
     [
-        lambda _: [],
-        lambda data: {**data, "schema_version": 2},
-        lambda data: {**data, "libraries": {}},
-        lambda data: {**data, "libraries": [1]},
-        lambda data: {**data, "libraries": [{**data["libraries"][0], "path": "../x"}]},
-        lambda data: {**data, "libraries": [{**data["libraries"][0], "needed": "x"}]},
-        lambda data: {**data, "links": {"/a": 1}},
-        lambda data: {**data, "links": {"/a/../b": "/c"}},
-        lambda data: {**data, "name": "x" * 5000},
-        lambda data: {**data, "facts": None},
-        lambda _: {},
+        (lambda _: [], "host is not an object of at most 2000"),
+        (lambda data: {**data, "schema_version": 2}, "schema_version is not 1"),
+        (
+            lambda data: {**data, "libraries": {}},
+            "host.libraries is not a list of at most 2000",
+        ),
+        (
+            lambda data: {**data, "libraries": [1]},
+            "host.libraries[0] is not an object of at most 2000",
+        ),
+        (
+            lambda data: {
+                **data,
+                "libraries": [{**data["libraries"][0], "path": "../x"}],
+            },
+            "'../x' is not a path",
+        ),
+        (
+            lambda data: {
+                **data,
+                "libraries": [{**data["libraries"][0], "needed": "x"}],
+            },
+            "host.libraries[0].needed is not a list of at most 1000",
+        ),
+        (
+            lambda data: {**data, "links": {"/a": 1}},
+            "host.links./a is not a text of at most 4096",
+        ),
+        (lambda data: {**data, "links": {"/a/../b": "/c"}}, "'/a/../b' is not a path"),
+        (
+            lambda data: {**data, "name": "x" * 5000},
+            "host.name is not a text of at most 4096",
+        ),
+        (
+            lambda data: {**data, "facts": None},
+            "host.facts is not a list of at most 2000",
+        ),
+        (lambda _: {}, "schema_version is not 1"),
     ],
 )
 def test_a_spoilt_record_of_a_host_is_refused(
-    slingshot: Callable[..., Host], spoil: Callable[[object], object]
+    slingshot: Callable[..., Host], spoil: Callable[[object], object], reason: str
 ) -> None:
     text = json.dumps(spoil(json.loads(host_json(slingshot()))))
-    with pytest.raises(UsageError, match=r"^host\.json: no record of a host"):
+    with pytest.raises(UsageError) as error:
         parse_host(text, "host.json")
+    assert error.value.message == f"host.json: no record of a host: {reason}"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "null"])
