@@ -129,7 +129,7 @@ def _exchange(children: Sequence["ChildProcess"], seconds: float) -> None:
                 pipes[pipe.fileno()] = child, name
                 poller.register(pipe, POLLOUT if name == "in" else POLLIN)
     # A program ends soon after its last stream.
-    wait = min(seconds, _LOOK) if pipes else _LOOK / 10
+    wait = min(seconds, _LOOK) if pipes else _LOOK / 50
     for number, _ in poller.poll(1000 * wait):
         child, name = pipes[number]
         child.move(name)
