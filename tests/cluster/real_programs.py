@@ -7,6 +7,7 @@ is replaced by `programs/in_ranks`, in which each rank says who it is.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,9 +129,12 @@ def start(cluster: Cluster, tool: Path, library: Path, program: Program) -> Job:
 def shown_ranks(job: Job) -> list[dict[str, Any]]:
     """Return what the ranks have said, in their order."""
     # Composer shows the output of one rank of each node, and keeps the others' in files.
-    files = [job.output, *job.output.parent.glob("rank*.out")]
-    lines = [line for file in files for line in file.read_text().splitlines()]
-    said = [json.loads(line) for line in lines if line.startswith('{"rank": ')]
+    # Lines of ranks of one node may stand behind each other in one line.
+    text = "\n".join(
+        file.read_text() for file in (job.output, *job.output.parent.glob("rank*.out"))
+    )
+    read = json.JSONDecoder().raw_decode
+    said = [read(text, each.start())[0] for each in re.finditer('{"rank": ', text)]
     return sorted(said, key=lambda rank: int(rank["rank"]))
 
 

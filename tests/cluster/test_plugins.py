@@ -286,7 +286,7 @@ def test_the_user_s_own_environment_is_kept_and_what_it_says_is_as_it_was(
 
 
 def test_an_extended_image_of_alps_brings_its_own_variables_by_its_entrypoint(
-    cluster: Cluster, workdir: Path
+    cluster: Cluster, workdir: Path, tmp_path: Path
 ) -> None:
     """Of the profile it gets no variable of the network, and srun the image's option."""
     image = squashed(
@@ -294,8 +294,12 @@ def test_an_extended_image_of_alps_brings_its_own_variables_by_its_entrypoint(
         workdir / "ngc-pytorch-26.02-py3-alps6.sqsh",
         "export NCCL_CROSS_NIC=0 FROM_ENTRY=point\n" + IMAGE_START,
     )
+    (tmp_path / "clariden.yaml").write_text(
+        "name: clariden\nextends: alps-clariden\nnode: {gpus: 4, why: another "
+        "architecture, source: this machine, date: 2026-11-29}\n"
+    )
     made = wrap_text(
-        *("--profile", "alps-clariden", "--allow", "cluster"),
+        *("--profile", str(tmp_path / "clariden.yaml"), "--allow", "cluster"),
         *("--runtime", "ce", "--container", str(image)),
         *("--", "/bin/sh", "-c", 'env > "env.$SLURM_PROCID"'),
     )
