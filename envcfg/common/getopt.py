@@ -91,11 +91,13 @@ def _split_word(table: OptionTable, word: str) -> Iterator[tuple[OptionSpec, int
         yield OptionSpec(head.lstrip("-")), cut, fault
         return
     for position, letter in enumerate(word[1:], 2):
-        option = table.letters.get(letter, OptionSpec(letter))
-        takes_rest = option.takes and position < len(word)
-        is_known = letter in table.letters
-        yield option, position if takes_rest else 0, "" if is_known else "unknown"
-        if takes_rest or not is_known:
+        known_option = table.letters.get(letter)
+        if known_option is None:
+            yield OptionSpec(letter), 0, "unknown"
+            return
+        takes_rest = known_option.takes and position < len(word)
+        yield known_option, position if takes_rest else 0, ""
+        if takes_rest:
             return
 
 
@@ -103,9 +105,10 @@ def read_table(entry: Mapping[str, Any]) -> OptionTable:
     """Return the options in an entry of a data file; ``srun.yaml`` describes its keys."""
     takes: dict[str, str] = {}
     short: dict[str, str] = {}
+    without = entry.get("without", "").split()
     for name, text in entry.get("options", {}).items():
         *letter, format_ = text.split()
-        if name not in entry.get("without", "").split():
+        if name not in without:
             kind = "optional" if format_[0] == "?" else "value"
             takes[name] = "" if format_ == "flag" else kind
             short |= dict.fromkeys(letter, name)

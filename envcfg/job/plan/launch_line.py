@@ -221,24 +221,14 @@ def _options(
             _fail_unknown(words, option)
         if option.fault == "missing":
             _fail(_shown(words, option), "lacks its value", "write it behind")
-        _check_option(words, option, record)
+        why = record.get("refused", {}).get(option.name)
+        # No value begins with "\0", so an option without an exception is always refused.
+        allowed = record.get("unless", {}).get(option.name, "\0")
+        is_allowed = (option.value or "").startswith(allowed)
+        if why and not (is_allowed or _is_default(option, record)):
+            _refuse(_shown(words, option), f"cannot be used: {why}", "leave it out")
         options_read.append(option)
     return options_read, len(words)
-
-
-def _check_option(
-    words: Sequence[str], option: OptionWord, record: Mapping[str, Any]
-) -> None:
-    why = record.get("refused", {}).get(option.name)
-    # No value begins with "\0", so an option without an exception is always refused.
-    allowed = record.get("unless", {}).get(option.name, "\0")
-    if (
-        not why
-        or (option.value or "").startswith(allowed)
-        or _is_default(option, record)
-    ):
-        return
-    _refuse(_shown(words, option), f"cannot be used: {why}", "leave it out")
 
 
 def _set(words: Sequence[str], option: OptionWord) -> dict[str, str]:

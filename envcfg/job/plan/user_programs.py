@@ -19,7 +19,12 @@ _TEXTS = (
     *("port", "health", "source", "date", "since"),
 )
 _VALUES = ("options", "variables", "refused")
-_KEYS = ("kind", "begins", "needs", "place", *_TEXTS, *_VALUES)
+_CHOICES = {
+    "kind": [*KINDS],
+    "needs": [name for name in LAUNCHERS if LAUNCHERS[name].is_once],
+    "place": ["begin"],
+}
+_KEYS = (*_CHOICES, "begins", *_TEXTS, *_VALUES)
 
 
 def user_rows(environ: Mapping[str, str]) -> Sequence[Mapping[str, Any]]:
@@ -63,14 +68,8 @@ def _row(field: Field) -> Mapping[str, Any]:
         if key not in keys:
             field.problem(f"a program needs {key}", "docs/launchers.md has an example")
     for key, value in keys.items():
-        if key == "kind":
-            row[key] = value.one_of(KINDS)
-        elif key == "needs":
-            row[key] = value.one_of(
-                [name for name in LAUNCHERS if LAUNCHERS[name].is_once]
-            )
-        elif key == "place":
-            row[key] = value.one_of(["begin"])
+        if key in _CHOICES:
+            row[key] = value.one_of(_CHOICES[key])
         elif key == "begins":
             row[key] = value.texts()
         elif key in _VALUES:
