@@ -265,7 +265,7 @@ def test_an_image_that_brings_its_own_stack_on_alps_keeps_its_values(
 ) -> None:
     made = plan(built_in, "alps-clariden", {"nodes": "2"}, image)
     assert made.container
-    assert made.container.runtimes == ("ce",)
+    assert [runtime.name for runtime in made.container.runtimes] == ["ce"]
     assert [each.word for each in made.container.arguments] == arguments
     has_own = image == EXTENDED
     started = [each.word for each in made.starter_options]
