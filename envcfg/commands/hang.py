@@ -133,12 +133,12 @@ def look_at(
     raise_signals()  # an interruption must end the step
 
     def seen_now(earlier: Evidence | None) -> Evidence:
-        reader, lost, errors = look(
+        nodes, lost, errors = look(
             job.id, hosts, is_part=is_part, more=srun_args, say=_say
         )
-        if not reader.answering:
+        if not any(node.answers for node in nodes):
             raise no_answer(errors, "no node has answered")
-        views = tuple(_with_states(reader.nodes(), lost))
+        views = tuple(_with_states(nodes, lost))
         answers = ask_libraries(views, time.time(), earlier.nodes if earlier else ())
         evidence = Evidence(job.name, views, log, is_part=is_part, **answers._asdict())
         evidence = evidence._replace(moment=time.monotonic())

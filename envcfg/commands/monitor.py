@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     silent = PATIENCE + options.interval
     is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
-    extra, left, errors = options.srun_arg, hosts, list[str]()
+    left, errors = hosts, list[str]()
     writer = showing(
         job, requirements.interfaces, as_json=options.json, once=options.once
     )
@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
         # srun ends a step with a node that it cannot reach; the others are asked again.
         while left:
             board, looks = Board(hosts, idle_below=options.gpus_idle_below), 0
-            with start_step(MONITOR, job.id, left, is_part=is_part, more=extra) as step:
+            with start_step(
+                MONITOR, job.id, left, is_part=is_part, more=options.srun_arg
+            ) as step:
                 for now in rounds(step, board, options.interval):
                     if not board.has_any():
                         raise no_answer(step.errors, "no node has answered")

@@ -21,15 +21,14 @@ from envcfg.job.script.host_part import render_script
 from envcfg.log.expectations import expectations_of
 from envcfg.nodes.preflight.collective_log import LiveLog
 from envcfg.nodes.preflight.node_judge import wanted_gpus
-from envcfg.nodes.preflight.node_list import job_name
 from envcfg.nodes.preflight.preflight_judge import Answers
 from envcfg.nodes.preflight.preflight_lines import (
-    NodeReader,
     RankReader,
     collective_command,
 )
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, Requirements
+from envcfg.nodes.preflight.preflight_records import Requirements
 from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
+from envcfg.nodes.probe.node_answer import NodeAnswer, NodeReader, job_name
 from envcfg.nodes.probe.probes import PREFLIGHT, Probe
 from envcfg.nodes.probe.runner import StepEnd, ended_tasks, run_script
 from envcfg.nodes.probe.slurm_job import run_command

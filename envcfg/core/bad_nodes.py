@@ -24,7 +24,8 @@ from envcfg.common.provenance import now_text
 from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of, first_of
 from envcfg.log.verdict import LogReport
-from envcfg.nodes.preflight.node_list import fold_nodes, job_name
+from envcfg.nodes.preflight.node_list import fold_nodes
+from envcfg.nodes.probe.node_answer import job_name
 from envcfg.nodes.probe.slurm_job import node_names
 
 _HEAD = "# envcfg bad nodes: NODE TIME REASON"

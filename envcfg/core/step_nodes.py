@@ -17,9 +17,9 @@ from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Finding
 from envcfg.nodes.monitor.health_log import HealthLog
 from envcfg.nodes.monitor.node_board import PATIENCE, Board
+from envcfg.nodes.monitor.outliers import NodeFinding
 from envcfg.nodes.monitor.step_health import (
     SAMPLES,
-    NodeFinding,
     UseHistory,
 )
 from envcfg.nodes.probe.runner import at
@@ -161,7 +161,7 @@ class NodeWatch:
             is_whole=is_whole,
             may_start=not has_steps and now - self._began < start,
         )
-        findings = [NodeFinding((), (), finding) for finding in more]
+        findings = [NodeFinding(finding) for finding in more]
         health = health._replace(findings=(*health.findings, *findings))
         for line in self._log.lines(health, state, is_due=now >= self._first):
             self._say(line)

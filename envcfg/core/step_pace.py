@@ -27,7 +27,7 @@ _WARM_UP = 2  # first samples, in which a program may still compile
 _SLOWER = 1.5  # times the best earlier pace, in all recent samples
 _KINDS = 16  # kinds of steps to keep
 _STOPPED = 10  # times the usual time between two lines, without a line of the program
-_OWN_LINE = b"envcfg: "  # this watch writes into the same output
+_OWN_LINE = b"envcfg: "
 # Programs with their own format: a step of a known number of steps, or with a measure.
 _PLAIN = re.compile(
     r"(?i)^\W{0,3}(?:\[?rank ?\d+\]?:? ?|\d+: )?(?:step|iter(?:ation)?)s?\b\W{0,3}(\d+)"
@@ -94,15 +94,9 @@ class StepPace:
         for name in self._names:
             with suppress(OSError):  # the output may be moved
                 block = _read_tail(name)
-                lines = [line for line in block.split(b"\n") if line.strip()]
-                last = next(
-                    (
-                        line
-                        for line in reversed(lines)
-                        if not line.startswith(_OWN_LINE)
-                    ),
-                    b"",
-                )
+                # This watch writes into the same output.
+                lines = (line for line in reversed(block.split(b"\n")) if line.strip())
+                last = next((e for e in lines if not e.startswith(_OWN_LINE)), b"")
                 if last != self._last_line:
                     self._last_line, self._spoke = last, now
                 for sign in _last_steps(block):
@@ -178,13 +172,6 @@ def _read_tail(name: str) -> bytes:
     # The first line is a part of one, and the last one may still be written.
     begin = block.find(b"\n") if size > _TAIL else 0
     return block[begin : block.rfind(b"\n") + 1]
-
-
-def _last_line(block: bytes) -> bytes:
-    """Return the last line of the program in *block*."""
-    lines = reversed(block.splitlines())
-    own = (line for line in lines if line.strip() and not line.startswith(_OWN_LINE))
-    return next(own, b"")
 
 
 def _last_steps(block: bytes) -> Iterable[Sign]:

@@ -182,7 +182,10 @@ def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     first = first._replace(
         process=_of_node(first.process, job.endings.nodes, attempt.lines)
     )
-    return first._replace(other_ranks=others_of(first.process.ranks, job, attempt))
+    ranks, says = first.process.ranks, first.says
+    if len(ranks) > 1:  # rules write of one process
+        says = re.sub("^was ", "were ", says)
+    return first._replace(says=says, other_ranks=others_of(ranks, job, attempt))
 
 
 def _is_of_wait(code: End, attempt: Attempt) -> bool:

@@ -125,12 +125,12 @@ def _node(node: NodeView) -> dict[str, object]:
         "gpu_problem": node.problem,
         "gpus": [
             {
-                "index": gpu.gpu.number,
-                "name": gpu.gpu.name,
-                "use_percent": gpu.gpu.use,
-                "memory_used_bytes": gpu.gpu.memory_used,
-                "memory_total_bytes": gpu.gpu.memory_total,
-                "power_watts": gpu.gpu.power,
+                "index": gpu.number,
+                "name": gpu.name,
+                "use_percent": gpu.use,
+                "memory_used_bytes": gpu.memory_used,
+                "memory_total_bytes": gpu.memory_total,
+                "power_watts": gpu.power,
                 "idle": gpu.is_idle,
             }
             for gpu in node.gpus
@@ -221,14 +221,14 @@ def _title(job: str, nodes: Sequence[NodeView]) -> str:
     parts = [f"job {job}: {len(answering)} of {count_of(len(nodes), 'node')} answer"]
     if gpus := [gpu for node in answering for gpu in node.gpus]:
         # GPUs with unknown use are left out of the mean, and counted below.
-        uses = [gpu.gpu.use for gpu in gpus if gpu.gpu.use is not None]
+        uses = [gpu.use for gpu in gpus if gpu.use is not None]
         used = f" used {sum(uses) / len(uses):.0f} %" if uses else ""
         parts.append(f"{count_of(len(gpus), 'GPU')}{used}")
         if idle := sum(gpu.is_idle for gpu in gpus):
             parts.append(f"{idle} idle")
         if unknown := len(gpus) - len(uses):
             parts.append(f"{unknown} unknown")
-        if power := [gpu.gpu.power for gpu in gpus if gpu.gpu.power is not None]:
+        if power := [gpu.power for gpu in gpus if gpu.power is not None]:
             parts.append(f"{sum(power) / 1000:.1f} kW")
     return ", ".join(parts)
 
@@ -284,7 +284,7 @@ def _gpu_lines(node: NodeView, *, is_detailed: bool) -> list[Line]:
         return [("bold red", "not to be asked") if node.problem else ("dim", "none")]
     lines, words = [], []
     for view in node.gpus:
-        gpu, is_idle = view.gpu, view.is_idle
+        gpu, is_idle = view, view.is_idle
         use = UNKNOWN if gpu.use is None else f"{gpu.use:.0f}"
         words.append("idle" if is_idle else use)
         power = "" if gpu.power is None else f"  {gpu.power:.0f} W"

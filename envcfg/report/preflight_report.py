@@ -9,8 +9,9 @@ from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
 from envcfg.nodes.preflight.network_judge import speeds
 from envcfg.nodes.preflight.node_judge import said_of_gpus, wanted_gpus
 from envcfg.nodes.preflight.node_list import fold_nodes
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, Report, Requirements
+from envcfg.nodes.preflight.preflight_records import Report, Requirements
 from envcfg.nodes.probe.gpu import MIB
+from envcfg.nodes.probe.node_answer import NodeAnswer
 from envcfg.report.document import json_text
 from envcfg.report.finding_report import STYLES, said
 from envcfg.report.styled import Line, in_columns

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from envcfg.common.findings import Finding, Place
-from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.sample import Counter
 from envcfg.nodes.probe.slurm_job import SlurmJob
@@ -149,8 +149,8 @@ LOOK = (
         ),
         tool="nvidia-smi",
         gpus=(
-            GpuView(GPU),
-            GpuView(Gpu(1), is_idle=True),
+            GPU,
+            Gpu(1, is_idle=True),
         ),
         other_gpus=2,
         problem="GPU is lost",

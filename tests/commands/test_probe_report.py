@@ -12,9 +12,9 @@ from test_new import bin_folder, program, slurm
 
 from envcfg.core.profiles import show
 from envcfg.core.selection import open_catalog
-from envcfg.nodes.preflight.preflight_lines import NodeReader
-from envcfg.nodes.preflight.preflight_records import Facts, Rows
+from envcfg.nodes.preflight.preflight_records import Facts
 from envcfg.nodes.preflight.preflight_rows import node_facts
+from envcfg.nodes.probe.node_answer import NodeReader, Rows
 from envcfg.report.probe_report import probe_html, probe_json, probe_lines
 from envcfg.site.machine_facts import Site
 from envcfg.site.measurement import measured, probe_document

@@ -5,37 +5,38 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.nodes.hang.hang_lines import HangReader
+from envcfg.nodes.hang.hang_lines import node_views
 from envcfg.nodes.hang.hang_records import NodeView, RankView, RasAnswer
+from envcfg.nodes.probe.node_answer import NodeReader
 
 SAID = """\
-envcfg-hang n1 begin 1795357460
-envcfg-hang n1 processes 2
-envcfg-hang n1 rank 2464 3 1 4 S 50 100 12 9 202 futex_wait_queue 0:29500 7 1250 99000 pt main thread
+envcfg-node n1 begin 1795357460
+envcfg-node n1 processes 2
+envcfg-node n1 rank 2464 3 1 4 S 50 100 12 9 202 futex_wait_queue 0:29500 7 1250 99000 pt main thread
 envcfg-probe n1 1 gpus begin nvidia-smi -
 envcfg-probe n1 1 gpus text 0, 98, 1024, 2048, 300.00, A100
-envcfg-hang n1 +ras 28028 {"a":
-envcfg-hang n1 kernel 2464 hrtimer_nanosleep+0x74/0xf0
-envcfg-hang n1 ras  1
-envcfg-hang n1 ras 28028 }
+envcfg-node n1 +ras 28028 {"a":
+envcfg-node n1 trace 2464 hrtimer_nanosleep+0x74/0xf0
+envcfg-node n1 ras  1
+envcfg-node n1 ras 28028 }
 envcfg-probe n1 1 gpus end 2 0
-envcfg-hang n1 stack 2464 Process 2464: python train.py
-envcfg-hang n1 stack 2464 Thread 2470 (active): "pt_autograd_0"
-envcfg-hang n1 stack 2464     backward (torch/autograd/graph.py:1)
-envcfg-hang n1 stack 2464 Thread 2464 (idle): "MainThread"
-envcfg-hang n1 stack 2464     wait (threading.py:320)
-envcfg-hang n1 stack 2464     <module> (train.py:9)
-envcfg-hang n1 dump 2464 new 2048 /a b/rank_3
-envcfg-hang n1 ras-end 28028 complete
-envcfg-hang n1 end
+envcfg-node n1 stack 2464 Process 2464: python train.py
+envcfg-node n1 stack 2464 Thread 2470 (active): "pt_autograd_0"
+envcfg-node n1 stack 2464     backward (torch/autograd/graph.py:1)
+envcfg-node n1 stack 2464 Thread 2464 (idle): "MainThread"
+envcfg-node n1 stack 2464     wait (threading.py:320)
+envcfg-node n1 stack 2464     <module> (train.py:9)
+envcfg-node n1 dump 2464 new 2048 /a b/rank_3
+envcfg-node n1 ras-end 28028 complete
+envcfg-node n1 end
 """.splitlines()
 
 
 def read(*lines: str, hosts: tuple[str, ...] = ("n1",)) -> tuple[NodeView, ...]:
-    reader = HangReader(hosts)
+    reader = NodeReader(hosts)
     for line in lines:
         reader.feed(f"{line}\n")
-    return reader.nodes()
+    return node_views(hosts, reader.answers)
 
 
 def test_a_node_is_read() -> None:
@@ -79,7 +80,7 @@ def test_lines_of_two_nodes_may_be_mixed() -> None:
 
 
 def test_what_is_not_told_stays_unknown() -> None:
-    (node,) = read("envcfg-hang n1 rank 7 0 - - R 0 0 5 1 running 0 -:- - - - -")
+    (node,) = read("envcfg-node n1 rank 7 0 - - R 0 0 5 1 running 0 -:- - - - -")
     assert node.ranks == (RankView(0, "n1", 7, state="R", age=5, name="-"),)
 
 
@@ -90,7 +91,7 @@ def test_a_world_that_no_job_has_is_not_known() -> None:
 
 
 def test_py_spy_may_say_why_it_cannot() -> None:
-    (node,) = read(SAID[2], "envcfg-hang n1 stack 2464 Error: Permission denied")
+    (node,) = read(SAID[2], "envcfg-node n1 stack 2464 Error: Permission denied")
     assert node.ranks[0].stack == ()
     assert node.ranks[0].stack_problem == "Error: Permission denied"
 
@@ -117,7 +118,7 @@ def test_torn_and_foreign_lines_do_no_harm(
 ) -> None:
     torn = [line[: data.draw(st.integers(0, len(line)))] for line in lines]
     hostile = data.draw(st.text(max_size=40))
-    kinds = ("rank", "stack", "dump", "ras", "ras-end", "processes", "+ras", "kernel")
+    kinds = ("rank", "stack", "dump", "ras", "ras-end", "processes", "+ras", "trace")
     kind = data.draw(st.sampled_from(kinds))
-    for rank in read(*torn, f"envcfg-hang n1 {kind} {hostile}", *lines)[0].ranks:
+    for rank in read(*torn, f"envcfg-node n1 {kind} {hostile}", *lines)[0].ranks:
         assert rank.rank >= 0

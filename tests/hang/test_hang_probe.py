@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.nodes.hang.hang_lines import HangReader
+from envcfg.nodes.hang.hang_lines import node_views
 from envcfg.nodes.hang.hang_records import NodeView
+from envcfg.nodes.probe.node_answer import NodeReader
 from envcfg.nodes.probe.probes import HANG
 from support import ROOT, lint_shell
 
@@ -75,11 +76,11 @@ def probe(
     )
     assert done.returncode in (0, 1), done.stderr
     assert done.stderr == b""
-    reader = HangReader(["n1"])
+    reader = NodeReader(["n1"])
     for line in done.stdout.decode().splitlines():
         assert len(line) < 800
         reader.feed(line)
-    (node,) = reader.nodes()
+    (node,) = node_views(["n1"], reader.answers)
     assert node.is_complete, done.stdout
     return node
 
@@ -261,10 +262,10 @@ def test_where_ptrace_is_not_allowed_it_says_so(start: Start, tmp_path: Path) ->
         check=False,
         timeout=30,
     )
-    reader = HangReader(["n1"])
+    reader = NodeReader(["n1"])
     for line in done.stdout.splitlines():
         reader.feed(line)
-    (rank,) = reader.nodes()[0].ranks
+    (rank,) = node_views(["n1"], reader.answers)[0].ranks
     assert rank.stack_problem == (
         "ptrace is not allowed here (kernel.yama.ptrace_scope is 1)"
     )

@@ -134,3 +134,9 @@ def test_the_first_line_names_the_node_where_a_folder_cannot_be_made() -> None:
     assert summary.removeprefix("broken: ").startswith(
         "rank 9 (nid001002) did not start: cannot make the folder /tmp/"
     )
+
+
+def test_several_ranks_were_killed() -> None:
+    report = check(GOOD + "srun: error: nid001001: tasks 2-3: Killed\n")
+    assert "ranks 2-3 (nid001001) were killed" in report.summary
+    assert "was killed" in check(GOOD + KILLED).summary

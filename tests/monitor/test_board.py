@@ -178,7 +178,7 @@ def test_gpus_are_counted_against_what_should_be_there(
 def test_gpus_of_other_jobs_are_neither_shown_nor_marked() -> None:
     lines = [*node_lines(), *gpu_lines(used(0, 0, 90, 90, 0), ours="2,3")]
     node = view(*twice(lines))
-    assert [each.gpu.number for each in node.gpus] == [2, 3]
+    assert [each.number for each in node.gpus] == [2, 3]
     assert node.other_gpus == 3
     assert marks(*twice(lines)) == []
 

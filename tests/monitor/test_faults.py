@@ -397,6 +397,21 @@ def test_a_node_without_its_links_is_named_at_the_next_look(
     ]
 
 
+def test_nodes_that_wait_for_a_lost_one_have_no_finding_on_their_load(
+    clock: Clock,
+) -> None:
+    def state(node: int, minute: float) -> Node:
+        links = {"hsn0": "down" if node and minute >= 10 else "up"}
+        is_cut = minute >= 10
+        bad = [IDLE] * 8 if is_cut else cards()
+        return Node(bad, bound(node), links=links, load=999 if is_cut else 1)
+
+    lines = watch(clock, state, minutes=20)
+    assert [line for line in lines if "link-down" in line]
+    assert [line for line in lines if "gpu-idle" in line]
+    assert not [line for line in lines if "load-high" in line]
+
+
 def test_links_of_one_node_cannot_be_compared(clock: Clock) -> None:
     lines = watch(clock, linked(0, after=0), nodes=1)
     assert lines == ["all 8 GPUs busy, network fast"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from envcfg.common.findings import Finding
-from envcfg.nodes.monitor.node_board import GpuView, NodeView
+from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.monitor.outliers import ExpectedNodes, find_marks
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.sample import Counter, NodeSample
@@ -17,10 +17,9 @@ LUMI = ExpectedNodes(whole_gpus=8, interfaces=("hsn0", "hsn1"), profile="lumi-g"
 MB = 1e6
 
 
-def gpus(*uses: float | None, idle: Sequence[int] = ()) -> tuple[GpuView, ...]:
+def gpus(*uses: float | None, idle: Sequence[int] = ()) -> tuple[Gpu, ...]:
     return tuple(
-        GpuView(Gpu(number, use=use), is_idle=number in idle)
-        for number, use in enumerate(uses)
+        Gpu(number, use=use, is_idle=number in idle) for number, use in enumerate(uses)
     )
 
 
@@ -277,8 +276,8 @@ def test_a_node_that_is_silent_is_nobody_to_compare_with() -> None:
     ]
 
 
-def named(count: int, name: str = "H100") -> tuple[GpuView, ...]:
-    return tuple(GpuView(Gpu(number, use=95, name=name)) for number in range(count))
+def named(count: int, name: str = "H100") -> tuple[Gpu, ...]:
+    return tuple(Gpu(number, use=95, name=name) for number in range(count))
 
 
 @pytest.mark.parametrize(
@@ -291,7 +290,7 @@ def named(count: int, name: str = "H100") -> tuple[GpuView, ...]:
     ],
 )
 def test_a_node_with_fewer_gpus_than_its_like_is_unknown(
-    shown: tuple[GpuView, ...], wanted: ExpectedNodes, rules: list[str]
+    shown: tuple[Gpu, ...], wanted: ExpectedNodes, rules: list[str]
 ) -> None:
     nodes = [
         node(tool="nvidia-smi", gpus=named(8)),

@@ -13,7 +13,8 @@ from envcfg.common.findings import Finding
 from envcfg.core import step_nodes
 from envcfg.core.step_nodes import NodeWatch, Probing
 from envcfg.nodes.monitor.health_log import HealthLog
-from envcfg.nodes.monitor.step_health import NodeFinding, StepHealth
+from envcfg.nodes.monitor.outliers import NodeFinding
+from envcfg.nodes.monitor.step_health import StepHealth
 
 BUSY = [97, 95, 96, 98]
 
@@ -223,7 +224,7 @@ def test_after_a_hundred_lines_one_says_so() -> None:
     lines: list[str] = []
     for number in range(300):
         mark = Finding("gpu-idle", "warning", f"n{number}", "GPU 1 is idle")
-        finding = NodeFinding((1,), (), mark)
+        finding = NodeFinding(mark, (1,))
         lines += log.lines(StepHealth((finding,)), "network fast")
     assert len(lines) == 101
     assert lines[-1] == "note: 100 lines about the nodes are printed, the rest is not"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from envcfg.nodes.preflight.preflight_lines import NodeReader, RankReader
+from envcfg.nodes.preflight.preflight_lines import RankReader
 from envcfg.nodes.preflight.preflight_records import (
-    NodeAnswer,
     RankAnswer,
     Requirements,
 )
+from envcfg.nodes.probe.node_answer import NodeAnswer, NodeReader
 
 HOSTS = ("nid001000", "nid001001", "nid001002")
 WANTED = Requirements(HOSTS, ("hsn0", "hsn1"), 2, profile="site")

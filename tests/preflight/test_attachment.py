@@ -10,9 +10,9 @@ import pytest
 
 from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
 from envcfg.nodes.preflight.node_judge import judge_nodes
-from envcfg.nodes.preflight.preflight_lines import NodeReader
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, Requirements
+from envcfg.nodes.preflight.preflight_records import Requirements
 from envcfg.nodes.preflight.preflight_rows import node_facts
+from envcfg.nodes.probe.node_answer import NodeAnswer, NodeReader
 from envcfg.nodes.probe.probes import PREFLIGHT, SITE
 from support import require
 

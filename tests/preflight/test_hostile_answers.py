@@ -12,8 +12,9 @@ from said import HOSTS, WANTED
 from envcfg.common.characters import one_line
 from envcfg.nodes.preflight.collective import STAGES
 from envcfg.nodes.preflight.preflight_judge import Answers, judge_all
-from envcfg.nodes.preflight.preflight_lines import NodeReader, RankReader
+from envcfg.nodes.preflight.preflight_lines import RankReader
 from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
+from envcfg.nodes.probe.node_answer import NodeReader
 from envcfg.report.preflight_report import preflight_json, preflight_lines
 
 KEYS = ("memlock network device folder variable plugin end begin clock unmet "

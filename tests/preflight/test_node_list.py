@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.nodes.preflight.node_list import fold_nodes, job_name, nodes_text
+from envcfg.nodes.preflight.node_list import fold_nodes, nodes_text
+from envcfg.nodes.probe.node_answer import job_name
 
 
 @pytest.mark.parametrize(

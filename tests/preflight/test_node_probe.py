@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.nodes.preflight.preflight_lines import NodeReader
-from envcfg.nodes.preflight.preflight_records import NodeAnswer
+from envcfg.nodes.probe.node_answer import NodeAnswer, NodeReader
 from envcfg.nodes.probe.probes import PREFLIGHT, SITE
 from support import lint_shell, require
 

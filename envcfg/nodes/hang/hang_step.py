@@ -15,7 +15,9 @@ from contextlib import suppress
 from gzip import compress
 from shutil import which
 
-from envcfg.nodes.hang.hang_lines import HangReader
+from envcfg.nodes.hang.hang_lines import node_views
+from envcfg.nodes.hang.hang_records import NodeView
+from envcfg.nodes.probe.node_answer import NodeReader
 from envcfg.nodes.probe.probes import HANG
 from envcfg.nodes.probe.runner import Patience, at
 from envcfg.nodes.probe.slurm_job import lost_nodes, start_step
@@ -45,8 +47,8 @@ def look(
     is_part: bool,
     more: Sequence[str],
     say: Callable[[str], object],
-) -> tuple[HangReader, dict[str, str], list[str]]:
-    """Run the probe on *hosts*; return the reader, lost nodes, and srun's last lines.
+) -> tuple[tuple[NodeView, ...], dict[str, str], list[str]]:
+    """Run the probe on *hosts*; return the nodes, lost ones, and srun's last lines.
 
     *is_part*: the job has other nodes. *say* gets a sentence if a second step is needed.
     The lost nodes come with srun's reasons.
@@ -54,24 +56,21 @@ def look(
     Raises:
         JobError: there is no srun.
     """
-    reader = HangReader(hosts)
+    reader = NodeReader(hosts)
     errors = _read_lines(job, hosts, reader, is_part=is_part, more=more)
     lost = lost_nodes(errors, hosts)
     missing = [host for host in hosts if host not in lost]
-    unfinished = any(
-        not node.is_complete for node in reader.nodes() if node.host in missing
-    )
     # Without a lost node a second step would wait for the same silence again.
-    if lost and missing and unfinished:
+    if lost and not reader.is_whole(missing):
         say(f"{', '.join(sorted(lost))} cannot be reached; the others are asked again")
-        again = HangReader(hosts)
+        again = NodeReader(hosts)
         more_errors = _read_lines(job, missing, again, is_part=True, more=more)
         errors += more_errors
         lost |= lost_nodes(more_errors, missing)
         # An empty second answer is worse than the incomplete first one.
-        if again.answering:
+        if again.answers:
             reader = again
-    return reader, lost, errors
+    return node_views(hosts, reader.answers), lost, errors
 
 
 def abort(job: str, hosts: Sequence[str]) -> None:
@@ -90,7 +89,7 @@ def abort(job: str, hosts: Sequence[str]) -> None:
 def _read_lines(
     job: str,
     hosts: Sequence[str],
-    reader: HangReader,
+    reader: NodeReader,
     *,
     is_part: bool,
     more: Sequence[str],
@@ -99,12 +98,13 @@ def _read_lines(
     patience = Patience(_START, time.monotonic())
 
     def deadline(now: float) -> float | None:
-        if reader.is_whole:
+        if reader.is_whole(hosts):
             return None
-        count = len(reader.answering)
+        answers = reader.answers.values()
         # A node that has begun to answer may take longer than a silent one.
-        others_count = _WHOLE if count >= len(hosts) or reader.is_busy else _PATIENCE
-        return patience.until(now, others_count, has_any=count > 0)
+        is_busy = len(answers) >= len(hosts) or not all(a.is_whole for a in answers)
+        others_count = _WHOLE if is_busy else _PATIENCE
+        return patience.until(now, others_count, has_any=bool(answers))
 
     spy = _packed_spy() if len(hosts) <= _MOST_SENT else b""
     sent = (f"--spy={len(spy)}",) if spy else ()

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envcfg.log.numbers import count_of, first_of, grouped, ranks_of
-from envcfg.nodes.monitor.step_health import UNKNOWN, NodeFinding, StepHealth
+from envcfg.nodes.monitor.outliers import UNKNOWN, NodeFinding
+from envcfg.nodes.monitor.step_health import StepHealth
 
 _BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
 _MOST_LINES = 16  # at one time
@@ -147,10 +148,10 @@ def _summary(health: StepHealth, network: str) -> str:
     gpus = f"all {gpus}" if health.gpus > 1 else "the GPU"
     # A mean over all GPUs would hide one that hardly computes.
     use, host, number = min(
-        (gpu.gpu.use, view.host, gpu.gpu.number)
+        (gpu.use, view.host, gpu.number)
         for view in health.nodes
         for gpu in view.gpus
-        if gpu.gpu.use is not None
+        if gpu.use is not None
     )
     if use >= _BUSY:
         return f"{gpus} busy, {network}"

@@ -6,30 +6,17 @@ from itertools import count
 from typing import NamedTuple
 
 from envcfg.common.child_process import ChildProcess
-from envcfg.nodes.monitor.rank_view import RankView, rank_views
+from envcfg.nodes.monitor.rank_view import rank_views
 from envcfg.nodes.probe.gpu import Gpu
 from envcfg.nodes.probe.runner import Patience, at
 from envcfg.nodes.probe.sample import (
     Counter,
     GpuSample,
     NodeSample,
+    RankSample,
     Sample,
     SampleReader,
 )
-
-
-class GpuView(NamedTuple):
-    """A GPU over several samples.
-
-    Attributes:
-        is_idle: it is used below the limit in this sample and the one before.
-        corrected, uncorrected: errors of its memory since the first sample.
-    """
-
-    gpu: Gpu
-    is_idle: bool = False
-    corrected: int = 0
-    uncorrected: int = 0
 
 
 class NodeView(NamedTuple):
@@ -57,11 +44,11 @@ class NodeView(NamedTuple):
     links: tuple[Counter, ...] = ()
     allotted: int | None = None
     tool: str | None = None
-    gpus: tuple[GpuView, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
     other_gpus: int = 0
     problem: str | None = None
     tool_waits: float | None = None
-    ranks: tuple[RankView, ...] = ()
+    ranks: tuple[RankSample, ...] = ()
 
 
 class _State:
@@ -153,10 +140,11 @@ class Board:
             allotted=answer.allotted,
             tool=answer.tool,
             gpus=tuple(
-                GpuView(
-                    gpu,
-                    was_idle.get(gpu.number, False) and self._is_idle(gpu),
-                    *_rises(gpu, state.first[gpu.number]),
+                _since(
+                    state.first[gpu.number],
+                    gpu._replace(
+                        is_idle=was_idle.get(gpu.number, False) and self._is_idle(gpu)
+                    ),
                 )
                 for gpu in ours
             ),
@@ -169,11 +157,12 @@ class Board:
         return gpu.use is not None and gpu.use < self._idle_below
 
 
-def _rises(now: Gpu, first: Gpu) -> tuple[int, int]:
-    """Return the new errors: corrected and uncorrected ones."""
-    corrected = (now.corrected or 0) - (first.corrected or 0)
-    uncorrected = (now.uncorrected or 0) - (first.uncorrected or 0)
-    return corrected, uncorrected
+def _since(first: Gpu, now: Gpu) -> Gpu:
+    """Return *now* with its errors since *first*."""
+    return now._replace(
+        corrected=(now.corrected or 0) - (first.corrected or 0),
+        uncorrected=(now.uncorrected or 0) - (first.uncorrected or 0),
+    )
 
 
 def _is_new(now: Gpu, first: Gpu) -> bool:

@@ -1,5 +1,6 @@
 """Outliers for the user's attention: nodes, GPUs and interfaces."""
 
+import re
 from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
@@ -17,6 +18,12 @@ _FULL = 0.95  # share of the node's memory
 # Errors of a GPU's memory since the first look. Single ones are corrected all the time.
 _LEAST_ERRORS = {"corrected": 10, "uncorrected": 1}
 _TRAFFIC = 10e6  # bytes per second; less traffic on an interface has no effect
+
+
+# Rules about values that are missing: the node may be good or bad.
+UNKNOWN = frozenset(
+    {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
+)
 
 
 class ExpectedNodes(NamedTuple):
@@ -37,11 +44,33 @@ class ExpectedNodes(NamedTuple):
     profile: str = ""
 
 
-class Mark(NamedTuple):
-    """A finding about a node, with the numbers of its GPUs."""
+class NodeFinding(NamedTuple):
+    """A finding on a node."""
 
     finding: Finding
-    gpus: tuple[int, ...] = ()
+    gpus: tuple[int, ...] = ()  # in question, as the node's tool counts them
+    ranks: tuple[int, ...] = ()  # that use these GPUs; empty if they are unknown
+
+    @property
+    def kind(self) -> str:
+        """The id of its rule."""
+        return self.finding.rule
+
+    @property
+    def node(self) -> str:
+        """The name of the node."""
+        return self.finding.subject
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether values are missing, so that the node may be good or bad."""
+        return self.kind in UNKNOWN
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """The finding without its measured numbers."""
+        text = re.sub("[0-9.]+", "", self.finding.message)
+        return self.kind, self.node, self.gpus, self.ranks, text
 
 
 def find_marks(
@@ -53,14 +82,14 @@ def find_marks(
 
 def marks(
     nodes: Sequence[NodeView], requirements: ExpectedNodes, *, idle_below: float
-) -> list[Mark]:
+) -> list[NodeFinding]:
     """Return the outliers of ``find_marks``, each with its GPUs."""
     usual = _usual_use(nodes)
     most: dict[frozenset[str | None], int] = {}  # GPUs of a node, by their models
     for node in nodes:
         models = _models(node)
         most[models] = max(len(node.gpus), most.get(models, 0))
-    result: list[Mark] = []
+    result: list[NodeFinding] = []
     answers = {
         node.host: dict(node.sample.states)
         for node in nodes
@@ -79,15 +108,17 @@ def marks(
         is_unclear = requirements.usual_gpus and not _expected(node, requirements)[0]
         usual_count = most[_models(node)]
         if is_unclear and len(node.gpus) < usual_count:
-            words = {
-                "gpus": count_of(len(node.gpus), "GPU"),
-                "usual": f"{usual_count}",
-            }
-            result.append(make_mark("gpu-unseen", node, "fewer", **words))
+            gpus = count_of(len(node.gpus), "GPU")
+            result.append(
+                make_mark("gpu-unseen", node, "fewer", gpus=gpus, usual=usual_count)
+            )
         use = _use(node)
         if usual is not None and use is not None and use < _SLOW * usual:
             result.append(make_mark("node-slow", node, use=use, usual=usual))
-        result += _of_host(node)
+        # Threads that wait for a lost node may spin, and are no cause.
+        result += [
+            mark for mark in _of_host(node) if not lost or mark.kind != "load-high"
+        ]
         result += _of_network(node, requirements)
     order = ("error", "warning", "note")
     return sorted(result, key=lambda mark: order.index(mark.finding.severity))
@@ -95,12 +126,12 @@ def marks(
 
 def make_mark(
     rule: str, node: NodeView, which: str = "", /, *numbers: int, **words: object
-) -> Mark:
+) -> NodeFinding:
     """Return the finding of *rule* about a node, and about its GPUs of these *numbers*."""
     finding = finding_in(
         "nodes/monitor", rule, node.host, which, host=node.host, **words
     )
-    return Mark(finding, numbers)
+    return NodeFinding(finding, numbers)
 
 
 def by_host(
@@ -115,14 +146,15 @@ def by_host(
 
 def _of_gpus(
     node: NodeView, requirements: ExpectedNodes, *, idle_below: float
-) -> Iterator[Mark]:
+) -> Iterator[NodeFinding]:
     expected, source = _expected(node, requirements)
     if node.tool_waits is not None:
         yield make_mark("gpu-tool-waits", node, seconds=node.tool_waits)
     elif node.problem and node.tool != "none":
         which = "expected" if expected else ""
-        words = {"tool": node.tool, "problem": node.problem}
-        yield make_mark("gpu-tool-fails", node, which, **words)
+        yield make_mark(
+            "gpu-tool-fails", node, which, tool=node.tool, problem=node.problem
+        )
     # A tool that fails may list no GPU, and one of its answers may be torn.
     is_list = node.gpus or not node.problem
     missing = expected - len(node.gpus) if node.tool is not None and is_list else 0
@@ -131,22 +163,19 @@ def _of_gpus(
     elif missing > 0:
         gpus = count_of(len(node.gpus), "GPU")
         yield make_mark("gpu-missing", node, gpus=gpus, expected=expected, who=source)
-    if unknown := [gpu.gpu.number for gpu in node.gpus if gpu.gpu.use is None]:
+    if unknown := [gpu.number for gpu in node.gpus if gpu.use is None]:
         yield make_mark(
             "gpu-unknown", node, "", *unknown, gpus=_gpu_text(unknown, node)
         )
-    if idle := [gpu.gpu.number for gpu in node.gpus if gpu.is_idle]:
+    if idle := [gpu.number for gpu in node.gpus if gpu.is_idle]:
         words = {"gpus": _gpu_text(idle, node), "are": said_of(len(idle), "are")}
         yield make_mark("gpu-idle", node, "", *idle, **words, below=idle_below)
-    for view in node.gpus:
-        errors = {"corrected": view.corrected, "uncorrected": view.uncorrected}
+    for gpu in node.gpus:
         for which, least in _LEAST_ERRORS.items():
-            if errors[which] >= least:
-                count = count_of(errors[which], f"{which} error")
-                words = {"gpu": f"GPU {view.gpu.number}", "count": count}
-                yield make_mark(
-                    "gpu-memory-errors", node, which, view.gpu.number, **words
-                )
+            if (errors := getattr(gpu, which) or 0) >= least:
+                count = count_of(errors, f"{which} error")
+                words = {"gpu": f"GPU {gpu.number}", "count": count}
+                yield make_mark("gpu-memory-errors", node, which, gpu.number, **words)
 
 
 def _expected(node: NodeView, requirements: ExpectedNodes) -> tuple[int, str]:
@@ -171,12 +200,13 @@ def _gpu_text(indices: Sequence[int], node: NodeView) -> str:
     return f"{noun} {number_ranges(indices)} (of {len(node.gpus)})"
 
 
-def _of_host(node: NodeView) -> Iterator[Mark]:
+def _of_host(node: NodeView) -> Iterator[NodeFinding]:
     sample = node.sample
     if sample is None:
         return
     cores = sample.cores or 0
-    most = max(_CROWDED * cores, cores + _THREADS * len(sample.ranks))
+    ranks = len(sample.ranks) or len(node.gpus)
+    most = max(_CROWDED * cores, cores + _THREADS * ranks)
     if cores and sample.load is not None and sample.load > most:
         yield make_mark("load-high", node, load=sample.load, cores=cores)
     if sample.memory_used is not None and sample.memory_total:
@@ -185,7 +215,7 @@ def _of_host(node: NodeView) -> Iterator[Mark]:
             yield make_mark("memory-full", node, share=100 * share)
 
 
-def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
+def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[NodeFinding]:
     fitting: dict[str, float] = {}  # an adapter counts the same bytes as its interface
     slow: dict[str, float] = {}
     for link in node.links:
@@ -209,12 +239,12 @@ def _of_network(node: NodeView, requirements: ExpectedNodes) -> Iterator[Mark]:
 
 
 def _models(node: NodeView) -> frozenset[str | None]:
-    return frozenset(gpu.gpu.name for gpu in node.gpus)
+    return frozenset(gpu.name for gpu in node.gpus)
 
 
 def _use(node: NodeView) -> float | None:
     """Return the mean use of a node's GPUs."""
-    uses = [gpu.gpu.use for gpu in node.gpus if gpu.gpu.use is not None]
+    uses = [gpu.use for gpu in node.gpus if gpu.use is not None]
     return fmean(uses) if uses else None
 
 

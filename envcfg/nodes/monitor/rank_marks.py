@@ -8,9 +8,9 @@ from statistics import median
 from envcfg.common.datafile import load_yaml
 from envcfg.log.numbers import count_of, grouped, number_ranges, ranks_of
 from envcfg.nodes.monitor.node_board import NodeView
-from envcfg.nodes.monitor.outliers import Mark, make_mark
-from envcfg.nodes.monitor.rank_view import RankView, core_numbers
+from envcfg.nodes.monitor.outliers import NodeFinding, make_mark
 from envcfg.nodes.probe.gpu import Gpu
+from envcfg.nodes.probe.sample import RankSample, core_numbers
 
 _LOW = 50.0  # percent of use, below which a GPU waits for something
 _BUSY = 0.9  # cores that a process uses if it does nothing else
@@ -27,7 +27,7 @@ _MANY = 16  # GPUs, of which one may have less memory
 _THROTTLE = os.path.join(os.path.dirname(__file__), "throttle.yaml")
 
 
-def rank_marks(nodes: Sequence[NodeView]) -> Iterator[Mark]:
+def rank_marks(nodes: Sequence[NodeView]) -> Iterator[NodeFinding]:
     """Yield the findings about the ranks and GPUs of nodes that answer."""
     answering = [node for node in nodes if not node.is_silent]
     for node in answering:
@@ -36,9 +36,9 @@ def rank_marks(nodes: Sequence[NodeView]) -> Iterator[Mark]:
     yield from _unlike(answering)
 
 
-def _cores(node: NodeView) -> Iterator[Mark]:
+def _cores(node: NodeView) -> Iterator[NodeFinding]:
     every = (node.sample and node.sample.cores) or inf
-    for cores, ranks in grouped(node.ranks, lambda rank: rank.cores).items():
+    for cores, ranks in grouped(node.ranks, lambda rank: rank.own_cores).items():
         # A node with fewer cores than ranks has no better cores for them.
         if cores and len(ranks) > len(cores) and len(node.ranks) <= every:
             yield make_mark(
@@ -58,21 +58,21 @@ def _cores(node: NodeView) -> Iterator[Mark]:
         if len(rank.gpus) != 1 or rank.gpus[0] >= len(near):
             continue
         wanted = core_numbers(near[rank.gpus[0]])
-        if rank.cores and wanted and not rank.cores & wanted:
+        if rank.own_cores and wanted and not rank.own_cores & wanted:
             yield make_mark(
                 "cores-far",
                 node,
                 "",
                 *rank.gpus,
                 ranks=_names([rank]),
-                cores=number_ranges(sorted(rank.cores)),
+                cores=number_ranges(sorted(rank.own_cores)),
                 near=number_ranges(sorted(wanted)),
             )
 
 
-def _loaders(node: NodeView) -> Iterator[Mark]:
+def _loaders(node: NodeView) -> Iterator[NodeFinding]:
     """Yield ranks with a waiting GPU, by the use of their own cores."""
-    uses = {gpu.gpu.number: gpu.gpu.use for gpu in node.gpus}
+    uses = {gpu.number: gpu.use for gpu in node.gpus}
     for rank in node.ranks:
         # The processes of a server with several GPUs compute on them, and load nothing.
         use = uses.get(rank.gpus[0]) if len(rank.gpus) == 1 else None
@@ -80,14 +80,14 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
             continue
         words = {
             "ranks": _names([rank]),
-            "workers": count_of(rank.sample.workers, "worker"),
-            "cores": count_of(len(rank.cores), "core"),
+            "workers": count_of(rank.workers, "worker"),
+            "cores": count_of(len(rank.own_cores), "core"),
         }
-        if rank.sample.workers and rank.use < _WAITING:
+        if rank.workers and rank.use < _WAITING:
             if (worked := rank.worker_use) is None:
                 continue
             # Workers that compute all the time are the limit; others wait themselves.
-            limit = min(rank.sample.workers, len(rank.cores) or rank.sample.workers)
+            limit = min(rank.workers, len(rank.own_cores) or rank.workers)
             words["share"] = f"{100 * worked:.0f} %"
             yield (
                 make_mark("loader-slow", node, "", *rank.gpus, **words)
@@ -96,35 +96,35 @@ def _loaders(node: NodeView) -> Iterator[Mark]:
             )
         # Programs with many threads may compute on processors and GPUs by design.
         elif (
-            not rank.sample.workers
+            not rank.workers
             and rank.use >= _BUSY
             and (use < _IDLE or rank.use < _THREADS)
         ):
             yield make_mark("rank-on-cpu", node, "", *rank.gpus, **words)
 
 
-def _unlike(nodes: Sequence[NodeView]) -> Iterator[Mark]:
+def _unlike(nodes: Sequence[NodeView]) -> Iterator[NodeFinding]:
     """Yield GPUs with clearly less use, memory, power or clock than their like."""
-    gpus = [(node, view) for node in nodes for view in node.gpus]
-    kinds = grouped(gpus, lambda one: (one[1].gpu.name, one[1].gpu.memory_total))
+    gpus = [(node, gpu) for node in nodes for gpu in node.gpus]
+    kinds = grouped(gpus, lambda one: (one[1].name, one[1].memory_total))
     for peers in kinds.values():
         if len(peers) < _LEAST_GPUS:
             continue
-        least_use, use = _limit([view.gpu.use for _, view in peers], 0)
-        memories = [view.gpu.memory_used for _, view in peers]
+        least_use, use = _limit([gpu.use for _, gpu in peers], 0)
+        memories = [gpu.memory_used for _, gpu in peers]
         least_memory, memory = _limit(memories, _LEAST_MEMORY)
-        powers = [view.gpu.power for _, view in peers]
+        powers = [gpu.power for _, gpu in peers]
         least_power, power = _limit(powers, _LEAST_POWER)
         # Stages of a pipeline differ, but a faulty GPU is one of many.
         few = sum((value or inf) < least_memory for value in memories) <= max(
             1, len(peers) // _MANY
         )
         # A GPU that waits lowers its clock, so only busy ones are compared.
-        clocks = [view.gpu.clock for _, view in peers if _is_busy(view.gpu)]
+        clocks = [gpu.clock for _, gpu in peers if _is_busy(gpu)]
         clock = _limit(clocks, 0)[1] if len(clocks) >= _LEAST_GPUS else 0
-        for node, view in peers:
-            gpu, words = view.gpu, {"gpu": f"GPU {view.gpu.number}"}
-            if view.is_idle:
+        for node, gpu in peers:
+            words = {"gpu": f"GPU {gpu.number}"}
+            if gpu.is_idle:
                 continue
             if use >= _LOW and (value := gpu.use) is not None and value < least_use:
                 words |= {"value": f"{value:.0f} %", "usual": f"{use:.0f} %"}
@@ -166,9 +166,9 @@ def _limit(values: Sequence[float | None], least: float) -> tuple[float, float]:
     return usual - max(least, _LESS * usual, _SPREAD * spread), usual
 
 
-def _names(ranks: Sequence[RankView]) -> str:
-    return ranks_of([rank.sample.rank for rank in ranks])
+def _names(ranks: Sequence[RankSample]) -> str:
+    return ranks_of([rank.rank for rank in ranks])
 
 
-def _gpus(ranks: Sequence[RankView]) -> tuple[int, ...]:
+def _gpus(ranks: Sequence[RankSample]) -> tuple[int, ...]:
     return tuple(sorted({gpu for rank in ranks for gpu in rank.gpus}))

@@ -2,45 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from envcfg.common.characters import whole_number
 from envcfg.nodes.probe.sample import NodeSample, RankSample
 
 _TICKS = 100  # of the kernel for programs, in a second (USER_HZ)
-_MOST_CORES = 8192
-
-
-class RankView(NamedTuple):
-    """A rank and the time of processors since the sample before, in cores.
-
-    Attributes:
-        gpus: numbers of its GPUs as the node's tool counts them; empty if unknown.
-        use, worker_use: 1.0 is a whole core; None before the second sample, and
-            after a new start.
-    """
-
-    sample: RankSample
-    gpus: tuple[int, ...] = ()
-    use: float | None = None
-    worker_use: float | None = None
-
-    @property
-    def cores(self) -> frozenset[int]:
-        """The cores that it may use; empty if unknown."""
-        return core_numbers(self.sample.cores)
 
 
 def rank_views(
     before: NodeSample | None, now: NodeSample, gpus: Sequence[int]
-) -> Iterator[RankView]:
+) -> Iterator[RankSample]:
     """Yield the ranks of *now*; *gpus* are the numbers of the job's GPUs on the node."""
     # Several steps have the same numbers of ranks.
     old = {(rank.step, rank.rank): rank for rank in before.ranks} if before else {}
     seconds = now.time - before.time if before else 0.0
     masks = Counter(rank.mask for rank in now.ranks)
     for rank in now.ranks:
-        view = RankView(rank, _gpus_of(rank, gpus, masks))
+        view = rank._replace(gpus=_gpus_of(rank, gpus, masks))
         earlier = old.get((rank.step, rank.rank))
         if earlier and seconds > 0:
             spent = rank.ticks - earlier.ticks
@@ -75,15 +53,3 @@ def _gpus_of(
         local = -1 if rank.local is None else rank.local
         visible = visible[local : local + 1] if local >= 0 else []
     return tuple(number for number in visible if number in gpus)
-
-
-def core_numbers(text: str) -> frozenset[int]:
-    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        a, b = whole_number(first), whole_number(last or first)
-        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
-            return frozenset()
-        numbers.update(range(a, b + 1))
-    return frozenset(numbers)

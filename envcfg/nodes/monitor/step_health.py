@@ -4,25 +4,19 @@ A single sample falls between two steps or into a checkpoint. A GPU counts as id
 all samples of the last minutes are low, and its use is their mean.
 """
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
-from envcfg.common.findings import Finding
 from envcfg.nodes.monitor.node_board import NodeView
-from envcfg.nodes.monitor.outliers import ExpectedNodes, Mark, make_mark, marks
+from envcfg.nodes.monitor.outliers import ExpectedNodes, NodeFinding, make_mark, marks
 from envcfg.nodes.monitor.rank_marks import rank_marks
 
 SAMPLES = 5  # of a GPU that count together
 _IDLE = 5.0  # percent of use
 _CONTEXT = 1 << 28  # bytes of a GPU that a program takes when it opens the GPU
-# Rules about values that are missing: the node may be good or bad.
-UNKNOWN = frozenset(
-    {"node-silent", "gpu-tool-waits", "gpu-tool-fails", "gpu-unseen", "gpu-unknown"}
-)
 _HALF = 0.5  # share of the memory, below which growth is no problem yet
 _SOON = 3600.0  # seconds until the memory is full
 # A high load harms only GPUs that wait, and NCCL's own log proves the network in use.
@@ -32,40 +26,6 @@ _AT_START = frozenset(
     {"gpu-idle", "gpu-unlike", "node-slow", "load-high", "memory-grows"}
     | {"loader-slow", "rank-waits", "rank-on-cpu"}
 )
-
-
-class NodeFinding(NamedTuple):
-    """A finding on a node of the step.
-
-    Attributes:
-        gpus: numbers of the GPUs in question, as the node's tool counts them.
-        ranks: the ranks that use these GPUs; empty if they are unknown.
-    """
-
-    gpus: tuple[int, ...]
-    ranks: tuple[int, ...]
-    finding: Finding
-
-    @property
-    def kind(self) -> str:
-        """The id of its rule."""
-        return self.finding.rule
-
-    @property
-    def node(self) -> str:
-        """The name of the node."""
-        return self.finding.subject
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether values are missing, so that the node may be good or bad."""
-        return self.kind in UNKNOWN
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """The finding without its measured numbers."""
-        text = re.sub("[0-9.]+", "", self.finding.message)
-        return self.kind, self.node, self.gpus, self.ranks, text
 
 
 class StepHealth(NamedTuple):
@@ -110,7 +70,7 @@ class UseHistory:
                     values.append((sample.time, sample.memory_used))
             if view.tool is not None and view.tool_waits is None and not view.is_silent:
                 samples = self._uses.setdefault(view.host, deque(maxlen=SAMPLES))
-                gpus = [gpu for gpu, *_ in view.gpus if gpu.use is not None]
+                gpus = [gpu for gpu in view.gpus if gpu.use is not None]
                 samples.append({gpu.number: gpu.use or 0.0 for gpu in gpus})
                 # A tool that shows no memory proves nothing.
                 self.has_opened |= any(
@@ -136,7 +96,7 @@ class UseHistory:
             may_start: the program may not have begun to compute.
         """
         steady = [self._steady(view) for view in views]
-        steps = {rank.sample.step for view in views for rank in view.ranks} - {"-"}
+        steps = {rank.step for view in views for rank in view.ranks} - {"-"}
         if len(steps) > 1:
             return StepHealth(is_whole=is_whole, nodes=tuple(steady), is_shared=True)
         usual = max((len(view.gpus) for view in views), default=0)
@@ -149,20 +109,16 @@ class UseHistory:
         ]
         by_host = {view.host: view for view in views}
         findings = [
-            NodeFinding(
-                mark.gpus,
-                _ranks_of(mark.gpus, by_host[mark.finding.subject]),
-                mark.finding,
-            )
+            mark._replace(ranks=_ranks_of(mark.gpus, by_host[mark.node]))
             for mark in all_marks
         ]
         idle = {f.node for f in findings if f.kind == "gpu-idle"}
         waiting = idle | {f.node for f in findings if f.kind == "node-slow"}
         uses = [
-            gpu.gpu.use
+            gpu.use
             for view in steady
             for gpu in view.gpus
-            if gpu.gpu.use is not None and not view.is_silent
+            if gpu.use is not None and not view.is_silent
         ]
         is_starting = may_start and bool(uses) and not self._has_computed
         ignored = _AT_START if is_starting else frozenset[str]()
@@ -184,7 +140,7 @@ class UseHistory:
             is_starting=is_starting,
         )
 
-    def _growing(self, views: Sequence[NodeView]) -> Iterator[Mark]:
+    def _growing(self, views: Sequence[NodeView]) -> Iterator[NodeFinding]:
         """Yield nodes with memory that grows at every sample and will soon be full."""
         for view in views:
             values = [*self._memory.get(view.host, ())]
@@ -203,16 +159,15 @@ class UseHistory:
         samples = self._uses.get(view.host, ())
         gpus = []
         for gpu in view.gpus:
-            uses = [sample.get(gpu.gpu.number) for sample in samples]
+            uses = [sample.get(gpu.number) for sample in samples]
             numbers = [use for use in uses if use is not None]
             use = fmean(numbers) if numbers else None
             is_idle = len(numbers) > 1 and max(numbers) < _IDLE
-            steady = gpu.gpu._replace(use=use)
-            gpus.append(gpu._replace(gpu=steady, is_idle=is_idle))
+            gpus.append(gpu._replace(use=use, is_idle=is_idle))
         return view._replace(gpus=tuple(gpus))
 
 
 def _ranks_of(gpus: Sequence[int], view: NodeView) -> tuple[int, ...]:
     """Return the ranks of a node that use one of *gpus*."""
     ranks = (rank for rank in view.ranks if not {*rank.gpus}.isdisjoint(gpus))
-    return tuple(sorted(rank.sample.rank for rank in ranks))
+    return tuple(sorted(rank.rank for rank in ranks))

@@ -10,7 +10,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from envcfg.log.numbers import number_ranges
-from envcfg.nodes.preflight.preflight_records import NodeAnswer
+from envcfg.nodes.probe.node_answer import NodeAnswer
 
 _PCI = re.compile(
     r"pci[0-9a-f]{4}:[0-9a-f]{2}|[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from statistics import median_high
 
-from envcfg.common.findings import Finding, finding_in
+from envcfg.common.findings import Finding
 from envcfg.log.numbers import grouped, number_ranges, ranks_of
 from envcfg.nodes.preflight.collective import STAGES
 from envcfg.nodes.preflight.preflight_records import RankAnswer, Requirements, finding
@@ -49,12 +49,15 @@ def judge_ranks(
     """
     by_host: Found = {host: [] for host in requirements.hosts}
     job: list[Finding] = []
+    # Without torch on any rank the image is the cause, and no node.
+    has_torch = any(rank.torch for rank in ranks.values())
+    lacking = [rank for rank in ranks.values() if rank.lacks and has_torch]
     for each in (
         *_unmet(requirements, ranks),
         *_clocks(ranks),
         *_failed(ranks, ended),
-        *_lacking(ranks),
-        *_wrong(ranks),
+        *_of_hosts("collective-failed", lacking, "lacks"),
+        *_of_hosts("sum-wrong", [rank for rank in ranks.values() if rank.wrong]),
         *_torch(requirements, ranks),
         *_slow_nodes(ranks),
         *_slow_gpus(ranks),
@@ -77,14 +80,19 @@ def is_done(ranks: Mapping[int, RankAnswer], world: int | None) -> bool:
     )
 
 
-def _by_host(
-    ranks: Mapping[int, RankAnswer], counts: Callable[[RankAnswer], bool]
-) -> dict[str, list[RankAnswer]]:
-    return grouped(filter(counts, ranks.values()), lambda rank_answer: rank_answer.host)
-
-
-def _numbers(ranks: Iterable[RankAnswer]) -> str:
-    return number_ranges(sorted(rank.rank for rank in ranks))
+def _of_hosts(
+    rule: str, ranks: Iterable[RankAnswer], which: str = ""
+) -> Iterator[Finding]:
+    """Yield the finding of *rule* for each host, with its ranks of *ranks*."""
+    for host, some in grouped(ranks, lambda answer: answer.host).items():
+        yield finding(
+            rule,
+            host,
+            which,
+            ranks=number_ranges(sorted(answer.rank for answer in some)),
+            lacks=some[0].lacks,
+            size=some[0].wrong,
+        )
 
 
 def _unmet(
@@ -126,24 +134,17 @@ def _failed(
         answer.host: answer for answer in reversed(failed)
     }.items():
         if rank_answer.stage == lowest:
-            words = {"rank": rank_answer.rank, "failed": rank_answer.failed}
-            doing = _DOING[min(rank_answer.stage, _LAST)]
-            yield finding("collective-failed", host, doing=doing, **words)
+            yield finding(
+                "collective-failed",
+                host,
+                doing=_DOING[min(rank_answer.stage, _LAST)],
+                rank=rank_answer.rank,
+                failed=rank_answer.failed,
+            )
     # An ended task is only evidence if no rank gave a better reason.
     if not failed and not any(rank.unmet for rank in ranks.values()):
         for host, how in ended.items():
             yield finding("collective-failed", host, "ended", how=how)
-
-
-def _lacking(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    """Yield ranks without a part that others have."""
-    if not any(rank.torch for rank in ranks.values()):
-        return
-    for host, lacking in _by_host(
-        ranks, lambda rank_answer: bool(rank_answer.lacks)
-    ).items():
-        words = {"ranks": _numbers(lacking), "lacks": lacking[0].lacks}
-        yield finding("collective-failed", host, "lacks", **words)
 
 
 def _stuck(
@@ -177,15 +178,8 @@ def _stuck(
         for host, numbers in grouped(
             late, lambda number: hosts.get(number, "")
         ).items():
-            words = {"ranks": ranks_of(numbers), "doing": _DOING[stage]}
-            yield finding("collective-stuck", host, **words)
-
-
-def _wrong(ranks: Mapping[int, RankAnswer]) -> Iterator[Finding]:
-    for host, wrong in _by_host(
-        ranks, lambda rank_answer: bool(rank_answer.wrong)
-    ).items():
-        yield finding("sum-wrong", host, ranks=_numbers(wrong), size=wrong[0].wrong)
+            doing, names = _DOING[stage], ranks_of(numbers)
+            yield finding("collective-stuck", host, ranks=names, doing=doing)
 
 
 def _torch(
@@ -200,11 +194,7 @@ def _torch(
     ):
         yield finding("torch-without-gpus", "")
         return
-    blind = _by_host(
-        ranks, lambda rank_answer: bool(rank_answer.torch) and rank_answer.devices == 0
-    )
-    for host, rank_answers in blind.items():
-        yield finding("gpu-unseen", host, ranks=_numbers(rank_answers))
+    yield from _of_hosts("gpu-unseen", [each for each in answers if each.devices == 0])
 
 
 def speeds(ranks: Mapping[int, RankAnswer]) -> Speeds:
@@ -244,7 +234,7 @@ def _against(
     for name, value in values.items():
         if value < _WEAK * usual:
             words = {"value": displayed(value), "usual": displayed(usual)}
-            finding_made = finding_in("nodes/preflight", rule, name, which, **words)
+            finding_made = finding(rule, name, which, **words)
             fails = value < limit * usual
             yield finding_made._replace(severity="error") if fails else finding_made
 
@@ -293,8 +283,10 @@ def _bandwidth(
         return
     # The expected bandwidth is that of the network between nodes.
     if nodes > 1 and best < _WEAK * wanted_best:
-        words = {"best": best, "wanted": wanted_best, "profile": requirements.profile}
-        yield finding("bandwidth-low", "", **words)
+        profile = requirements.profile
+        yield finding(
+            "bandwidth-low", "", best=best, wanted=wanted_best, profile=profile
+        )
 
 
 def _rate(value: float) -> str:

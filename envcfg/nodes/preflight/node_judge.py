@@ -10,8 +10,9 @@ from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, Requirements, finding
+from envcfg.nodes.preflight.preflight_records import Requirements, finding
 from envcfg.nodes.probe.gpu import HARDWARE_SLOWDOWN, KIB, MIB
+from envcfg.nodes.probe.node_answer import NodeAnswer
 
 _GIB = 1 << 30
 _LEFT = _GIB  # free bytes that a scratch folder must have
@@ -174,12 +175,20 @@ def _gpus(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
     gpus = [gpu for gpu in sample.gpus if gpu.is_ours]
     if sample.tool != "none" and sample.is_whole and len(gpus) < count:
         more = f"; it says: {sample.problem}" if sample.problem else ""
-        words = {"tool": sample.tool, "seen": len(gpus), "count": count, "who": source}
-        yield finding("gpu-missing", answer.host, more=more, **words)
+        yield finding(
+            "gpu-missing",
+            answer.host,
+            tool=sample.tool,
+            seen=len(gpus),
+            count=count,
+            who=source,
+            more=more,
+        )
     # The tool reported an error although it lists enough GPUs.
     elif sample.problem:
-        words = {"tool": sample.tool, "problem": sample.problem}
-        yield finding("gpu-tool-failed", answer.host, **words)
+        yield finding(
+            "gpu-tool-failed", answer.host, tool=sample.tool, problem=sample.problem
+        )
     # No rank runs yet, so memory or load is of another process.
     busy = [
         gpu.number
@@ -193,11 +202,15 @@ def _gpus(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
     gpus = answer.gpus.gpus if answer.gpus else ()
-    if errors := [gpu.number for gpu in gpus if gpu.uncorrected]:
-        gpu_text = number_ranges(errors)
-        yield finding("gpu-memory-errors", answer.host, gpus=gpu_text)
-    if held := [gpu.number for gpu in gpus if (gpu.throttle or 0) & HARDWARE_SLOWDOWN]:
-        yield finding("gpu-held-down", answer.host, gpus=number_ranges(held))
+    for rule, bad in (
+        ("gpu-memory-errors", [gpu.number for gpu in gpus if gpu.uncorrected]),
+        (
+            "gpu-held-down",
+            [g.number for g in gpus if (g.throttle or 0) & HARDWARE_SLOWDOWN],
+        ),
+    ):
+        if bad:
+            yield finding(rule, answer.host, gpus=number_ranges(bad))
 
 
 def _memlock(
@@ -209,12 +222,13 @@ def _memlock(
     if limit is None or limit < 0 or (limit >= usual and not is_needed):
         return
     rest_text = f", on other nodes {'all' if usual == inf else _size(int(usual))}"
-    words = {
-        "limit": _size(limit),
-        "others": rest_text if limit < usual else "",
-        "rdma": "; RDMA wants no limit" if is_needed else "",
-    }
-    finding_made = finding("memlock-small", answer.host, **words)
+    finding_made = finding(
+        "memlock-small",
+        answer.host,
+        limit=_size(limit),
+        others=rest_text if limit < usual else "",
+        rdma="; RDMA wants no limit" if is_needed else "",
+    )
     # Some networks do not count pinned memory: only less than elsewhere is an error.
     yield finding_made._replace(severity="error") if limit < usual else finding_made
 
@@ -236,8 +250,8 @@ def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
             missing = list(dict.fromkeys(lacks.split(",")))
             # Four names are enough to recognise the missing package.
             rest = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-            words = {"path": path, "lacks": f"{', '.join(missing[:4])}{rest}"}
-            yield finding("plugin-unloadable", answer.host, **words)
+            names = f"{', '.join(missing[:4])}{rest}"
+            yield finding("plugin-unloadable", answer.host, path=path, lacks=names)
 
 
 def _attachment(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
@@ -252,12 +266,13 @@ def _attachment(answer: NodeAnswer, requirements: Requirements) -> Iterator[Find
     ]
     if different:
         expected = dict.fromkeys(requirements.nics[gpu.number] for gpu in different)
-        words = {
-            "attached": attachment_text(different),
-            "profile": requirements.profile,
-        }
-        words["expected"] = " and ".join(expected)
-        yield finding("attachment-unexpected", answer.host, **words)
+        yield finding(
+            "attachment-unexpected",
+            answer.host,
+            attached=attachment_text(different),
+            profile=requirements.profile,
+            expected=" and ".join(expected),
+        )
 
 
 def _size(size: int) -> str:

@@ -41,16 +41,3 @@ def nodes_text(hosts: Sequence[str], failed: Collection[str]) -> str:
         some = [host for host in hosts if (host in failed) == is_bad]
         text += f"{name}={quote(fold_nodes(some))}\n{name}_count={len(some)}\n"
     return text
-
-
-def job_name(host: str, hosts: Collection[str]) -> str:
-    """Return the job's name for *host*, which may use another name for itself.
-
-    A node's own name may have a domain that the scheduler's name lacks, or the reverse.
-    """
-    if host in hosts:
-        return host
-    short = host.partition(".")[0]
-    alike = [host for host in hosts if host.partition(".")[0] == short]
-    # Two nodes with one short name cannot be told apart by it.
-    return alike[0] if len(alike) == 1 else host

@@ -10,12 +10,12 @@ from envcfg.nodes.preflight.collective_log import log_findings, network_state
 from envcfg.nodes.preflight.network_judge import is_done, judge_ranks
 from envcfg.nodes.preflight.node_judge import judge_nodes, not_seen
 from envcfg.nodes.preflight.preflight_records import (
-    NodeAnswer,
     RankAnswer,
     Report,
     Requirements,
     finding,
 )
+from envcfg.nodes.probe.node_answer import NodeAnswer
 
 
 class Answers(NamedTuple):

@@ -1,11 +1,10 @@
-"""The output of nodes and ranks, parsed into answers; other and torn lines are ignored.
+"""The output of ranks, parsed into answers; other and torn lines are ignored.
 
 Lines without a rank's prefix belong to NCCL or the program.
 """
 
 import os.path
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
 from math import isfinite
 
@@ -13,31 +12,11 @@ from envcfg.common.characters import whole_number
 from envcfg.common.datafile import read_text
 from envcfg.log.process import MOST_RANKS
 from envcfg.nodes.preflight.collective import STAGES
-from envcfg.nodes.preflight.node_list import job_name
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, Pair, RankAnswer, Sum
+from envcfg.nodes.preflight.preflight_records import Pair, RankAnswer, Sum
+from envcfg.nodes.probe.node_answer import job_name
 from envcfg.nodes.probe.probes import words_of
-from envcfg.nodes.probe.sample import TAG, GpuSample, SampleReader
 
 _LEAST, _MOST = 1e-9, 10**15  # seconds, bytes; other values are torn or invented
-_SIZE = r"([0-9]{1,20})"  # a number of 64 bits
-_NEAR = r"(\S+) (\S+)"  # NUMA node and CPUs
-# The words of a node under each key; the last one may be the rest of the line.
-WORDS: Mapping[str, str] = {
-    "memlock": "([0-9]{1,20}|unlimited)",
-    "network": r"(\S+) (up|down) (\S+)",
-    "device": f"{_SIZE} (.+)",
-    "folder": "(yes|no|unknown) ([0-9]{1,20}|-) (.+)",
-    "plugin": r"(yes|no|unknown) (\S+) (.+)",
-    "memory": _SIZE,
-    "adapter": f"(\\S+) (\\S+) (.+) {_NEAR} (-|[0-9]+.*)",
-    "pci": r"(gpu|adapter|interface) (\S+) (-?[0-9]{1,9}|\S+) (/.*)",
-    "card": f"(\\S+) (\\S+) {_NEAR}",
-    "speed": r"([0-9]{1,12}) ([0-9]{1,9}[.][0-9]+) ([0-9]{1,9}[.][0-9]+) (.+)",
-    **dict.fromkeys(("kernel", "cpus"), r"(\S+)"),
-    **dict.fromkeys(
-        ("variable", "driver", "numa", "rate", "runtime", "kind"), r"(\S+) (.+)"
-    ),
-}
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -50,41 +29,6 @@ def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
     )
     words = (program, str(nodes), f"{seconds:g}")
     return ("/bin/sh", "-c", start, "envcfg-preflight", *words)
-
-
-class NodeReader:
-    """Reads the lines of all nodes, which come mixed."""
-
-    def __init__(self, hosts: Collection[str]) -> None:
-        """Begin without answers; *hosts* are the nodes of the job, by its names."""
-        self._hosts = hosts
-        self.answers: dict[str, NodeAnswer] = {}
-        self._gpus = SampleReader()
-
-    def feed(self, line: str) -> bool:
-        """Add a line; return whether it was the probe's."""
-        words = words_of(line, "envcfg-node", 3)
-        if words is None:
-            sample = self._gpus.feed(line)
-            if isinstance(sample, GpuSample):
-                answer = self._answer(sample.host)
-                self.answers[answer.host] = answer._replace(gpus=sample)
-            return words_of(line, TAG, 1) is not None
-        host, key, text = words
-        answer = self._answer(host)
-        row = re.fullmatch(WORDS.get(key, "(?!)"), text)
-        if row:  # a torn line matches no pattern
-            rows = (*answer.rows(key), row.groups())
-            answer = answer._replace(facts={**answer.facts, key: rows})
-        elif key == "end":
-            answer = answer._replace(is_whole=True)
-        if host:
-            self.answers[answer.host] = answer
-        return True
-
-    def _answer(self, host: str) -> NodeAnswer:
-        name = job_name(host, self._hosts)
-        return self.answers.get(name, NodeAnswer(name))
 
 
 class RankReader:

@@ -8,10 +8,9 @@ from functools import partial
 from typing import NamedTuple
 
 from envcfg.common.findings import Finding, finding_in
-from envcfg.nodes.probe.sample import GpuSample
+from envcfg.nodes.probe.node_answer import NodeAnswer, Rows
 
 finding = partial(finding_in, "nodes/preflight")  # texts are in findings.yaml
-Rows = tuple[tuple[str, ...], ...]
 Facts = Mapping[str, Rows]
 
 
@@ -21,37 +20,6 @@ _NODE_FAULTS = frozenset(
     {"node-silent", "node-failed", "interface-down", "device-missing", "gpu-missing"}
     | {"gpu-tool-failed", "gpu-memory-errors", "gpu-unseen", "gpu-slow", "node-slow"}
 )
-
-
-class NodeAnswer(NamedTuple):
-    """The answer of a node.
-
-    Attributes:
-        is_whole: True if its last line has come.
-        facts: rows of its words by kind, as in ``lines.WORDS``; without torn rows.
-        gpus: output of the GPU tool; None: the tool has not answered.
-    """
-
-    host: str
-    is_whole: bool = False
-    # An incomplete answer may lack any row, so judges check is_whole first.
-    facts: Mapping[str, Rows] = {}
-    gpus: GpuSample | None = None
-
-    def rows(self, kind: str) -> Rows:
-        """Return the rows of a kind."""
-        return self.facts.get(kind, ())
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The variables that the tasks of the node reported."""
-        return {row[0]: row[1] for row in self.rows("variable")}
-
-    @property
-    def memlock(self) -> int | None:
-        """Bytes that a process may lock; -1: no limit; None: unknown."""
-        text = next((row[0] for row in self.rows("memlock")), None)
-        return None if text is None else -1 if text == "unlimited" else int(text)
 
 
 class Pair(NamedTuple):

@@ -10,7 +10,8 @@ from ipaddress import ip_interface
 
 from envcfg.log.verdict import LogReport
 from envcfg.nodes.preflight.attachment import attached_nics
-from envcfg.nodes.preflight.preflight_records import Facts, NodeAnswer, Report, Rows
+from envcfg.nodes.preflight.preflight_records import Facts, Report
+from envcfg.nodes.probe.node_answer import NodeAnswer, Rows
 
 _LEFT_OUT = frozenset("variable plugin rate kind speed pci".split())
 # Each of these lists the GPUs of a job, as the scheduler assigns them.
@@ -35,7 +36,7 @@ def node_facts(answer: NodeAnswer, folders: Mapping[str, str]) -> Facts:
         for size, began, ended, path in answer.rows("speed")
     }
     rows_by_kind: dict[str, Rows] = {
-        kind: rows for kind, rows in answer.facts.items() if kind not in _LEFT_OUT
+        kind: answer.rows(kind) for kind in answer.facts if kind not in _LEFT_OUT
     }
     rows_by_kind["attached"] = tuple(
         (str(gpu.number), gpu.address, " ".join(gpu.nics) or "-", gpu.reason)

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.nodes.preflight.collective import STAGES
-from envcfg.nodes.preflight.preflight_records import NodeAnswer, RankAnswer
+from envcfg.nodes.preflight.preflight_records import RankAnswer
+from envcfg.nodes.probe.node_answer import NodeAnswer
 from envcfg.nodes.probe.runner import Patience
 
 _LOADING = STAGES.index("imported")  # number of stages before the import is complete

@@ -30,27 +30,22 @@ _LONGEST = 160  # characters of a problem to keep
 
 
 class Gpu(NamedTuple):
-    """A GPU; *use* in percent, memory in bytes, *power* in watts, *clock* in MHz.
+    """A GPU; *use* in percent, memory in bytes, *power* in watts, *clock* in MHz."""
 
-    Attributes:
-        number: number of the tool, from 0.
-        throttle: NVML's mask of the reasons for a low clock; None if unknown.
-        corrected, uncorrected: errors of its memory since the driver was loaded.
-        is_ours: False if the tool lists it and the job does not have it.
-    """
-
-    number: int
+    number: int  # of the tool, from 0
     use: float | None = None
     memory_used: int | None = None
     memory_total: int | None = None
     power: float | None = None
     name: str | None = None
-    is_ours: bool = True
+    is_ours: bool = True  # False: the tool lists it, and the job does not have it
     power_limit: float | None = None
     clock: float | None = None
-    throttle: int | None = None
+    throttle: int | None = None  # NVML's mask of the reasons for a low clock
+    # Errors of its memory since the driver was loaded; on a board, since the first sample.
     corrected: int | None = None
     uncorrected: int | None = None
+    is_idle: bool = False  # used below the limit in this sample and the one before
 
 
 Answer = tuple[tuple[Gpu, ...], str | None]

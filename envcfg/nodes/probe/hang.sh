@@ -7,17 +7,17 @@
 #                                   the hosts are those that ask RAS; py-spy comes on stdin
 #   envcfg_probe JOB --abort=TIME   ranks of Python end with their stacks in the job's output
 #
-# A line is "envcfg-hang HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
+# A line is "envcfg-node HOST KIND TEXT"; of a long text "+KIND" brings what stands before.
 declare -A envcfg_ticks=() envcfg_turn=() envcfg_dumped=() envcfg_is_asked=() envcfg_below=()
 envcfg_wait=20 # seconds for stacks, and for RAS
 
 envcfg_tell() { # KIND TEXT: in parts, as srun tears lines of 1000 bytes
   local envcfg_text=${2//[$'\n\r']/ }
   while ((${#envcfg_text} > 700)); do
-    printf 'envcfg-hang %s +%s %s\n' "$envcfg_host" "$1" "${envcfg_text:0:700}"
+    printf 'envcfg-node %s +%s %s\n' "$envcfg_host" "$1" "${envcfg_text:0:700}"
     envcfg_text=${envcfg_text:700}
   done
-  printf 'envcfg-hang %s %s %s\n' "$envcfg_host" "$1" "$envcfg_text"
+  printf 'envcfg-node %s %s %s\n' "$envcfg_host" "$1" "$envcfg_text"
 }
 
 # What a rank and all that it has started have used of processors, in ticks: of a rank that
@@ -132,7 +132,7 @@ envcfg_say_stacks() {
   for envcfg_pid in "${envcfg_mains[@]}"; do
     envcfg_count=0
     while IFS= read -r envcfg_line && ((envcfg_count++ < 6)); do
-      envcfg_tell kernel "$envcfg_pid ${envcfg_line#'[<0>] '}"
+      envcfg_tell trace "$envcfg_pid ${envcfg_line#'[<0>] '}"
     done <"/proc/$envcfg_pid/stack"
     ((SECONDS < envcfg_wait)) || continue
     if ((envcfg_scope > 0 && EUID != 0)); then

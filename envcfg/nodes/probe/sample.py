@@ -12,6 +12,7 @@ from envcfg.nodes.probe.gpu import KIB, Gpu, mark_ours, read_gpus
 from envcfg.nodes.probe.probes import words_of
 
 TAG = "envcfg-probe"
+_MOST_CORES = 8192
 _MOST_LINES = 4096  # lines of a sample; more are not the probe's
 
 
@@ -40,24 +41,37 @@ class Counter(NamedTuple):
 
 
 class RankSample(NamedTuple):
-    """The program of a rank, and the processes that it has started: its workers.
-
-    Attributes:
-        local: its number on the node; None if unknown.
-        ticks, worker_ticks: time of processors so far, in ticks of the kernel.
-        cores: the cores that it may use, as in ``0-7,64-71``.
-        mask: the value of its ``*_VISIBLE_DEVICES``; ``-`` if there is none.
-        step: the number of its step in the job; ``-`` if unknown.
-    """
+    """The program of a rank, and the processes that it has started: its workers."""
 
     rank: int
-    local: int | None
-    ticks: int
+    local: int | None  # its number on the node; None if unknown
+    ticks: int  # time of processors so far, in ticks of the kernel
     workers: int
     worker_ticks: int
-    cores: str
-    mask: str
-    step: str
+    cores: str  # the cores that it may use, as in ``0-7,64-71``
+    mask: str  # the value of its ``*_VISIBLE_DEVICES``; ``-`` if there is none
+    step: str  # the number of its step in the job; ``-`` if unknown
+    # On a board, by the sample before:
+    gpus: tuple[int, ...] = ()  # as the node's tool counts them; empty if unknown
+    use: float | None = None  # 1.0 is a whole core; None after a new start
+    worker_use: float | None = None
+
+    @property
+    def own_cores(self) -> frozenset[int]:
+        """The cores that it may use; empty if unknown."""
+        return core_numbers(self.cores)
+
+
+def core_numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        a, b = whole_number(first), whole_number(last or first)
+        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
+            return frozenset()
+        numbers.update(range(a, b + 1))
+    return frozenset(numbers)
 
 
 class NodeSample(NamedTuple):
