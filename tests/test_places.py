@@ -88,6 +88,9 @@ ALLOWED = {
     "srun/srun.sh": {
         '>>"/dev/fd/$envcfg_stderr"': "the script's own stderr, opened once more",
     },
+    "job/script/templates/job/with_envcfg.sh": {
+        '>>"/proc/$$/fd/2"': "the script's own stderr, opened once more",
+    },
     "nodes/probe/hang.sh": {
         'mktemp -d "$envcfg_folder/envcfg-hang.XXXXXX"': "a new folder, mode 700",
         '>"$envcfg_folder/new"': "in that folder",

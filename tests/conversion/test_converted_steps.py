@@ -122,6 +122,20 @@ def test_inline_writes_a_single_file(here: Path) -> None:
     assert (ran.code, bool(ran.starts)) == (0, True), ran.err
 
 
+@pytest.mark.parametrize("pipe", ["2>&1 | sort", "|& sort", "2>&1 | sort | uniq"])
+def test_lines_of_envcfg_are_no_data_of_a_pipeline(pipe: str, here: Path) -> None:
+    entry = "{value: a, why: x, source: y, date: 2026-01-01}"
+    (here / "plain.yaml").write_text(f"{PROFILE}env:\n  MINE: {entry}\n")
+    line = f"srun -n 2 python a.py {pipe} >final.txt"
+    done = convert(f"{HEAD}export MINE=b\n{line}\necho mine >&2\n")
+    ran = run_in(here, done.text)
+    assert (ran.code, len(ran.starts)) == (0, 2), ran.err
+    assert b"envcfg: note: from your environment: MINE=b" in ran.err
+    assert ran.err.endswith(b"mine\n")
+    (data,) = here.rglob("final.txt")
+    assert b"envcfg" not in data.read_bytes()
+
+
 CHANGED = {
     "option": "O=-l\nsource ./e.sh\nsrun $O python t.py",
     "image": 'S=a.sif\nsource ./e.sh\nsrun singularity exec "$S" python t.py',
