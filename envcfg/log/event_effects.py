@@ -38,7 +38,8 @@ def learn(
     if event == "plugin-failed" and not is_plugin(fields.get("name") or ""):
         return  # NCCL tries its own networks one after another
     if event == "bootstrap":
-        process.start()
+        # After a start without a network, the count differs from that of other ranks.
+        process.start(1 + _CARRIERS.isdisjoint(process.seen))
         process.keep(f"start {process.restarts}", sighting)
     elif event in _CARRIERS:
         process.is_bare = False

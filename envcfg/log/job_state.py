@@ -172,15 +172,23 @@ class JobLog:
             # The lines of NCCL are of an earlier attempt, and prove nothing for the last.
             ends = (end.sighting for end in endings.attempts)
             self.doubts += [line for line in ends if line.spot == starts[-1]]
-        events: list[LogException | End] = [*endings.tracebacks.found]
+        begun = endings.tracebacks.torn.values()
+        torn = [thrown for thrown in begun if thrown.frame and not thrown.aside]
+        has_ended = self.life.progress and self.life.progress.ended
+        events: list[LogException | End] = [*endings.tracebacks.found, *torn]
         for event in (*events, *endings.lines, *endings.fenced):
             is_past = attempt_of(event, starts) < len(starts)
             weight = weigh(event, endings, self.life, alone=alone)
             self.weights[id(event)] = weight
-            is_end = not isinstance(event, End) or not (
+            follows = isinstance(event, End) and (
                 event.rule.consequence and event.rule.severity == "note"
             )
-            if weight == "doubt" and not is_past and is_end:
+            # A traceback without its last line has no cause, and neither has a line
+            # about what follows an end that is not in the log.
+            is_doubt = weight == "doubt" and not follows
+            if weight == "counts" and alone and not has_ended:
+                is_doubt = follows or event in torn
+            if is_doubt and not is_past:
                 self.doubts.append(event.sighting)
 
     def _is_hidden(self, occurrence: Occurrence) -> bool:
@@ -236,7 +244,8 @@ class JobLog:
                 # Two possible owners, or many lines, mean a real process, not a torn
                 # name.
                 if len(homes) == 1 and part.records <= _PIECES:
-                    del self.processes[part.host, part.pid or 0]
+                    torn = self.processes.pop((part.host, part.pid or 0))
+                    self.copies.setdefault((homes[0].host, homes[0].pid or 0), torn)
                     self.torn += 1
 
     def _set_firsts(self, errors: list[Occurrence]) -> None:

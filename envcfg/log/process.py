@@ -207,10 +207,13 @@ class Process:
             for phase in comm.phases
         )
 
-    def start(self) -> None:
-        """Store that the process set NCCL up, which a process does once."""
+    def start(self, count: int) -> None:
+        """Store that the process set NCCL up, which a process does once.
+
+        If it began before, the *count* of this start is added.
+        """
         if self.communicators and not self.is_anyone:
-            self.restarts += 1
+            self.restarts += count
             self.is_bare = True
 
     def warn(self, device: int | None, warning: RaisedWarning) -> None:

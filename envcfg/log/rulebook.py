@@ -22,7 +22,10 @@ _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))  # addresses are hexad
 _MANY = 1 << 12  # messages with remembered matches
 _GAP = "\0"
 # Ends of unknown text in front of a message, and the part of a line in which it ends.
-_FRONTS = re.compile(r"[\])}|>]\s*|: +|\s{2,}")
+_FRONTS = re.compile(
+    r"[\])}|>]\s*|: +|\s{2,}|\.{3} |(?<=[\d%./-])(?=[A-Za-z#*=\[])|(?<=[a-z])(?=[A-Z])"
+    r"|(?<=\d[a-z])(?=[a-z*])|(?<=/s)"
+)
 _FRONT, _PARTS = 2048, 12
 # A missing capture, with the punctuation that it leaves without a purpose.
 _GAPS = re.compile(rf" ?\({_GAP}\)|[:,]? ?{_GAP}(?=$|[:,;])|{_GAP} ?")
@@ -200,7 +203,9 @@ class Rulebook:
 
     def death_inside(self, message: str) -> Match | None:
         """Return a match about an end behind unknown text; None if there is none."""
-        for front in [*_FRONTS.finditer(message, 0, _FRONT)][-_PARTS:]:
+        needles = map(message.find, self._needles_of(message, b""))
+        end = min(max(needles, default=-1) + 1, _FRONT)
+        for front in [*_FRONTS.finditer(message, 0, end)][-_PARTS:]:
             match = self.match(message[front.end() :].strip())
             if match and (match.rule.ends or match.rule.event == "ended"):
                 return match

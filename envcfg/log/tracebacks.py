@@ -37,7 +37,7 @@ _FRAME = re.compile(r' *File "([^"\n]{1,1000})", line (\d{1,9})(?:, in (.{1,200}
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>: ?")
 _KIND = re.compile(
     r"(?!Failures:$)"  # torchrun's line, after an exception line that another line tore
-    r"(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z_]\w*|(?:\w+\.)+(?:\w*error|timeout))"
+    r"(?P<kind>(?:(?:[A-Za-z_]\w*|<locals>)\.)*[A-Z_]\w*|(?:\w+\.)+(?:\w*error|timeout))"
     r"(?:\((?P<of>[\w.]+)\))?(?:: ?(?P<message>.*))?$"
 )
 # After frames without a header, such as those of a dump of stacks, other text may look
@@ -83,6 +83,8 @@ class Tracebacks:
         """Begin without tracebacks."""
         # Exceptions that may have ended a program, in their order.
         self.found: list[LogException] = []
+        self.torn: dict[int, LogException] = {}  # those without a known last line
+        self._head = 0  # the last head of a traceback, as a number of examined lines
         self._streams: dict[str, _Stream] = {}
         self._shapes: dict[str, re.Pattern[str]] = {}
         self._lines = 0  # examined lines
@@ -186,7 +188,7 @@ class Tracebacks:
         if tag := _TAG.match(line):  # Open MPI repeats the tag in each piece of a line
             line = tag[0] + _TAG.split(line.replace(tag[0].rstrip(), ""), maxsplit=1)[0]
         if BEGIN in line:
-            self._begin(line)
+            self._begin(line, spot)
             return
         if (start := line.find(_IN_FILE)) > 0 and speaker(line[:start]) != Owner():
             self._add_shape(line[:start])
@@ -225,7 +227,8 @@ class Tracebacks:
             return
         stream.open = self._new(prefix, stream)
         # Its outermost function is unknown: it may be a part of the program's output.
-        stream.open.is_headless = bool(match[3])
+        # Text without a line end, such as a progress bar, may precede the head.
+        stream.open.is_headless = bool(match[3]) and self._lines > self._head + 1
         stream.open.see(TracebackFrame(match[1], int(match[2]), match[3] or ""))
 
     def _speakers(self, line: str) -> Iterator[tuple[_Stream, str]]:
@@ -238,7 +241,8 @@ class Tracebacks:
                     yield stream, match[0]
         yield self._streams.setdefault("", _Stream()), ""
 
-    def _begin(self, line: str) -> None:
+    def _begin(self, line: str, spot: Spot) -> None:
+        self._head = self._lines
         prefix = line[: line.index(BEGIN)]
         prefix = prefix.partition("╭")[0]
         nested = prefix.endswith("Original ")
@@ -258,6 +262,8 @@ class Tracebacks:
             stream.open.twice += 1
             return
         stream.open = self._new(prefix, stream)
+        stream.open.sighting = Sighting(spot, clip(line))
+        self.torn[id(stream.open)] = stream.open
 
     def _add_shape(self, prefix: str) -> None:
         """Add the shape of *prefix*, which then separates the lines of its writers."""
@@ -313,6 +319,7 @@ class Tracebacks:
         match: re.Match[str],
         where: Sighting,
     ) -> None:
+        self.torn.pop(id(thrown), None)
         thrown.kind = match["kind"].rpartition(".")[2]
         thrown.message = (match["message"] or "").strip()
         thrown.said = match[0]

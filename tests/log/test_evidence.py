@@ -56,6 +56,13 @@ REPORTS = {
     "lsf": "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\n",
     "kernel": "kernel: Out of memory: Killed process 4711 (python) total-vm:123456kB, anon-rss:65432kB\n",
     "torchrun": "  exitcode  : -11 (pid: 4711)  (SIGSEGV)\n",
+    "torchrun-line": "E0314 09:26:53.123000 4711 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 1 (pid: 4713) of binary: /usr/bin/python\n",
+    "deepspeed": "[2026-03-14 09:26:54,123] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', 'train.py'] exits with return code = -9\n",
+    "slurm-memory": "slurmstepd: error: StepId=4711.0 exceeded memory limit (67108864 > 62914560), being killed\n",
+    "salloc": "salloc: error: Node failure on nid001002\n",
+    "prterun": "prterun noticed that process rank 3 with PID 4711 on node nid001002 exited on\nsignal 9 (Killed).\n",
+    "flux-shell": "flux-shell[1]: FATAL: task 3 (host nid001002): start failed\n",
+    "horovodrun-left": "Terminating remaining workers after failure of Process 3.\n",
 }
 # Exceptions, signals and aborts of a rank.
 RANKS = {
@@ -73,6 +80,17 @@ RANKS = {
     "abseil": "*** SIGSEGV received at time=1762945999 on cpu 6 ***\n",
     "python": "Fatal Python error: Segmentation fault\n",
     "killed": "Killed\n",
+    "local-class": traceback("app.main.<locals>.Failed: shard 12"),
+    "zsh": "zsh: killed     python train.py\n",
+    "bash-trap": "run.sh: line 3:  4711 Trace/breakpoint trap   (core dumped) ./train\n",
+    "bash-size": "run.sh: line 3:  4711 File size limit exceeded(core dumped) ./train\n",
+    "musl": "Assertion failed: x == 1 (main.c: main: 7)\n",
+    "no-exception": "terminate called without an active exception\n",
+    "glog-date": "F20260314 09:26:53.123456  4711 loader.cc:33] Check failed: n > 0\n",
+    "tensorflow": "2026-03-14 09:26:53.123456: F external/xla.cc:33] Check failed: s.ok()\n",
+    "sanitizer": "==4711==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x602\n",
+    "julia": "ERROR: LoadError: BoundsError: attempt to access 3-element Vector\n",
+    "fortran": "forrtl: severe (174): SIGSEGV, segmentation fault occurred\n",
 }  # fmt: skip
 DEATHS = {**REPORTS, **RANKS}
 # What a program, a shell or a person prints. None of it is a sign of a new attempt.
@@ -191,6 +209,64 @@ def test_a_doubtful_message_of_a_launcher_is_shown(quote: str) -> None:
     assert "task 3: Killed" in report.summary
 
 
+# Progress bars and other text without the end of its line.
+OPEN_LINES = (
+    BAR,
+    "Training ━━━━━━━━━━━━━━━━━━━━  35% 0:00:02",
+    " 7/20 [=========>....................] - ETA: 2s - loss: 0.1234",
+    "model.bin            35%[=====>              ]   1.75G   160MB/s    eta 20s",
+    "Receiving objects:  35% (7/20), 1.00 MiB | 5.00 MiB/s",
+    "Step 7... ",
+)
+
+
+@pytest.mark.parametrize("front", OPEN_LINES)
+@pytest.mark.parametrize(
+    "death",
+    [
+        traceback("Exception: bad shard"),
+        traceback("_queue.Empty"),
+        traceback("triton.runtime.errors.OutOfResources: shared memory"),
+        RANKS["killed"],
+        RANKS["smashed"],
+        RANKS["heap"],
+        REPORTS["srun-killed"],
+        REPORTS["horovodrun"],
+    ],
+)
+def test_text_without_a_line_end_hides_no_death(front: str, death: str) -> None:
+    for log in (front + death, f"\r{front}" * 9 + death):
+        assert check(GOOD + steps(0, 20) + log).verdict in ("broken", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        traceback("bad_shard: shard 12"),
+        traceback("my-app.Failed: shard 12"),
+        traceback("ValueError: x").rpartition("ValueError")[0],
+        "srun: error: nid001002: task 3: Terminated\n",
+    ],
+)
+def test_an_end_without_a_known_cause_leaves_a_doubt(end: str) -> None:
+    assert check(GOOD + steps(0, 20) + end).verdict == "inconclusive"
+    assert check(GOOD + steps(0, 20) + end + steps(20, 400)).verdict in (
+        "ok",
+        "inconclusive",
+    )
+
+
+@pytest.mark.parametrize("front", ["x", "rank3_", "31m", "日", "out"])
+def test_text_in_front_of_a_host_must_not_contradict(front: str) -> None:
+    process = max(re.findall(r"(?m)^nid\d+:\d+:", GOOD))
+    lines = (
+        front + re.sub(r"via NET/\S+|(?<=network )\w+", _to_socket, line)
+        for line in GOOD.splitlines()
+        if line.startswith(process) and "Using network" in line
+    )
+    assert check(GOOD + "\n".join(lines) + "\n").verdict == "inconclusive"
+
+
 @pytest.mark.parametrize("fence", ["```", "```python", "~~~", "<pre>"])
 def test_a_fence_without_an_end_quotes_nothing(fence: str) -> None:
     fallen = text(Job(dialect="nccl-2.24", ranks_per_node=2, fallen=frozenset({1})))
@@ -247,6 +323,8 @@ def test_a_rank_without_lines_in_a_second_start_leaves_a_doubt(without: str) -> 
     ]
     again = "\n".join(said) + "\n"
     assert check(f"{GOOD}{steps(0, 20)}{again}").verdict == "inconclusive"
+    if without:  # the first start can also be the incomplete one
+        assert check(f"{again}{steps(0, 20)}{GOOD}").verdict == "inconclusive"
     assert check(f"{GOOD}{steps(0, 20)}{GOOD}").verdict == "ok"
 
 
