@@ -27,7 +27,7 @@ from envcfg.core.option import Option
 
 if TYPE_CHECKING:
     from envcfg.nodes.hang.hang_judge import Judgement
-    from envcfg.nodes.hang.hang_records import Evidence, NodeView
+    from envcfg.nodes.hang.hang_records import Evidence, HangNode
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -159,8 +159,8 @@ def look_at(
 
 
 def _with_states(
-    nodes: Sequence[NodeView], lost: Mapping[str, str]
-) -> Iterator[NodeView]:
+    nodes: Sequence[HangNode], lost: Mapping[str, str]
+) -> Iterator[HangNode]:
     """Yield *nodes*, with messages of srun (*lost*) and Slurm on the silent ones."""
     from envcfg.nodes.probe.slurm_job import node_states
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from envcfg.common.provenance import now_text
 from envcfg.log.numbers import count_of, first_of, grouped, number_ranges
 from envcfg.nodes.hang.hang_judge import Judgement
-from envcfg.nodes.hang.hang_records import Evidence, NodeView, RankView, program_names
+from envcfg.nodes.hang.hang_records import Evidence, HangNode, HangRank, program_names
 from envcfg.nodes.hang.hang_rules import span
 from envcfg.nodes.hang.rank_activity import activity, does, is_in_collective
 from envcfg.report.document import json_text, rounded
@@ -121,7 +121,7 @@ def hang_json(evidence: Evidence, judgement: Judgement) -> str:
     )
 
 
-def _node(node: NodeView, evidence: Evidence) -> dict[str, object]:
+def _node(node: HangNode, evidence: Evidence) -> dict[str, object]:
     return {
         "name": node.host,
         "answers": node.answers,
@@ -135,7 +135,7 @@ def _node(node: NodeView, evidence: Evidence) -> dict[str, object]:
     }
 
 
-def _rank(rank: RankView, evidence: Evidence, program: str) -> dict[str, object]:
+def _rank(rank: HangRank, evidence: Evidence, program: str) -> dict[str, object]:
     doing = activity(rank)
     return {
         "rank": rank.rank,

@@ -10,7 +10,7 @@ from views import evidence, rank
 
 import ras_answers
 from envcfg.nodes.hang.evidence_files import ask_libraries
-from envcfg.nodes.hang.hang_records import NodeView, RasAnswer
+from envcfg.nodes.hang.hang_records import HangNode, RasAnswer
 from envcfg.nodes.hang.hang_rules import behind_said
 from support import ROOT
 
@@ -54,7 +54,7 @@ def answer(
     return RasAnswer("28028", end, ras_answers.answer(ranks, []))
 
 
-def nodes(*answers: RasAnswer) -> list[NodeView]:
+def nodes(*answers: RasAnswer) -> list[HangNode]:
     """Return two nodes with two ranks each, of which each gives all *answers*."""
     found = evidence(*(rank(number) for number in range(4))).nodes
     return [node._replace(ras=answers) for node in found]
@@ -188,7 +188,7 @@ def test_an_answer_that_is_none_is_said(given: RasAnswer, problem: str | None) -
     assert (behind, read, problems.get("RAS")) == ((), (), problem)
 
 
-def dumped(case: str, *states: str) -> list[NodeView]:
+def dumped(case: str, *states: str) -> list[HangNode]:
     """Return a node whose ranks have written the dumps of *case*, each new, old or none."""
     ranks = tuple(
         rank(
@@ -199,7 +199,7 @@ def dumped(case: str, *states: str) -> list[NodeView]:
         )
         for number, state in enumerate(states)
     )
-    return [NodeView("node1", True, True, 4, ranks)]
+    return [HangNode("node1", True, True, 4, ranks)]
 
 
 def test_dumps_name_the_rank_that_has_not_called() -> None:

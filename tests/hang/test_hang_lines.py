@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.nodes.hang.hang_lines import node_views
-from envcfg.nodes.hang.hang_records import NodeView, RankView, RasAnswer
+from envcfg.nodes.hang.hang_records import HangNode, HangRank, RasAnswer
 from envcfg.nodes.probe.node_answer import NodeReader
 
 SAID = """\
@@ -32,7 +32,7 @@ envcfg-node n1 end
 """.splitlines()
 
 
-def read(*lines: str, hosts: tuple[str, ...] = ("n1",)) -> tuple[NodeView, ...]:
+def read(*lines: str, hosts: tuple[str, ...] = ("n1",)) -> tuple[HangNode, ...]:
     reader = NodeReader(hosts)
     for line in lines:
         reader.feed(f"{line}\n")
@@ -42,7 +42,7 @@ def read(*lines: str, hosts: tuple[str, ...] = ("n1",)) -> tuple[NodeView, ...]:
 def test_a_node_is_read() -> None:
     (node,) = read(*SAID)
     (rank,) = node.ranks
-    assert rank == RankView(
+    assert rank == HangRank(
         rank=3,
         host="n1",
         pid=2464,
@@ -81,7 +81,7 @@ def test_lines_of_two_nodes_may_be_mixed() -> None:
 
 def test_what_is_not_told_stays_unknown() -> None:
     (node,) = read("envcfg-node n1 rank 7 0 - - R 0 0 5 1 running 0 -:- - - - -")
-    assert node.ranks == (RankView(0, "n1", 7, state="R", age=5, name="-"),)
+    assert node.ranks == (HangRank(0, "n1", 7, state="R", age=5, name="-"),)
 
 
 def test_a_world_that_no_job_has_is_not_known() -> None:
@@ -109,7 +109,7 @@ def test_two_programs_of_a_node_are_no_one_rank() -> None:
 
 
 def test_a_host_that_nobody_asked_is_passed_over() -> None:
-    assert read(*SAID, hosts=("n9",)) == (NodeView("n9"),)
+    assert read(*SAID, hosts=("n9",)) == (HangNode("n9"),)
 
 
 @given(st.lists(st.sampled_from(SAID), max_size=30), st.data())

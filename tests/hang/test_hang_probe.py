@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from envcfg.nodes.hang.hang_lines import node_views
-from envcfg.nodes.hang.hang_records import NodeView
+from envcfg.nodes.hang.hang_records import HangNode
 from envcfg.nodes.probe.node_answer import NodeReader
 from envcfg.nodes.probe.probes import HANG
 from support import ROOT, lint_shell
@@ -64,7 +64,7 @@ def python(start: Start, code: str, **names: str) -> subprocess.Popen[str]:
 
 def probe(
     *asking: str, path: str = "/usr/bin:/bin", sent: bytes = b"", **names: str
-) -> NodeView:
+) -> HangNode:
     env = {"PATH": path, "SLURMD_NODENAME": "n1", "SLURM_STEP_ID": "9"}
     done = subprocess.run(
         [*HANG.command(JOB, *asking)],

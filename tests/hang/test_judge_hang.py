@@ -16,7 +16,7 @@ from views import (
 )
 
 from envcfg.nodes.hang.hang_judge import judge, wants_another_look
-from envcfg.nodes.hang.hang_records import Evidence, LaggingRanks, LastLine, RankView
+from envcfg.nodes.hang.hang_records import Evidence, HangRank, LaggingRanks, LastLine
 from envcfg.nodes.hang.hang_rules import hang_rules, span
 from envcfg.nodes.hang.rank_activity import activity
 
@@ -29,7 +29,7 @@ def still(*numbers: int) -> frozenset[tuple[str, int]]:
     return frozenset((rank(each).host, rank(each).pid) for each in numbers)
 
 
-def four(*does: dict[str, object]) -> list[RankView]:
+def four(*does: dict[str, object]) -> list[HangRank]:
     return [rank(number, **each) for number, each in enumerate(does)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from views import rank
 
-from envcfg.nodes.hang.hang_records import RankView, program_names
+from envcfg.nodes.hang.hang_records import HangRank, program_names
 from envcfg.nodes.hang.rank_activity import standing
 
 FIRST = rank(0, turns=7, worked=12.5, moment=1000.0)
@@ -34,7 +34,7 @@ def test_who_is_seen_for_the_first_time_does_not_stand_still() -> None:
     assert standing([], [FIRST]) == frozenset()
 
 
-def process(pid: int, number: int, step: str, port: str) -> RankView:
+def process(pid: int, number: int, step: str, port: str) -> HangRank:
     return rank(number, host="n1", pid=pid, step=step, port=port)
 
 

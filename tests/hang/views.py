@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.nodes.hang.hang_records import Evidence, NodeView, RankView
+from envcfg.nodes.hang.hang_records import Evidence, HangNode, HangRank
 
 # What the kernel says of a rank, by what it does.
 WAITS = {"state": "S", "channel": "futex_wait_queue"}
@@ -25,15 +25,15 @@ IN_LOADER = ("read (data.py:7)", "step (train.py:38)", "<module> (train.py:80)")
 
 def rank(
     number: int, *, host: str = "", world: int | None = 4, **more: object
-) -> RankView:
+) -> HangRank:
     """Return a rank, of which two are on a node."""
     where = host or f"node{number // 2 + 1}"
-    view = RankView(number, where, 100 + number, local_rank=number % 2, world=world)
+    view = HangRank(number, where, 100 + number, local_rank=number % 2, world=world)
     return view._replace(**more)  # type: ignore[arg-type]
 
 
 def evidence(
-    *ranks: RankView, silent: tuple[str, ...] = (), **more: object
+    *ranks: HangRank, silent: tuple[str, ...] = (), **more: object
 ) -> Evidence:
     """Return what is known of a job with these ranks on two nodes."""
     nodes = []
@@ -41,6 +41,6 @@ def evidence(
         ours = tuple(each for each in ranks if each.host == host)
         is_there = host not in silent
         nodes.append(
-            NodeView(host, is_there, is_there, 2 * len(ours), ours if is_there else ())
+            HangNode(host, is_there, is_there, 2 * len(ours), ours if is_there else ())
         )
     return Evidence("12", tuple(nodes), **more)  # type: ignore[arg-type]

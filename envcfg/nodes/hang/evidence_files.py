@@ -11,10 +11,10 @@ from envcfg.log.trace.lagging_ranks import culprits, lag, out_of_step
 from envcfg.log.trace.trace_fields import LARGEST, TraceError
 from envcfg.nodes.hang.hang_records import (
     FLIGHT,
+    HangNode,
+    HangRank,
     LaggingRanks,
     LastLine,
-    NodeView,
-    RankView,
     program_names,
 )
 from envcfg.nodes.hang.ras_answers import ask_ras
@@ -64,7 +64,7 @@ class LibraryEvidence(NamedTuple):
 
 
 def ask_libraries(
-    nodes: Sequence[NodeView], now: float, before: Sequence[NodeView] = ()
+    nodes: Sequence[HangNode], now: float, before: Sequence[HangNode] = ()
 ) -> LibraryEvidence:
     """Return the evidence of NCCL and PyTorch on lagging ranks.
 
@@ -100,7 +100,7 @@ def ask_libraries(
 
 
 def _read_dumps(
-    ranks: Sequence[RankView], problems: dict[str, str]
+    ranks: Sequence[HangRank], problems: dict[str, str]
 ) -> list[FlightDump]:
     """Return the dumps that ranks wrote now; *problems* gets reasons for missing ones."""
     fresh = [rank for rank in ranks if rank.dump == "new"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from envcfg.log.numbers import grouped
-from envcfg.nodes.hang.hang_records import NodeView, RankView, RasAnswer
+from envcfg.nodes.hang.hang_records import HangNode, HangRank, RasAnswer
 from envcfg.nodes.probe.node_answer import NodeAnswer
 
 _MOST_KERNEL = 8  # frames of a stack in the kernel
@@ -14,25 +14,25 @@ _THREAD = re.compile(r'Thread .*?(?:: )?"(?P<name>[^"]*)"')
 
 def node_views(
     hosts: Sequence[str], answers: Mapping[str, NodeAnswer]
-) -> tuple[NodeView, ...]:
+) -> tuple[HangNode, ...]:
     """Return the answers by node, in the order of *hosts*."""
     return tuple(
-        _view(answers[host]) if host in answers else NodeView(host) for host in hosts
+        _view(answers[host]) if host in answers else HangNode(host) for host in hosts
     )
 
 
-def _view(answer: NodeAnswer) -> NodeView:
+def _view(answer: NodeAnswer) -> HangNode:
     numbers = {
         kind: int(rows[-1][0])
         for kind in ("processes", "ray")
         if (rows := answer.rows(kind))
     }
     # A program that starts another one of the same rank appears twice.
-    ranks: dict[tuple[int, str, str], RankView] = {}
+    ranks: dict[tuple[int, str, str], HangRank] = {}
     for rank in sorted(_ranks(answer), key=lambda view: (view.rank, -view.age)):
         ranks.setdefault((rank.rank, rank.step, rank.port), rank)
     sample = answer.gpus
-    return NodeView(
+    return HangNode(
         answer.host,
         answers=True,
         is_complete=answer.is_whole,
@@ -55,7 +55,7 @@ def _ras_answers(answer: NodeAnswer) -> Iterator[RasAnswer]:
             lines[port] = f"{lines.get(port, '')}{text}\n"
 
 
-def _ranks(answer: NodeAnswer) -> Iterator[RankView]:
+def _ranks(answer: NodeAnswer) -> Iterator[HangRank]:
     stacks, traces = (
         grouped(answer.rows(kind), lambda row: row[0]) for kind in ("stack", "trace")
     )
@@ -67,7 +67,7 @@ def _ranks(answer: NodeAnswer) -> Iterator[RankView]:
         spent, passed, worked, moment = (_number(words[n]) for n in (5, 6, 13, 14))
         frames, problem = _main_thread([text for _, text in stacks.get(pid, ())])
         dump, size, path = dumps.get(pid, ("", "", ""))
-        yield RankView(
+        yield HangRank(
             rank=int(rank),
             host=answer.host,
             pid=int(pid),

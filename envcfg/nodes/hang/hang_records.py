@@ -12,7 +12,7 @@ from envcfg.nodes.probe.gpu import Gpu
 RAS, FLIGHT = "RAS", "Flight Recorder"
 
 
-class RankView(NamedTuple):
+class HangRank(NamedTuple):
     """The program of a rank, at one moment."""
 
     rank: int  # its number in the whole job, from its environment
@@ -56,14 +56,14 @@ class RasAnswer(NamedTuple):
     text: str = ""  # the answer
 
 
-class NodeView(NamedTuple):
+class HangNode(NamedTuple):
     """A node."""
 
     host: str  # as Slurm names it
     answers: bool = False  # True if at least one line came
     is_complete: bool = False  # True if all lines came
     processes: int = 0  # number of processes of the job
-    ranks: tuple[RankView, ...] = ()  # their programs
+    ranks: tuple[HangRank, ...] = ()  # their programs
     ras: tuple[RasAnswer, ...] = ()  # answers on NCCL's port
     gpus: tuple[Gpu, ...] = ()  # of the job, from the node's tool
     # That program; `none` if there is none, empty if it has not answered.
@@ -117,7 +117,7 @@ class Evidence(NamedTuple):
     """The evidence on a job at one moment."""
 
     job: str  # as the user names it
-    nodes: tuple[NodeView, ...]  # in Slurm's order
+    nodes: tuple[HangNode, ...]  # in Slurm's order
     log: LastLine = LastLine()  # its end
     behind: tuple[LaggingRanks, ...] = ()  # lagging ranks, from the libraries
     flights: tuple[int, ...] = ()  # ranks with a readable dump
@@ -134,7 +134,7 @@ class Evidence(NamedTuple):
     moment: float = 0.0  # time of the look, by a monotonic clock of this process
 
     @property
-    def ranks(self) -> tuple[RankView, ...]:
+    def ranks(self) -> tuple[HangRank, ...]:
         """All ranks in the answers, rising."""
         rank_views = [rank for node in self.nodes for rank in node.ranks]
         return tuple(
@@ -145,7 +145,7 @@ class Evidence(NamedTuple):
         )
 
 
-def program_names(ranks: Sequence[RankView]) -> dict[tuple[str, int], str]:
+def program_names(ranks: Sequence[HangRank]) -> dict[tuple[str, int], str]:
     """Return the program of each process (host and pid); empty texts if all run one.
 
     Ports separate programs of one step only if a rank number occurs twice: a launcher may

@@ -16,7 +16,7 @@ from gzip import compress
 from shutil import which
 
 from envcfg.nodes.hang.hang_lines import node_views
-from envcfg.nodes.hang.hang_records import NodeView
+from envcfg.nodes.hang.hang_records import HangNode
 from envcfg.nodes.probe.node_answer import NodeReader
 from envcfg.nodes.probe.probes import HANG
 from envcfg.nodes.probe.runner import Patience, at
@@ -47,7 +47,7 @@ def look(
     is_part: bool,
     more: Sequence[str],
     say: Callable[[str], object],
-) -> tuple[tuple[NodeView, ...], dict[str, str], list[str]]:
+) -> tuple[tuple[HangNode, ...], dict[str, str], list[str]]:
     """Run the probe on *hosts*; return the nodes, lost ones, and srun's last lines.
 
     *is_part*: the job has other nodes. *say* gets a sentence if a second step is needed.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, grouped
-from envcfg.nodes.hang.hang_records import Evidence, RankView, by_program
+from envcfg.nodes.hang.hang_records import Evidence, HangRank, by_program
 from envcfg.nodes.hang.hang_rules import finding, has, ranks_said
 from envcfg.nodes.hang.rank_activity import (
     activity,
@@ -95,7 +95,7 @@ def blamed(certain: Sequence[Finding], evidence: Evidence) -> set[int]:
     return still | set(_unseen_ranks(evidence))
 
 
-def compared(ranks: Sequence[RankView]) -> Iterator[Finding]:
+def compared(ranks: Sequence[HangRank]) -> Iterator[Finding]:
     """Yield ranks with another activity than most, by their stacks or by the kernel.
 
     Stacks come first, because they show collectives: a rank outside blocks the ranks
@@ -116,7 +116,7 @@ def compared(ranks: Sequence[RankView]) -> Iterator[Finding]:
     yield from _by_kernel(ranks)
 
 
-def _by_kernel(ranks: Sequence[RankView]) -> Iterator[Finding]:
+def _by_kernel(ranks: Sequence[HangRank]) -> Iterator[Finding]:
     kinds = [activity(rank).kind for rank in ranks]
     if sleeping := _fewer("sleeps", ranks, kinds):
         yield from _apart(sleeping, ranks)
@@ -133,14 +133,14 @@ def _by_kernel(ranks: Sequence[RankView]) -> Iterator[Finding]:
 
 
 def _fewer(
-    kind: str, ranks: Sequence[RankView], kinds: Sequence[str]
-) -> list[RankView]:
+    kind: str, ranks: Sequence[HangRank], kinds: Sequence[str]
+) -> list[HangRank]:
     """Return the ranks of *kind* if all others wait; empty if those are the minority."""
     is_so = {*kinds} == {kind, "waits"} and 2 * kinds.count(kind) <= len(ranks)
     return [rank for rank in ranks if activity(rank).kind == kind] if is_so else []
 
 
-def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]:
+def _minority(ranks: Sequence[HangRank], signs: Sequence[str]) -> list[HangRank]:
     """Return the ranks with another sign than the majority; empty without a majority."""
     (common, count), *_ = Counter(signs).most_common(1)
     # Two ranks have no majority.
@@ -149,7 +149,7 @@ def _minority(ranks: Sequence[RankView], signs: Sequence[str]) -> list[RankView]
     return [rank for rank, sign in zip(ranks, signs, strict=True) if sign != common]
 
 
-def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Finding]:
+def _apart(apart: Sequence[HangRank], ranks: Sequence[HangRank]) -> Iterator[Finding]:
     rest = [rank for rank in ranks if rank not in apart]
     # The usual activity is shown too, because the difference is the evidence.
     usual, count = Counter(does(rank) for rank in rest).most_common(1)[0]
@@ -161,8 +161,8 @@ def _apart(apart: Sequence[RankView], ranks: Sequence[RankView]) -> Iterator[Fin
 
 
 def _alike(
-    ranks: Sequence[RankView], key: Callable[[RankView], object]
-) -> Iterator[tuple[str, str, Sequence[RankView]]]:
+    ranks: Sequence[HangRank], key: Callable[[HangRank], object]
+) -> Iterator[tuple[str, str, Sequence[HangRank]]]:
     """Yield the subjects of findings on ranks with the same activity; few ranks get one
     each.
 

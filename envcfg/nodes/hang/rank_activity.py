@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from envcfg.common.datafile import load_yaml
-from envcfg.nodes.hang.hang_records import RankView
+from envcfg.nodes.hang.hang_records import HangRank
 
 Kind = Literal["stopped", "ended", "stuck", "sleeps", "waits", "runs", "unknown"]
 
@@ -32,7 +32,7 @@ class Activity(NamedTuple):
     phrase: str  # the activity as a verb phrase
 
 
-def activity(rank: RankView) -> Activity:
+def activity(rank: HangRank) -> Activity:
     """Return the activity of *rank*."""
     # The kernel's letter comes first, because it is certain.
     if rank.state in "Tt":
@@ -57,12 +57,12 @@ def activity(rank: RankView) -> Activity:
     return Activity("unknown", "waits for something that the kernel does not show")
 
 
-def is_in_collective(rank: RankView) -> bool:
+def is_in_collective(rank: HangRank) -> bool:
     """Return whether the stack of *rank* shows that it waits in a collective."""
     return any(_COLLECTIVE.search(frame) for frame in rank.stack)
 
 
-def place(rank: RankView) -> str:
+def place(rank: HangRank) -> str:
     """Return the innermost frame of its own program; empty if unknown.
 
     Frames between a program and its system call belong to Python or PyTorch.
@@ -73,19 +73,19 @@ def place(rank: RankView) -> str:
     return rank.stack[0] if rank.stack else ""
 
 
-def does(rank: RankView) -> str:
+def does(rank: HangRank) -> str:
     """Return the activity of *rank*, and its place in the program."""
     return f"{activity(rank).phrase}{where(rank)}"
 
 
-def where(rank: RankView) -> str:
+def where(rank: HangRank) -> str:
     """Return `` in FRAME`` for the place of *rank* in its program; empty if unknown."""
     place_text = place(rank)
     return f" in {place_text}" if place_text else ""
 
 
 def standing(
-    before: Sequence[RankView], now: Sequence[RankView]
+    before: Sequence[HangRank], now: Sequence[HangRank]
 ) -> frozenset[tuple[str, int]]:
     """Return host and process of the ranks that have not run since *before*.
 
@@ -96,7 +96,7 @@ def standing(
     rank_views = {(view.host, view.pid): view for view in before}
     standing_ranks = set()
     for rank_view in now:
-        old = rank_views.get((rank_view.host, rank_view.pid), RankView(0, "", 0))
+        old = rank_views.get((rank_view.host, rank_view.pid), HangRank(0, "", 0))
         if None in (
             rank_view.turns,
             old.worked,

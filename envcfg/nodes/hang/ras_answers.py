@@ -7,9 +7,9 @@ from envcfg.log.trace.ras_records import RasRank, RasReport
 from envcfg.log.trace.trace_fields import TraceError
 from envcfg.nodes.hang.hang_records import (
     RAS,
+    HangNode,
+    HangRank,
     LaggingRanks,
-    NodeView,
-    RankView,
     program_names,
 )
 
@@ -18,7 +18,7 @@ _BETWEEN = 3.0  # seconds between two answers of RAS, which the probe waits
 
 
 def ask_ras(
-    nodes: Sequence[NodeView], problems: dict[str, str], before: Sequence[NodeView]
+    nodes: Sequence[HangNode], problems: dict[str, str], before: Sequence[HangNode]
 ) -> tuple[list[LaggingRanks], tuple[str, ...]]:
     """Return the lagging ranks according to NCCL, and the nodes with readable answers.
 
@@ -46,7 +46,7 @@ def ask_ras(
 
 
 def _answers(
-    nodes: Sequence[NodeView], ranks: Sequence[RankView], problems: dict[str, str]
+    nodes: Sequence[HangNode], ranks: Sequence[HangRank], problems: dict[str, str]
 ) -> dict[tuple[str, str, int], list[RasReport]]:
     """Return the answers of each node and port in order, separated by program.
 
@@ -101,7 +101,7 @@ def _states(reports: Iterable[RasReport]) -> dict[tuple[str, int], Mapping[str, 
     }
 
 
-def _is_foreign(report: RasReport, ranks: Sequence[RankView]) -> bool:
+def _is_foreign(report: RasReport, ranks: Sequence[HangRank]) -> bool:
     """Return whether none of its processes belongs to the job: jobs may share a node."""
     pids = {rank.pid for comm in report.comms for rank in comm.ranks} - {None}
     ours = {rank.pid for rank in ranks}
@@ -121,7 +121,7 @@ def _ras_behind(
     report: RasReport,
     before: _Lags | None,
     earlier: _Lags,
-    ranks: Sequence[RankView],
+    ranks: Sequence[HangRank],
 ) -> Iterator[LaggingRanks]:
     """Yield the lagging ranks of *report*.
 
@@ -156,7 +156,7 @@ def _ras_behind(
 
 
 def _ranks_of(
-    laggard: Laggard, ranks: Sequence[RankView], names: Mapping[tuple[str, int], str]
+    laggard: Laggard, ranks: Sequence[HangRank], names: Mapping[tuple[str, int], str]
 ) -> tuple[tuple[int, ...], str]:
     """Return the lagging ranks of the job, sorted, and their program.
 
