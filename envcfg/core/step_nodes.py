@@ -35,15 +35,11 @@ _OPENED = 600.0  # seconds after which a program has opened its GPUs at least
 
 
 class Probing(NamedTuple):
-    """A running probe.
-
-    Attributes:
-        hosts: the nodes that answer.
-        asked_gpus: GPUs of each node that the job requested; None: unknown; 0: none.
-    """
+    """A running probe."""
 
     step: ChildProcess
-    hosts: Sequence[str]
+    hosts: Sequence[str]  # the nodes that answer
+    # GPUs of each node that the job requested; None: unknown; 0: none.
     asked_gpus: int | None
 
 

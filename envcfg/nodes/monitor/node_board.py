@@ -20,34 +20,23 @@ from envcfg.nodes.probe.sample import (
 
 
 class NodeView(NamedTuple):
-    """The state of a node.
-
-    Attributes:
-        sample: the newest sample; None if the node has never answered.
-        age: seconds since it came.
-        is_silent: True if an answer is overdue.
-        processor_use: percent of all cores since the sample before.
-        allotted: number of GPUs that Slurm reports for the step; None if unknown.
-        tool: program that reports the GPUs, ``none`` if there is none.
-        gpus: of this job, as far as the tool shows it.
-        other_gpus: number of the node's GPUs that the job does not have.
-        problem: message of the tool instead of numbers.
-        tool_waits: seconds since a late tool was started.
-        ranks: the job's ranks on the node, if the probe asks for them.
-    """
+    """The state of a node."""
 
     host: str
+    # The newest sample; None if the node has never answered.
     sample: NodeSample | None = None
-    age: float | None = None
-    is_silent: bool = True
-    processor_use: float | None = None
+    age: float | None = None  # seconds since it came
+    is_silent: bool = True  # True if an answer is overdue
+    processor_use: float | None = None  # percent of all cores since the sample before
     links: tuple[Counter, ...] = ()
+    # Number of GPUs that Slurm reports for the step; None if unknown.
     allotted: int | None = None
-    tool: str | None = None
-    gpus: tuple[Gpu, ...] = ()
-    other_gpus: int = 0
-    problem: str | None = None
-    tool_waits: float | None = None
+    tool: str | None = None  # program that reports the GPUs, `none` if there is none
+    gpus: tuple[Gpu, ...] = ()  # of this job, as far as the tool shows it
+    other_gpus: int = 0  # number of the node's GPUs that the job does not have
+    problem: str | None = None  # message of the tool instead of numbers
+    tool_waits: float | None = None  # seconds since a late tool was started
+    # The job's ranks on the node, if the probe asks for them.
     ranks: tuple[RankSample, ...] = ()
 
 

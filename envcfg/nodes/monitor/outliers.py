@@ -27,21 +27,15 @@ UNKNOWN = frozenset(
 
 
 class ExpectedNodes(NamedTuple):
-    """The requirements on the nodes.
+    """The requirements on the nodes."""
 
-    Attributes:
-        asked_gpus: GPUs of each node that the job requested; None: another request or none.
-        whole_gpus: GPUs of a whole node of this system; None: unknown.
-        usual_gpus: GPUs of the other nodes, if the request is unknown; 0: unknown.
-        interfaces: interfaces for the traffic; empty: unknown.
-        profile: name of the profile with these requirements.
-    """
-
+    # GPUs of each node that the job requested; None: another request or none.
     asked_gpus: int | None = None
-    whole_gpus: int | None = None
+    whole_gpus: int | None = None  # GPUs of a whole node of this system; None: unknown
+    # GPUs of the other nodes, if the request is unknown; 0: unknown.
     usual_gpus: int = 0
-    interfaces: tuple[str, ...] = ()
-    profile: str = ""
+    interfaces: tuple[str, ...] = ()  # interfaces for the traffic; empty: unknown
+    profile: str = ""  # name of the profile with these requirements
 
 
 class NodeFinding(NamedTuple):

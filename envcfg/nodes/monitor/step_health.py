@@ -29,26 +29,18 @@ _AT_START = frozenset(
 
 
 class StepHealth(NamedTuple):
-    """The state of all nodes of a step.
-
-    Attributes:
-        gpus: number of the GPUs with a known use.
-        use: their mean use in percent; None if there are none.
-        is_whole: every node has answered the last question.
-        is_shared: the nodes run ranks of several steps, so the GPUs of one are unknown.
-        has_request: the job may have requested GPUs.
-        is_starting: no GPU has computed yet, which may be usual.
-        nodes: in order; the use of a GPU is that of the last samples.
-    """
+    """The state of all nodes of a step."""
 
     findings: tuple[NodeFinding, ...] = ()
-    gpus: int = 0
-    use: float | None = None
-    is_whole: bool = True
+    gpus: int = 0  # number of the GPUs with a known use
+    use: float | None = None  # their mean use in percent; None if there are none
+    is_whole: bool = True  # every node has answered the last question
+    # In order; the use of a GPU is that of the last samples.
     nodes: tuple[NodeView, ...] = ()
+    # The nodes run ranks of several steps, so the GPUs of one are unknown.
     is_shared: bool = False
-    has_request: bool = True
-    is_starting: bool = False
+    has_request: bool = True  # the job may have requested GPUs
+    is_starting: bool = False  # no GPU has computed yet, which may be usual
 
 
 class UseHistory:

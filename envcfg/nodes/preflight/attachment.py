@@ -18,18 +18,12 @@ _PCI = re.compile(
 
 
 class AttachedGpu(NamedTuple):
-    """A GPU, and the NICs that are near to it.
+    """A GPU, and the NICs that are near to it."""
 
-    Attributes:
-        number: in the order of PCI addresses, as drivers count.
-        nics: names for people: ``hsn0 (cxi0)``; empty: unknown.
-        reason: ``bridge``, ``NUMA node``, ``root complex`` or ``unknown``.
-    """
-
-    number: int
+    number: int  # in the order of PCI addresses, as drivers count
     address: str
-    nics: tuple[str, ...] = ()
-    reason: str = "unknown"
+    nics: tuple[str, ...] = ()  # names for people: `hsn0 (cxi0)`; empty: unknown
+    reason: str = "unknown"  # `bridge`, `NUMA node`, `root complex` or `unknown`
 
     def number_among(self, buses: Sequence[str]) -> int | None:
         """Return the place of this GPU's bus in *buses*, None if it is not there."""

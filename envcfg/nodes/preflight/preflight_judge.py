@@ -19,29 +19,21 @@ from envcfg.nodes.probe.node_answer import NodeAnswer
 
 
 class Answers(NamedTuple):
-    """The collected answers.
+    """The collected answers."""
 
-    Attributes:
-        answers: answers of the nodes, by host.
-        ended: hosts with a task that ended before its answer, and the reason.
-        ranks: answers of the ranks.
-        world: number of ranks.
-        tasks: hosts with a rank that ended by itself, and the reason.
-        code: the exit code of the ranks' step; None if it was ended from outside.
-        has_ranks: True if there was a collective.
-        log: the verdict on NCCL's log; None if NCCL printed nothing.
-        is_cut: True if the ranks were ended because of a bad log.
-    """
-
-    answers: Mapping[str, NodeAnswer]
+    answers: Mapping[str, NodeAnswer]  # answers of the nodes, by host
+    # Hosts with a task that ended before its answer, and the reason.
     ended: Mapping[str, str]
-    ranks: Mapping[int, RankAnswer] = {}
-    world: int | None = None
+    ranks: Mapping[int, RankAnswer] = {}  # answers of the ranks
+    world: int | None = None  # number of ranks
+    # Hosts with a rank that ended by itself, and the reason.
     tasks: Mapping[str, str] = {}
+    # The exit code of the ranks' step; None if it was ended from outside.
     code: int | None = None
-    has_ranks: bool = False
+    has_ranks: bool = False  # True if there was a collective
+    # The verdict on NCCL's log; None if NCCL printed nothing.
     log: LogReport | None = None
-    is_cut: bool = False
+    is_cut: bool = False  # True if the ranks were ended because of a bad log
 
 
 def judge_all(

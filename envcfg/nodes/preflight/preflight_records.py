@@ -31,97 +31,64 @@ class Pair(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """An all-reduce over all ranks: of *size* bytes, in *seconds*.
-
-    Attributes:
-        bandwidth: load of the slowest link ("bus bandwidth"), GB/s (10^9).
-    """
+    """An all-reduce over all ranks: of *size* bytes, in *seconds*."""
 
     size: int
     seconds: float
-    bandwidth: float
+    bandwidth: float  # load of the slowest link ("bus bandwidth"), GB/s (10^9)
 
 
 class RankAnswer(NamedTuple):
-    """The answer of a rank.
-
-    Attributes:
-        stage: number of ``collective.STAGES`` that it has reached.
-        clock: seconds by which its node's clock is ahead of the first node's.
-        unmet: address of the first node that it could not reach, and the reason.
-        absent: number of nodes that the first one has not seen (rank 0 only).
-        torch: version and build (``cpu``, or a version of CUDA or ROCm) of torch.
-        devices: GPUs that torch sees.
-        lacks: missing part of the image, without which no collective is possible.
-        partner: host of the current transfer, if it has not ended.
-        multiply: 10^12 operations per second of its GPU.
-        wrong: size of the first all-reduce with a wrong sum.
-        failed: its error.
-    """
+    """The answer of a rank."""
 
     rank: int
     host: str
-    stage: int = 0
+    stage: int = 0  # number of `collective.STAGES` that it has reached
+    # Seconds by which its node's clock is ahead of the first node's.
     clock: float | None = None
+    # Address of the first node that it could not reach, and the reason.
     unmet: str | None = None
-    absent: int = 0
+    absent: int = 0  # number of nodes that the first one has not seen (rank 0 only)
+    # Version and build (`cpu`, or a version of CUDA or ROCm) of torch.
     torch: tuple[str, str] | None = None
-    devices: int | None = None
+    devices: int | None = None  # GPUs that torch sees
+    # Missing part of the image, without which no collective is possible.
     lacks: str | None = None
-    partner: str | None = None
+    partner: str | None = None  # host of the current transfer, if it has not ended
     pairs: tuple[Pair, ...] = ()
-    multiply: float | None = None
+    multiply: float | None = None  # 10^12 operations per second of its GPU
     sums: tuple[Sum, ...] = ()
-    wrong: int | None = None
-    failed: str | None = None
+    wrong: int | None = None  # size of the first all-reduce with a wrong sum
+    failed: str | None = None  # its error
 
 
 class Requirements(NamedTuple):
-    """The requirements on the nodes; empty or None: no requirement.
+    """The requirements on the nodes; empty or None: no requirement."""
 
-    Attributes:
-        hosts: all nodes of the job, in order.
-        interfaces: of each node.
-        gpus: of each node.
-        devices: patterns of paths, each of which must exist.
-        is_fast: True if the network between nodes must not be TCP.
-        bandwidth: of a large all-reduce, GB/s.
-        profile: name of the profile with these requirements.
-        nics: the interface that each GPU is attached to, in the order of GPUs.
-        buses: the PCI bus of each GPU, in the same order.
-    """
-
-    hosts: tuple[str, ...]
-    interfaces: tuple[str, ...] = ()
-    gpus: int | None = None
-    devices: tuple[str, ...] = ()
-    is_fast: bool = False
-    bandwidth: float | None = None
-    profile: str = ""
+    hosts: tuple[str, ...]  # all nodes of the job, in order
+    interfaces: tuple[str, ...] = ()  # of each node
+    gpus: int | None = None  # of each node
+    devices: tuple[str, ...] = ()  # patterns of paths, each of which must exist
+    is_fast: bool = False  # True if the network between nodes must not be TCP
+    bandwidth: float | None = None  # of a large all-reduce, GB/s
+    profile: str = ""  # name of the profile with these requirements
+    # The interface that each GPU is attached to, in the order of GPUs.
     nics: tuple[str, ...] = ()
-    buses: tuple[str, ...] = ()
+    buses: tuple[str, ...] = ()  # the PCI bus of each GPU, in the same order
 
 
 class Report(NamedTuple):
-    """The result of a preflight.
+    """The result of a preflight."""
 
-    Attributes:
-        nodes: findings on each host, in the order of the job's nodes.
-        job: findings on the whole job.
-        answers: answers of the nodes.
-        ranks: answers of the ranks; empty if there was no collective.
-        network: ``fast``, ``slow``, ``unknown`` or ``unneeded``: proven by NCCL's log.
-        verdict: the verdict on that log, in a sentence.
-        is_inconclusive: True if a part of the evidence is missing.
-    """
-
+    # Findings on each host, in the order of the job's nodes.
     nodes: Mapping[str, tuple[Finding, ...]]
-    job: tuple[Finding, ...]
-    answers: Mapping[str, NodeAnswer]
+    job: tuple[Finding, ...]  # findings on the whole job
+    answers: Mapping[str, NodeAnswer]  # answers of the nodes
+    # Answers of the ranks; empty if there was no collective.
     ranks: Mapping[int, RankAnswer]
-    network: str
-    verdict: str
-    is_inconclusive: bool
+    network: str  # `fast`, `slow`, `unknown` or `unneeded`: proven by NCCL's log
+    verdict: str  # the verdict on that log, in a sentence
+    is_inconclusive: bool  # True if a part of the evidence is missing
 
     @property
     def failed(self) -> list[str]:

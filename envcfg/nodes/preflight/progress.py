@@ -18,17 +18,11 @@ _JOINED = STAGES.index("joined") + 1
 
 
 class Limits(NamedTuple):
-    """The time limits, in seconds.
+    """The time limits, in seconds."""
 
-    Attributes:
-        start: for the first answer, and for the first import of torch.
-        patience: for the others, after one has come as far.
-        measure: for the measurements.
-    """
-
-    start: float = 120.0
-    patience: float = 20.0
-    measure: float = 20.0
+    start: float = 120.0  # for the first answer, and for the first import of torch
+    patience: float = 20.0  # for the others, after one has come as far
+    measure: float = 20.0  # for the measurements
 
 
 class NodeProgress:

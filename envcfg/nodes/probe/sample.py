@@ -20,16 +20,14 @@ class Counter(NamedTuple):
     """Bytes that an interface or an adapter has counted since it came up.
 
     Attributes:
-        name: the kernel's name: ``hsn0``, ``mlx5_0``, ``cxi0``.
-        interface: interface of an adapter, if known.
-        is_adapter: True if it also counts traffic that bypasses the kernel (RDMA).
         received_rate, sent_rate: bytes per second; None before the second sample.
     """
 
-    name: str
+    name: str  # the kernel's name: `hsn0`, `mlx5_0`, `cxi0`
     received: int
     sent: int
-    interface: str | None = None
+    interface: str | None = None  # interface of an adapter, if known
+    # True if it also counts traffic that bypasses the kernel (RDMA).
     is_adapter: bool = False
     received_rate: float | None = None
     sent_rate: float | None = None
@@ -78,54 +76,42 @@ class NodeSample(NamedTuple):
     """The state of a node.
 
     Attributes:
-        number: number of the question that it answers.
-        time: seconds since the node came up.
-        load: processes that run or want to, mean of a minute.
         busy, spent: time of all cores so far, in ticks of the kernel.
         memory_used, memory_total: bytes; used is memory not available to programs.
-        counters: of all interfaces and adapters.
-        states: ``up`` or ``down`` of each interface.
-        ranks: the ranks of the job on the node, if the probe asks for them.
-        near: for each GPU in PCI order, the cores next to it; ``-`` if unknown.
-        is_whole: False if lines are missing.
     """
 
     host: str
-    number: int
-    time: float
-    load: float | None = None
+    number: int  # number of the question that it answers
+    time: float  # seconds since the node came up
+    load: float | None = None  # processes that run or want to, mean of a minute
     cores: int | None = None
     busy: int | None = None
     spent: int | None = None
     memory_used: int | None = None
     memory_total: int | None = None
-    counters: tuple[Counter, ...] = ()
-    states: tuple[tuple[str, str], ...] = ()
+    counters: tuple[Counter, ...] = ()  # of all interfaces and adapters
+    states: tuple[tuple[str, str], ...] = ()  # `up` or `down` of each interface
+    # The ranks of the job on the node, if the probe asks for them.
     ranks: tuple[RankSample, ...] = ()
+    # For each GPU in PCI order, the cores next to it; `-` if unknown.
     near: tuple[str, ...] = ()
-    is_whole: bool = False
+    is_whole: bool = False  # False if lines are missing
 
 
 class GpuSample(NamedTuple):
-    """The output of a node's GPU tool.
-
-    Attributes:
-        tool: ``nvidia-smi``, ``rocm-smi``, ``amd-smi``, ``xpu-smi``, ``amdgpu`` (the driver
-            itself), or ``none``.
-        allotted: number of GPUs that Slurm reports for the step; None if unknown.
-        status: the tool's exit code; None if unknown.
-        problem: its message instead of numbers.
-        is_whole: False if lines are missing, so that no GPU is known.
-    """
+    """The output of a node's GPU tool."""
 
     host: str
     number: int
+    # `nvidia-smi`, `rocm-smi`, `amd-smi`, `xpu-smi`, `amdgpu` (the driver itself), or
+    # `none`.
     tool: str
+    # Number of GPUs that Slurm reports for the step; None if unknown.
     allotted: int | None = None
-    status: int | None = None
+    status: int | None = None  # the tool's exit code; None if unknown
     gpus: tuple[Gpu, ...] = ()
-    problem: str | None = None
-    is_whole: bool = True
+    problem: str | None = None  # its message instead of numbers
+    is_whole: bool = True  # False if lines are missing, so that no GPU is known
 
 
 class GpuWait(NamedTuple):
