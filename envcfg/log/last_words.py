@@ -75,7 +75,7 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
             if _STEP.search(line):
                 break  # the program went on after the lines before this one
             text = parse(line).message
-            if _ERROR.search(text) and not _HARMLESS.search(text):
+            if _ERROR.search(text) and not _HARMLESS.search(f"{text} {line}"):
                 writer = speaker(line.partition(text)[0])
                 writer = (
                     endings.files.get(source, writer) if writer == Owner() else writer

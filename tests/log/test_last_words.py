@@ -83,3 +83,10 @@ def test_a_known_good_end_is_final() -> None:
     closing = "nid001001:9:9 [0] misc/socket.cc:1 NCCL WARN [Service thread] Accept failed Success\n"
     good = text(Job(ranks_per_node=2))
     assert check(good + steps + end + closing).verdict != "broken"
+
+
+@pytest.mark.parametrize("front", ["> ", "    ", "| ", "# "])
+def test_quoted_lines_of_nccl_are_no_last_words(front: str) -> None:
+    log = text(Job(dialect="nccl-2.24", ranks_per_node=2, network="socket"))
+    report = check("".join(f"{front}{line}\n" for line in log.splitlines()))
+    assert report.summary == "inconclusive: all lines of NCCL in the log are quoted"
