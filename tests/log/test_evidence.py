@@ -59,6 +59,8 @@ REPORTS = {
     "torchrun-line": "E0314 09:26:53.123000 4711 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 1 (pid: 4713) of binary: /usr/bin/python\n",
     "deepspeed": "[2026-03-14 09:26:54,123] [ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python', 'train.py'] exits with return code = -9\n",
     "slurm-memory": "slurmstepd: error: StepId=4711.0 exceeded memory limit (67108864 > 62914560), being killed\n",
+    "jsrun": "ERROR:  One or more process (first noticed rank 3) exited with code 1\n",
+    "aprun": "_pmiu_daemon(SIGCHLD): [NID 00012] [c0-0c0s3n0] [Sat Mar 14 09:26:53 2026] PE RANK 3 exit signal Killed\n",
     "salloc": "salloc: error: Node failure on nid001002\n",
     "prterun": "prterun noticed that process rank 3 with PID 4711 on node nid001002 exited on\nsignal 9 (Killed).\n",
     "flux-shell": "flux-shell[1]: FATAL: task 3 (host nid001002): start failed\n",
