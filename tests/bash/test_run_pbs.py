@@ -173,7 +173,7 @@ ALLOWED = "Cpus_allowed:\tffffffff,ffffffff\n"
         ((), "pals", ALLOWED, "--cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39", ""),
         (("--ranks", "2"), "pals", ALLOWED, "--cpu-bind list:24-31,56-63:16-23", ""),
         (("--ranks", "8"), "pals", ALLOWED, "--cpu-bind none", "8 per node, but the profile has masks for 4"),
-        ((), "pals", "Cpus_allowed:\tffffffff\n", "--cpu-bind none", "does not own a whole node"),
+        ((), "pals", "Cpus_allowed:\tffffffff\n", "--cpu-bind none", "does not own all of these cores"),
         ((), "openmpi", ALLOWED, "--bind-to none", "known of the mpiexec of PALS only"),
         ((), "hydra", ALLOWED, "", "known of the mpiexec of PALS only"),
         (("--mpiexec-arg=--cpu-bind=depth",), "pals", ALLOWED, "--cpu-bind=depth", ""),

@@ -282,7 +282,7 @@ def test_the_profile_of_polaris_runs_as_it_is(
     job = submit(cluster, workdir, *options, "--", "python3", str(programs / "ddp.py"))
     job.wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), (mpiexec, job.stdout)
-    assert "this job does not own a whole node" in job.stdout
+    assert "this job does not own all of these cores" in job.stdout
     assert len([x for x in job.stdout.splitlines() if x.startswith("{")]) == 4
 
 

@@ -166,7 +166,7 @@ def test_ray_runs_on_one_machine_and_hears_signals_once(
         text = text.replace("source <(", "exec bash <(").replace(" || echo exit $?", "")
         job = cluster.submit(text, *LOCAL)
         job.wait_output("ready\n", timeout=90)
-        assert "Ray runs on 1 nodes" in job.stdout
+        assert "Ray runs on 1 node with" in job.stdout
         job.cancel(f"--signal={name}", "--batch")
         job.wait(timeout=60)
         # By TERM, Slurm's own word for the job is the signal.

@@ -66,7 +66,7 @@ def test_each_node_enters_its_own_copy_of_the_image(
     ranks = [each for each in done.stdout.splitlines() if each.startswith("rank ")]
     assert sorted(each.split()[1] for each in ranks) == ["0", "1", "2", "3"]
     assert all(f"{_DISK}/envcfg-" in each for each in ranks), done.stdout
-    assert "to the disk of each of 2 nodes in" in done.stdout
+    assert "to the disk of each node (2 in all) in" in done.stdout
     assert left(cluster) == ["", ""]
 
 

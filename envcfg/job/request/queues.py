@@ -91,7 +91,7 @@ def beyond_limits(
     for excess in exceeded(requirements, partition, qos):
         if excess.quantity == "time":
             size = (
-                f" {requirements.nodes} nodes"
+                f" {requirements.nodes} node{'s' * (requirements.nodes > 1)}"
                 if excess.queue.sizes and requirements.nodes
                 else ""
             )

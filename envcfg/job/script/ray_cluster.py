@@ -334,7 +334,8 @@ class Node:
             int(sum(resources.get(key, 0) for _, resources, *_ in nodes))
             for key in ("CPU", "GPU")
         )
-        message = f"Ray runs on {len(nodes)} nodes with {cpus} CPUs and {gpus} GPUs"
+        many = "1 node" if len(nodes) == 1 else f"{len(nodes)} nodes"
+        message = f"Ray runs on {many} with {cpus} CPUs and {gpus} GPUs"
         tell("note", f"{message} at {self.address}:{self.port}")
         warn_of_smaller(nodes)
         try:

@@ -1,9 +1,9 @@
-# shellcheck shell=bash # masks 3: bind ranks to the cores next to their GPUs if the job owns all cores of the node
+# shellcheck shell=bash # masks 4: bind ranks to the cores next to their GPUs if the job owns all cores of the node
 envcfg_may_pin() { # whether the cores of all masks are this job's
   local envcfg_key envcfg_all=''
   while IFS=$' :\t' read -r envcfg_key envcfg_all && [[ $envcfg_key != Cpus_allowed ]]; do :; done </proc/self/status
   envcfg_covers "$envcfg_all" && return 0
-  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own a whole node'
+  envcfg_note 'ranks are not bound to the cores next to their GPUs: this job does not own all of these cores'
   return 1
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # ray 5: make one Ray cluster of the nodes, and run the program on the first when all are there
+# shellcheck shell=bash # ray 6: make one Ray cluster of the nodes, and run the program on the first when all are there
 # adds: SET=envcfg_ray
 IFS= builtin read -r -d '' ENVCFG_RAY <<'ENVCFG_TEXT' || builtin :
 @ray_cluster.py@

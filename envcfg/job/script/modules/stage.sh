@@ -1,4 +1,4 @@
-# shellcheck shell=bash # stage 5: copy image and environment to the disk of each node, and remove them at the end
+# shellcheck shell=bash # stage 6: copy image and environment to the disk of each node, and remove them at the end
 # needs: before; adds: WORDS=envcfg_stageable READY=envcfg_stage END=envcfg_unstage; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE
 ENVCFG_STAGED='' # the folder of the copies, the same on each node
 
@@ -117,7 +117,7 @@ envcfg_stage_failed() { # [MESSAGE]: say so and fail, unless a signal has ended 
 }
 
 envcfg_staged() { # NAME BYTES SECONDS [SAVED]: tell what it took
-  envcfg_note "staged: $1, ${2:+$((($2 + 1048575) / 1048576)) MiB }to the disk of each of ${ENVCFG_JOB_NODES:-1} nodes in $((SECONDS - $3)) s${4-}"
+  envcfg_note "staged: $1, ${2:+$((($2 + 1048575) / 1048576)) MiB }to the disk of each node (${ENVCFG_JOB_NODES:-1} in all) in $((SECONDS - $3)) s${4-}"
 }
 
 envcfg_unstage() { # remove the copies on every node, but nothing that is not ours
