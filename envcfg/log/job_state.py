@@ -15,7 +15,7 @@ from envcfg.log.exceptions import End, LogException
 from envcfg.log.life_signs import JobProgress
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.numbers import grouped
-from envcfg.log.prefix import Record
+from envcfg.log.prefix import Record, quotes_launcher
 from envcfg.log.process import Process, RaisedWarning
 from envcfg.log.process_facts import Room, Sighting, Spot, clip
 from envcfg.log.quoted_lines import Speakers
@@ -198,10 +198,12 @@ class JobLog:
         for hidden_by in filter(
             None, map(self.occurrences.get, occurrence.given.unless)
         ):
-            # Files have no common order, and nodes buffer: order counts in one writer.
+            # Files have no common order, and nodes buffer: order counts in one writer, and
+            # among launchers, whose messages are not held back.
             first, then = hidden_by.first, occurrence.first
-            apart = first.spot.source != then.spot.source
-            apart = apart or first.text.partition(":")[0] != then.text.partition(":")[0]
+            apart = first.text.partition(":")[0] != then.text.partition(":")[0]
+            apart = apart and not all(map(quotes_launcher, (first.text, then.text)))
+            apart = apart or first.spot.source != then.spot.source
             if (apart or first.spot < then.spot) and not self._is_hidden(hidden_by):
                 return True
         return False

@@ -17,7 +17,8 @@ STEPS = "".join(
 def cancelled(what: str = "JOB 27", why: str = "") -> str:
     """Return slurmstepd's line."""
     when = "2026-01-02T03:04:05"
-    return f"slurmstepd: error: *** {what} ON nid001000 CANCELLED AT {when}{why} ***\n"
+    writer = f"slurmstepd{'-nid001000' * what.startswith('STEP')}"
+    return f"{writer}: error: *** {what} ON nid001000 CANCELLED AT {when}{why} ***\n"
 
 
 STEP = cancelled("STEP 27.0")
@@ -136,6 +137,9 @@ REACTIONS = {
     "killed": "srun: error: nid001001: tasks 4-7: Killed\n",
     "codes": "srun: error: nid001000: tasks 0-3: Exited with exit code 143\n"
     "srun: error: nid001001: tasks 4-7: Exited with exit code 1\n",
+    "ended-by-srun": "srun: error: nid001000: tasks 0-3: Killed\n"
+    "srun: launch/slurm: _step_signal: Terminating StepId=27.0\n"
+    "srun: Force Terminated StepId=27.0\n",
     "code-137": "srun: error: nid001000: tasks 0-3: Exited with exit code 137\n",
     "clean-up": "srun: error: Unable to create step for job 27: Invalid job id specified\n"
     + GONE,
