@@ -1,7 +1,10 @@
-# shellcheck shell=bash # core 13: one step, from its checks to its exit code
+# shellcheck shell=bash # core 14: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
+
+# A converted pipeline has its own file for notes; the environment names none.
+if [[ ${FUNCNAME[*]-} != *with_envcfg* ]]; then ENVCFG_NOTES=2; fi
 
 # In a POSIX shell's own commands only. No process is started but the program's, except to make
 # the caches once on each node.
@@ -14,7 +17,7 @@ envcfg_in_rank() { # [worker]: add the text of the input to the rank part, and t
 }
 
 envcfg_error() { # MESSAGE [HINT]
-  printf '%s\n' "envcfg: error: $1" ${2:+"  hint: $2"} >&"${ENVCFG_NOTES:-2}"
+  printf '%s\n' "envcfg: error: $1" ${2:+"  hint: $2"} >&"$ENVCFG_NOTES"
 }
 
 envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the checks go on
@@ -23,7 +26,7 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
 }
 
 envcfg_note() { # MESSAGE
-  printf 'envcfg: note: %s\n' "$1" >&"${ENVCFG_NOTES:-2}"
+  printf 'envcfg: note: %s\n' "$1" >&"$ENVCFG_NOTES"
 }
 
 envcfg_own_code() { # PROGRAM CODE [REASON]: a note that the step's code is that of the program which starts ranks
