@@ -36,7 +36,7 @@ def functions_that_take_an_id(trees: list[ast.Module]) -> dict[str, int]:
                 makes = any(
                     isinstance(call, ast.Call)
                     and isinstance(call.func, ast.Name)
-                    and call.func.id in ("Finding", "finding_in")
+                    and call.func.id in ("Finding", "finding_in", "finding")
                     for call in ast.walk(node)
                 )
                 if makes and "rule" in names:

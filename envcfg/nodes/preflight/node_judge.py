@@ -202,15 +202,10 @@ def _gpus(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
 
 def _health(answer: NodeAnswer) -> Iterator[Finding]:
     gpus = answer.gpus.gpus if answer.gpus else ()
-    for rule, bad in (
-        ("gpu-memory-errors", [gpu.number for gpu in gpus if gpu.uncorrected]),
-        (
-            "gpu-held-down",
-            [g.number for g in gpus if (g.throttle or 0) & HARDWARE_SLOWDOWN],
-        ),
-    ):
-        if bad:
-            yield finding(rule, answer.host, gpus=number_ranges(bad))
+    if bad := [gpu.number for gpu in gpus if gpu.uncorrected]:
+        yield finding("gpu-memory-errors", answer.host, gpus=number_ranges(bad))
+    if bad := [gpu.number for gpu in gpus if (gpu.throttle or 0) & HARDWARE_SLOWDOWN]:
+        yield finding("gpu-held-down", answer.host, gpus=number_ranges(bad))
 
 
 def _memlock(

@@ -141,7 +141,7 @@ case ${BASH_VERSION:-none}:${SHELLOPTS-} in
     ;;
 esac
 
-# --- begin 7 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
+# --- begin 8 (sha256 HASH): refuse a shell in which bash would stop halfway and report success
 # Traps of the job's shell do not run between commands of envcfg: set +ET, and no CHLD trap.
 ENVCFG_FLAGS=$-
 \builtin set +ET
@@ -157,7 +157,7 @@ envcfg_heed() { # give the CHLD trap back; in a subshell it is the parent's
   if [[ ${BASHPID-} == "$$" ]]; then \builtin eval "$ENVCFG_CHLD"; fi
 }
 
-envcfg_give_back() { # to the job's shell, what envcfg has changed in it
+envcfg_give_back() { # to the job's shell, what has been changed in it
   if [[ $ENVCFG_FLAGS == *E* ]]; then \builtin set -E; fi
   if [[ $ENVCFG_FLAGS == *T* ]]; then \builtin set -T; fi
   if [[ :$ENVCFG_BASHOPTS: == *:expand_aliases:* ]]; then \builtin shopt -s expand_aliases; fi
