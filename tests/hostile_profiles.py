@@ -31,6 +31,7 @@ def everything() -> dict[str, Json]:
         },
         "node": {
             "gpus": 1,
+            "architecture": "x86_64",
             "cores_per_gpu": 1,
             "memory_per_gpu": "1G",
             "nics": ["hsn0"],
@@ -48,6 +49,7 @@ def everything() -> dict[str, Json]:
         "visibility": {
             "variable": "ROCR_VISIBLE_DEVICES",
             "clear": ["HIP_VISIBLE_DEVICES"],
+            "numbers": "CUDA_VISIBLE_DEVICES",
             **SAID,
         },
         "rendezvous": {"suffix": "i", **SAID},

@@ -124,7 +124,8 @@ def _mix(
 def _phases(job: Job) -> list[Phase]:
     """Return the steps of the job; as of 2.22 the first collective connects."""
     version = DIALECTS[job.dialect].version
-    phases: list[Phase] = [_begin]
+    # Threads of a process begin when it has read its settings.
+    phases: list[Phase] = [_open, _begin] if job.processes == "node" else [_begin]
     groups: list[Callable[[Rank], Comm]] = [lambda rank: world(rank.job)]
     groups += [lambda rank, at=at: comms_of(rank)[at] for at in range(len(job.groups))]
     for number, group in enumerate(groups):
@@ -160,11 +161,15 @@ def _has_no_network(rank: Rank) -> bool:
     return rank.job.pinned and rank.job.network == "ofi" and not rank.has_plugin
 
 
+def _open(rank: Rank) -> Iterator[str]:
+    return render(rank, messages.opening(rank) if rank.is_first_of_process else [])
+
+
 def _begin(rank: Rank) -> Iterator[str]:
     d = rank.dialect
     said = []
     if rank.is_first_of_process:
-        said += messages.opening(rank)
+        said += messages.opening(rank) if rank.job.processes == "rank" else []
         said += messages.network(rank) if d.version >= (2, 13) else []
     elif d.version >= (2, 13) and not _has_no_network(rank):
         said += messages.chosen(rank)

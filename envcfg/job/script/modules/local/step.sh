@@ -1,4 +1,4 @@
-# shellcheck shell=bash # local/step 7: end all processes that ranks have started
+# shellcheck shell=bash # local/step 8: end all processes that ranks have started
 # Each rank leads a process group, so that a signal reaches what it has started, too. The
 # shell that starts the ranks is their watcher: it has its own group and a pipe to the shell
 # that the job knows, and when that one is killed, it is still the parent of the ranks.
@@ -124,7 +124,10 @@ envcfg_runs() { # PID: whether it runs, by the kernel's book: bash 5.2 has liste
 envcfg_watch() { # RANKS: wait for all of them; the first that fails ends the others, and the last what is left
   local envcfg_pid envcfg_code envcfg_pause envcfg_wait_ms=10 envcfg_rest_ms=2000 envcfg_grace_ms=10000 envcfg_status=0 envcfg_ends=''
   local -a envcfg_running envcfg_all envcfg_ranks_of=()
-  for envcfg_pid in "${!ENVCFG_PIDS[@]}"; do envcfg_ranks_of[ENVCFG_PIDS[envcfg_pid]]=$envcfg_pid; done
+  for envcfg_pid in "${!ENVCFG_PIDS[@]}"; do
+    envcfg_code=${ENVCFG_PIDS[envcfg_pid]}
+    envcfg_ranks_of[envcfg_code]=$envcfg_pid
+  done
   if ((${#ENVCFG_PIDS[@]} < $1)); then # a signal came before the others
     envcfg_wait || envcfg_status=$?
   fi
