@@ -1,10 +1,12 @@
-# shellcheck shell=bash # core 14: one step, from its checks to its exit code
+# shellcheck shell=bash # core 15: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
 
 # A converted pipeline has its own file for notes; the environment names none.
-if [[ ${FUNCNAME[*]-} != *with_envcfg* ]]; then ENVCFG_NOTES=2; fi
+if [[ ${FUNCNAME[*]-} != *with_envcfg* ]]; then
+  ENVCFG_NOTES=2
+fi
 
 # In a POSIX shell's own commands only. No process is started but the program's, except to make
 # the caches once on each node.
