@@ -201,9 +201,10 @@ class JobLog:
             # Files have no common order, and nodes buffer: order counts in one writer, and
             # among launchers, whose messages are not held back.
             first, then = hidden_by.first, occurrence.first
-            apart = first.text.partition(":")[0] != then.text.partition(":")[0]
-            apart = apart and not all(map(quotes_launcher, (first.text, then.text)))
-            apart = apart or first.spot.source != then.spot.source
+            apart = first.spot.source != then.spot.source or (
+                first.text.partition(":")[0] != then.text.partition(":")[0]
+                and not (quotes_launcher(first.text) and quotes_launcher(then.text))
+            )
             if (apart or first.spot < then.spot) and not self._is_hidden(hidden_by):
                 return True
         return False
