@@ -69,10 +69,10 @@ def hide(text: str) -> str:
     if values.search(text):
         for pattern in _replacements():
             text = pattern.sub(rf"\g<before>{HIDDEN}\g<after>", text)
-    word = re.compile(_WORD)
-    for start in _HEADS:
+    heads, word = _assignments()
+    for pattern in heads:
         made, end = "", 0
-        for head in re.finditer(start, text):
+        for head in pattern.finditer(text):
             if head.end() > end and is_secret(head["name"]):
                 made += text[end : head.end()]
                 value = word.match(text, head.end())
@@ -118,3 +118,8 @@ def _replacements() -> list[re.Pattern[str]]:
         )
         for before, text, after in _content()["values"]
     ]
+
+
+@cache  # check-log has more patterns than re remembers
+def _assignments() -> tuple[list[re.Pattern[str]], re.Pattern[str]]:
+    return list(map(re.compile, _HEADS)), re.compile(_WORD)
