@@ -125,14 +125,14 @@ def _exchange(children: Sequence["ChildProcess"], seconds: float) -> None:
     poller, pipes = poll(), {}
     for child in children:
         for name, pipe in child.pipes.items():
-            if name != "in" or child.given:
+            if name != "in" or child.unsent:
                 pipes[pipe.fileno()] = child, name
                 poller.register(pipe, POLLOUT if name == "in" else POLLIN)
     # A program ends soon after its last stream.
     wait = min(seconds, _LOOK) if pipes else _LOOK / 50
     for number, _ in poller.poll(1000 * wait):
         child, name = pipes[number]
-        child.move(name)
+        child.transfer(name)
     for child in children:
         child.note_exit()
 
@@ -189,7 +189,7 @@ class ChildProcess:
         self.leave = leave
         self.has_exited = False
         self.exit_code: int | None = None  # None: it runs, or was ended
-        self.given = bytearray()  # for its stdin
+        self.unsent = bytearray()  # bytes for its stdin
         self._name, self._kept, self._fault = argv[0], kept, ""
         self.texts = {"out": bytearray(), "err": bytearray()}
         with PostponedSignals() as signals:
@@ -240,8 +240,8 @@ class ChildProcess:
 
     def send(self, data: bytes) -> None:
         """Write *data* to its stdin while it is read; a part may be lost."""
-        self.given += data
-        self.move("in")
+        self.unsent += data
+        self.transfer("in")
 
     def read(self, take: Take, deadline: Deadline) -> bool:
         """Pass each line to *take* until *deadline*; return whether all lines were read.
@@ -274,20 +274,20 @@ class ChildProcess:
             continue
         return self.exit_code
 
-    def move(self, name: str) -> bool:
+    def transfer(self, name: str) -> bool:
         """Read or write a chunk of the stream *name*; return whether one was read."""
         if name not in self.pipes:
             return False
         pipe, chunk = self.pipes[name], b""
         try:
             if name == "in":
-                del self.given[: os.write(pipe.fileno(), self.given[:_CHUNK])]
+                del self.unsent[: os.write(pipe.fileno(), self.unsent[:_CHUNK])]
                 return False
             chunk = os.read(pipe.fileno(), _CHUNK)
         except BlockingIOError:
             return False
         except BrokenPipeError:  # the program has ended, or needs no more input
-            self.given.clear()
+            self.unsent.clear()
             return False
         if not chunk:
             self.pipes.pop(name).close()
@@ -316,7 +316,7 @@ class ChildProcess:
         # The pipe may still hold output of the ended program.
         for name in ("out", "err"):
             for _ in range(_REST):
-                if not self.move(name):
+                if not self.transfer(name):
                     break
         self.has_exited = True
         if not self._fault:
