@@ -18,7 +18,9 @@ from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, within
 
 if TYPE_CHECKING:
+    from envcfg.common.child_process import ChildProcess
     from envcfg.nodes.monitor.outliers import ExpectedNodes
+    from envcfg.report.monitor_report import Show
 
 _LOOKS = 2  # rates and idle GPUs need two looks
 _END_SECONDS = 5.0  # until Slurm reports an end that was already observed
@@ -62,17 +64,12 @@ def run(options: argparse.Namespace) -> int:
     name = job_name(options.job, "monitor")
     use_defaults(options)
     requirements = _wanted(options.profile, writable=options.allow_writable)
-    from envcfg.common.findings import Result
-    from envcfg.nodes.monitor.node_board import PATIENCE, Board, rounds
-    from envcfg.nodes.monitor.outliers import by_host, find_marks
     from envcfg.nodes.probe.probes import MONITOR
     from envcfg.nodes.probe.slurm_job import lost_nodes, start_step
     from envcfg.report.monitor_report import showing
 
     job, hosts, is_part = find_job(name, options.nodes, "monitor")
     requirements = requirements._replace(asked_gpus=job.gpus)
-    silent = PATIENCE + options.interval
-    is_once = options.once or options.format is not None
     raise_signals()  # an interruption must end the step and restore the cursor
     left, errors = hosts, list[str]()
     writer = showing(
@@ -81,30 +78,47 @@ def run(options: argparse.Namespace) -> int:
     with writer as show:
         # srun ends a step with a node that it cannot reach; the others are asked again.
         while left:
-            board, looks = Board(hosts, idle_below=options.gpus_idle_below), 0
             with start_step(
                 MONITOR, job.id, left, is_part=is_part, more=options.srun_arg
             ) as step:
-                for now in rounds(step, board, options.interval):
-                    if not board.has_any():
-                        raise no_answer(step.errors, "no node has answered")
-                    looks += 1
-                    if is_once and looks < _LOOKS:
-                        continue
-                    nodes = board.views(now, silent)
-                    findings = find_marks(
-                        nodes, requirements, idle_below=options.gpus_idle_below
-                    )
-                    if options.format is not None:
-                        result = Result(by_host(nodes, findings), "node")
-                        return put_result(result, options.format, strict=options.strict)
-                    show(nodes, findings)
-                    if options.once:
-                        return 0
+                code = _watch(step, hosts, requirements, options, show)
+            if code is not None:
+                return code
             errors, lost = step.errors, lost_nodes(step.errors, left)
             left = [host for host in left if host not in lost] if lost else []
             is_part = True
     return _after_end(name, errors)
+
+
+def _watch(
+    step: ChildProcess,
+    hosts: Sequence[str],
+    requirements: ExpectedNodes,
+    options: argparse.Namespace,
+    show: Show,
+) -> int | None:
+    """Show the answers of *step* until it ends; return the exit code of a single look."""
+    from envcfg.common.findings import Result
+    from envcfg.nodes.monitor.node_board import PATIENCE, Board, rounds
+    from envcfg.nodes.monitor.outliers import by_host, find_marks
+
+    is_once = options.once or options.format is not None
+    board, looks = Board(hosts, idle_below=options.gpus_idle_below), 0
+    for now in rounds(step, board, options.interval):
+        if not board.has_any():
+            raise no_answer(step.errors, "no node has answered")
+        looks += 1
+        if is_once and looks < _LOOKS:
+            continue
+        nodes = board.views(now, PATIENCE + options.interval)
+        findings = find_marks(nodes, requirements, idle_below=options.gpus_idle_below)
+        if options.format is not None:
+            result = Result(by_host(nodes, findings), "node")
+            return put_result(result, options.format, strict=options.strict)
+        show(nodes, findings)
+        if options.once:
+            return 0
+    return None
 
 
 def _wanted(name: str | None, *, writable: bool) -> ExpectedNodes:
