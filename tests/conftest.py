@@ -126,6 +126,15 @@ def built_in() -> Catalog:
 
 
 @pytest.fixture
+def no_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job, and no profiles of a site or a user."""
+    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
 def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Fake srun and runtimes on PATH, in a fake job; returns where they take notes."""
     notes = tmp_path / "notes"

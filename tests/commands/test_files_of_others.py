@@ -37,11 +37,8 @@ DETECTED = ("--container", "none")
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def profile(no_layers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     """The user's own ``workstation``, in a folder that a group may share."""
-    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "top/project"))
     path = tmp_path / "top/project/envcfg/profiles/workstation.yaml"
     path.parent.mkdir(parents=True)

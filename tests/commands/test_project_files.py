@@ -21,12 +21,8 @@ EXPECTS = f"expect: {{network: AWS Libfabric, {REASON}}}\n"
 
 
 @pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def clone(no_layers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     """A project that the user has cloned, and no other layers."""
-    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     folder = tmp_path / "clone"
     (folder / ".envcfg/profiles").mkdir(parents=True)

@@ -42,11 +42,7 @@ def check(done: Wrapped, *, is_script: bool = False) -> None:
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("ENVCFG_PROFILE", "SLURM_CLUSTER_NAME", "SLURM_JOB_ID"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+def here(no_layers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001
     folder = tmp_path / "clone"
     (folder / ".envcfg/profiles").mkdir(parents=True)
     (folder / "job.sh").write_text("#!/bin/bash\n#SBATCH --nodes=2\nsrun python t.py\n")
