@@ -123,9 +123,14 @@ class Job:
         """Start the job soon after it is put back into the queue; Slurm waits two minutes.
 
         Not at once: in the second in which a node has ended the first start, it refuses another.
+        A job whose delay ended between the question and the change has started: all is well.
         """
         self._wait_for(frozenset({"PENDING"}), timeout=180)
-        self.update("StartTime=now+3")
+        try:
+            self.update("StartTime=now+3")
+        except ClusterError as err:
+            if "no longer pending" not in str(err):
+                raise
 
     def cancel(self, *options: str) -> None:
         """End the job, or signal it: ``job.cancel("--signal=TERM", "--batch")``."""

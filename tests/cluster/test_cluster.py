@@ -77,8 +77,13 @@ def test_run_stops_at_its_timeout(cluster: Cluster) -> None:
 
 def test_two_nodes_are_idle(cluster: Cluster) -> None:
     lumi = "--partition=standard-g,small-g"
-    done = cluster.run(["sinfo", "--noheader", "--Node", lumi, "--format=%N %P %T"])
-    assert sorted(done.stdout.split("\n")[:-1]) == [
+    ask = ["sinfo", "--noheader", "--Node", lumi, "--format=%N %P %T"]
+    deadline = time.monotonic() + 60
+    # The scheduler plans nodes for a job until its next round, even if the job is gone.
+    while "planned" in (shown := cluster.run(ask).stdout):
+        assert time.monotonic() < deadline, shown
+        time.sleep(0.5)
+    assert sorted(shown.split("\n")[:-1]) == [
         f"{node} {partition} idle"
         for node in cluster.nodes
         for partition in ("small-g", "standard-g*")
