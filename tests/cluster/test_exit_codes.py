@@ -84,6 +84,7 @@ def test_a_failed_step_has_the_code_of_the_rank_that_failed_first(
     assert cluster.left_running() == []
 
 
+@pytest.mark.nightly
 def test_wherever_the_output_goes_the_code_is_the_same(
     cluster: Cluster, steps: Path
 ) -> None:

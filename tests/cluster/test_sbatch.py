@@ -162,6 +162,7 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     assert re.search(r"^nid001001 20\S+Z .*nid001001", bad.read_text(), re.M)
 
 
+@pytest.mark.nightly
 def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:
     options = (*SMALL, *WARNED, "--requeue", "--inline")
     text = job_script(cluster, *options, command="while :; do sleep 0.1; done")

@@ -37,7 +37,7 @@ def train(
 @pytest.mark.parametrize(
     ("options", "sbatch"),
     [
-        ((), (*NODES, "--ntasks-per-node=4")),
+        pytest.param((), (*NODES, "--ntasks-per-node=4"), marks=pytest.mark.nightly),
         ((), NODES),  # nobody says how many tasks: one per GPU
         (("--launcher", "torchrun"), NODES),
     ],
@@ -71,10 +71,15 @@ def test_training_over_two_nodes_is_right_and_uses_the_fast_network(
         assert fast > 10 * moved["nmn0"]
 
 
-@pytest.mark.parametrize("launcher", ["srun", "torchrun"])
+@pytest.mark.parametrize(
+    "launcher", [pytest.param("srun", marks=pytest.mark.nightly), "torchrun"]
+)
 @pytest.mark.parametrize(
     ("rendezvous", "address"),
-    [("suffix: -hsn0", "nid001000-hsn0"), ("interface: hsn1", "10.253.1.")],
+    [
+        pytest.param("suffix: -hsn0", "nid001000-hsn0", marks=pytest.mark.nightly),
+        ("interface: hsn1", "10.253.1."),
+    ],
 )
 def test_ranks_meet_by_the_name_or_address_that_the_profile_says(
     cluster: Cluster,
