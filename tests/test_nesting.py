@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from envcfg.common.nesting import MAX_DEPTH, check_depth, read_json
+from envcfg.common.foreign_data import read_json
+from envcfg.common.nesting import MAX_DEPTH, check_depth
 from envcfg.core import defaults
 from envcfg.image.host_libraries import parse_host
 from envcfg.image.metadata import parse_object
@@ -33,7 +34,7 @@ DEPTHS = {
 SHAPES = {"lists": ("[", "]"), "objects": ('{"a":', "}")}
 READ = """\
 import sys
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import read_json
 sys.setrecursionlimit(int(sys.argv[1]))
 for depth in map(int, sys.argv[2:]):
     try:
@@ -84,9 +85,9 @@ def test_what_follows_a_value_is_ignored_if_wanted() -> None:
 def test_only_one_module_reads_json_of_strangers_and_knows_of_recursion() -> None:
     """What reads text that envcfg itself has written may do without."""
     own = {"api.py", "log/prefix.py"}
-    own |= {f"common/{name}.py" for name in ("cache", "datafile", "nesting")}
+    own |= {f"common/{name}.py" for name in ("cache", "datafile", "foreign_data")}
     own |= {"job/script/ray_cluster.py"}
-    damage = {"common/toml_document.py", "image/elf.py", "common/nesting.py"}
+    damage = {"common/toml_document.py", "image/elf.py", "common/foreign_data.py"}
     for path in (ROOT / "envcfg").rglob("*.py"):
         name = str(path.relative_to(ROOT / "envcfg"))
         text = path.read_text(encoding="utf-8")

@@ -8,34 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from envcfg.common.errors import OutputError
 
 MAX_DEPTH = 100
-
-
-def read_json(text: str | bytes, *, is_whole: bool = True) -> Any:  # noqa: ANN401  # any value
-    """Return the value of a JSON text.
-
-    Args:
-        is_whole: whether the value must be the whole text; otherwise the rest is
-            ignored.
-
-    Raises:
-        ValueError: it is not JSON, or nested more than :data:`MAX_DEPTH` deep.
-    """
-    import json
-
-    try:
-        if is_whole:
-            value = json.loads(text)
-        else:
-            value = json.JSONDecoder().raw_decode(str(text))[0]
-    except RecursionError:
-        refuse_depth()
-    check_depth(value)
-    return value
 
 
 def check_depth(value: object) -> None:

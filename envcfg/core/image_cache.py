@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from envcfg import image as image_room
 from envcfg.common.cache import remember
 from envcfg.common.characters import one_line
 from envcfg.common.datafile import stamp
 from envcfg.common.findings import Finding
+from envcfg.common.foreign_data import ForeignDataError, read_record
 from envcfg.common.provenance import sha256_of
 from envcfg.job.plan.plan import ImageFacts
 
@@ -27,30 +27,11 @@ PATIENCE = 10.0  # seconds for a first look, because a script waits for it
 MEGABYTES = 1000.0  # memory for it; login nodes limit each user
 
 
-class Identity(NamedTuple):
-    """The identity of a file."""
+def identify(path: str) -> tuple[str, int, int, int] | None:
+    """Return the identity of the file *path*; None if it is not a regular file.
 
-    path: str
-    size: int
-    time: int  # the last change, in nanoseconds
-    inode: int
-
-
-class CachedImage(NamedTuple):
-    """The cached facts of an image."""
-
-    # The value of each fact, and its place in the image.
-    facts: Mapping[str, tuple[str, str]] = {}
-    bases: tuple[str, ...] = ()  # the images from which it was built, the nearest first
-    why: str = ""  # the reason if nothing was read
-    # The launcher that an installed command uses, and the file.
-    imports: Mapping[str, tuple[str, str]] = {}
-    plugin: str = "unknown"  # as in `ImageFacts`
-    is_damaged: bool = False  # no runtime can start it
-
-
-def identify(path: str) -> Identity | None:
-    """Return the identity of the file *path*; None if it is not a regular file."""
+    It consists of the path, the size, the last change in nanoseconds, and the inode.
+    """
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -58,7 +39,7 @@ def identify(path: str) -> Identity | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     real = os.path.realpath(path)
-    return Identity(real, status.st_size, status.st_mtime_ns, status.st_ino)
+    return real, status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
@@ -68,60 +49,51 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
     """
     if not os.path.exists(image):
         return ImageFacts(), []
-    identity, looks = identify(image), list[CachedImage]()
+    facts, why, is_damaged, is_new = ImageFacts(), "", False, False
 
     def look() -> dict[str, Any] | None:
-        is_empty = identity is not None and identity.size == 0
-        damage = CachedImage(why="an empty file", is_damaged=True)
-        looks.append(damage if is_empty else _look(image))
+        nonlocal facts, why, is_damaged, is_new
+        is_new = True
+        empty = (facts, "an empty file", True)
+        facts, why, is_damaged = empty if size == 0 else _look(image)
         # Failures are not cached: rights, a file system or this Python may change.
-        return None if looks[0].why else looks[0]._asdict()
+        return None if why else facts._asdict()
 
-    if identity:
-        name = sha256_of(os.fsencode(identity.path))[:32]
+    def is_valid(entry: object) -> bool:
+        nonlocal facts
+        try:
+            facts = read_record(ImageFacts, entry, "image")
+        except ForeignDataError:  # written by another envcfg
+            return False
+        return True
+
+    path, size, time, _ = identity = identify(image) or (image, None, 0, 0)
+    if size is None:
+        look()
+    else:
+        name = sha256_of(os.fsencode(path))[:32]
         # Files are replaced, not modified.
         key = [*identity, stamp(os.path.dirname(image_room.__file__))[-1]]
-        entry = remember(f"images/{name}", key, look)
-    else:
-        entry = look()
-    memory = looks[0] if looks else _from_entry(entry)
+        remember(f"images/{name}", key, look, is_valid)
     findings = []
-    if memory.is_damaged:
-        message = f"no runtime can start this image: {memory.why}"
+    if is_damaged:
+        message = f"no runtime can start this image: {why}"
         fix = "copy or build it once more; --no-inspect does not read it"
         findings.append(Finding("image-damaged", "warning", image, message, fix))
-    elif memory.why:
-        reason = f"its facts are not known: {memory.why}"
+    elif why:
+        reason = f"its facts are not known: {why}"
         fix = "state them by --fact; envcfg inspect takes the time that it needs, "
         fix += "and says more; --no-inspect does not try"
         findings.append(Finding("image-not-read", "note", image, reason, fix))
-    elif identity and looks:
-        facts = ", ".join(
-            f"{name} {value}" for name, (value, _) in memory.facts.items()
-        )
-        reason = f"was read for the first time: {facts or 'none of the facts is in it'}"
+    elif is_new and size is not None:
+        text = ", ".join(f"{name} {value}" for name, (value, _) in facts.facts.items())
+        reason = f"was read for the first time: {text or 'none of the facts is in it'}"
         fix = "envcfg inspect shows all that is in it"
         findings.append(Finding("image-read", "note", image, reason, fix))
-    image_stamp = (
-        f"{identity.size} {identity.time // 10**9}" if identity and memory.facts else ""
-    )
-    # The stamp has whole seconds, because stat in the job prints no fractions.
-    return (
-        ImageFacts(
-            memory.facts, memory.bases, image_stamp, memory.imports, memory.plugin
-        ),
-        findings,
-    )
-
-
-def _from_entry(entry: dict[str, Any]) -> CachedImage:
-    """Return a cached image; JSON has lists instead of tuples."""
-    facts, imports = (
-        {name: (value, place) for name, (value, place) in entry[key].items()}
-        for key in ("facts", "imports")
-    )
-    bases = tuple(entry["bases"])
-    return CachedImage(**{**entry, "facts": facts, "imports": imports, "bases": bases})
+    if size is not None and facts.facts:
+        # The stamp has whole seconds, because stat in the job prints no fractions.
+        facts = facts._replace(stamp=f"{size} {time // 10**9}")
+    return facts, findings
 
 
 def step_facts(inspection: Inspection) -> dict[str, tuple[str, str]]:
@@ -178,8 +150,12 @@ def plugin_state(inspection: Inspection) -> str:
     return "unknown" if "interfaces" in facts else "missing"
 
 
-def _look(image: str) -> CachedImage:
-    """Read the image, within the time that a script can wait."""
+def _look(image: str) -> tuple[ImageFacts, str, bool]:
+    """Read the image, within the time that a script can wait.
+
+    Returns:
+        The facts; the reason if nothing was read; whether no runtime can start it.
+    """
     from contextlib import suppress
 
     from envcfg.common.budget import Budget, SpentError
@@ -204,9 +180,8 @@ def _look(image: str) -> CachedImage:
                 bases = bases_of(patient, read.labels)
                 with suppress(TimeIsUpError):  # the facts count without them
                     imports = command_imports(patient, read.environment)
-            return CachedImage(
-                step_facts(inspection), bases, "", imports, plugin_state(inspection)
-            )
+            facts, plugin = step_facts(inspection), plugin_state(inspection)
+            return ImageFacts(facts, bases, "", imports, plugin), "", False
     except TimeIsUpError:
         why = f"it takes longer than {PATIENCE:.0f} s"
     except (ImageError, SpentError) as err:
@@ -217,4 +192,4 @@ def _look(image: str) -> CachedImage:
         why = err.strerror or str(err)
     except Exception as err:  # noqa: BLE001  # a job must not fail because of a fact
         why = f"a bug in envcfg, which envcfg inspect shows: {type(err).__name__}"
-    return CachedImage(why=one_line(why), is_damaged=is_damaged)
+    return ImageFacts(), one_line(why), is_damaged

@@ -5,10 +5,10 @@ import posixpath
 import re
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import NamedTuple
 
 from envcfg.common.errors import UsageError
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import ForeignDataError, read_json, read_record
 from envcfg.image.communication import plugin_files, provider_facts
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.image_record import ImageFact, Library
@@ -17,11 +17,7 @@ from envcfg.image.library_chain import follow
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.tree import FolderTree, Tree
 
-_T = TypeVar("_T", dict[str, Any], list[Any], str)
 SCHEMA_VERSION = 1
-_MOST = 2000  # libraries of one host
-_LONGEST = 4096  # characters of a text in a record
-_MOST_TEXTS = 1000  # texts in a list
 
 
 class Host(NamedTuple):
@@ -114,52 +110,18 @@ def parse_host(text: str, name: str) -> Host:
     try:
         return _host(read_json(text))
     except ValueError as err:
-        why = str(err) if isinstance(err, _NoHostError) else "it is not JSON"
+        why = str(err) if isinstance(err, ForeignDataError) else "it is not JSON"
         msg = f"{name}: no record of a host: {why}"
         hint = "make one on a compute node: envcfg inspect --host -o host.json"
         raise UsageError(msg, hint=hint) from err
 
 
-class _NoHostError(ValueError):
-    """The error for a record with the wrong form."""
-
-
 def _host(value: object) -> Host:
-    data = _checked(value, dict, _MOST, "host")
-    if data.get("schema_version") != SCHEMA_VERSION:
-        raise _NoHostError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
-    host: Host = _checked_as(Host, data, "host")
+    if isinstance(value, dict) and value.get("schema_version") != SCHEMA_VERSION:
+        raise ForeignDataError(f"schema_version is not {SCHEMA_VERSION}")  # noqa: EM102
+    host: Host = read_record(Host, value, "host")
     own = (library.path for library in host.libraries)
     for path in chain(own, host.links, host.links.values()):
         if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path:
-            raise _NoHostError(f"{path[:80]!r} is not a path")  # noqa: EM102
+            raise ForeignDataError(f"{path[:80]!r} is not a path")  # noqa: EM102
     return host
-
-
-def _checked_as(kind: Any, value: object, place: str) -> Any:  # noqa: ANN401  # of that kind
-    """Return *value* as *kind*, by its annotations: a record, or a part of one."""
-    inner = get_args(kind)
-    if kind is bool:
-        return value is True
-    if kind is str:
-        return _checked(value, str, _LONGEST, place)
-    if get_origin(kind) is tuple:
-        most = _MOST_TEXTS if inner[0] is str else _MOST
-        each_of = enumerate(_checked(value, list, most, place))
-        return tuple(_checked_as(inner[0], e, f"{place}[{n}]") for n, e in each_of)
-    data = _checked(value, dict, _MOST, place)
-    if inner:
-        return {
-            _checked_as(str, k, place): _checked_as(inner[1], v, f"{place}.{k:.80}")
-            for k, v in data.items()
-        }
-    hints = get_type_hints(kind).items()
-    return kind(*(_checked_as(h, data.get(n), f"{place}.{n}") for n, h in hints))
-
-
-def _checked(value: object, kind: type[_T], most: int, place: str) -> _T:
-    """Return *value* if it is of this *kind* and no longer than *most*."""
-    if not isinstance(value, kind) or len(value) > most:
-        name = {dict: "an object", list: "a list"}.get(kind, "a text")
-        raise _NoHostError(f"{place} is not {name} of at most {most}")  # noqa: EM102
-    return value

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from envcfg.common.characters import split_lines
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import mapping, read_json, sequence
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.image_record import Metadata
 from envcfg.image.tree import Tree
@@ -33,42 +33,34 @@ def machine(architecture: str) -> str:
     return _ARCHITECTURES.get(architecture, architecture)
 
 
-def parse_object(data: bytes | str) -> dict[str, Any]:
+def parse_object(data: bytes | str) -> Mapping[str, Any]:
     """Return the JSON object in *data*; empty if it is missing or not JSON."""
     try:
-        document = read_json(data)
+        return mapping(read_json(data))
     except ValueError:
         return {}
-    return document if isinstance(document, dict) else {}
 
 
 def texts(result: object) -> dict[str, str]:
     """Return the text entries of an object; empty for anything else."""
-    if not isinstance(result, Mapping):
-        return {}
-    return {str(key): value for key, value in result.items() if isinstance(value, str)}
+    return {k: value for k, value in mapping(result).items() if isinstance(value, str)}
 
 
 def variables(lines: object) -> dict[str, str]:
     """Return the variables of ``NAME=VALUE`` in a list; other entries are ignored."""
-    if not isinstance(lines, list):
-        return {}
-    pairs = (line.partition("=") for line in lines if isinstance(line, str))
+    pairs = (line.partition("=") for line in words(lines))
     return {name: value for name, equals, value in pairs if name and equals}
 
 
 def words(data: object) -> tuple[str, ...]:
     """Return the texts in a list; empty for anything else."""
-    if not isinstance(data, list):
-        return ()
-    return tuple(word for word in data if isinstance(word, str))
+    return tuple(word for word in sequence(data) if isinstance(word, str))
 
 
 def read_config(form: str, data: bytes) -> Metadata:
     """Return the metadata in an image's configuration *data* (OCI image-spec 1.1)."""
     config = parse_object(data)
-    inner = config.get("config")
-    inner = inner if isinstance(inner, dict) else {}
+    inner = mapping(config.get("config"))
     return Metadata(
         form,
         machine(str(config.get("architecture") or "")),

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import ImageError
+from envcfg.common.foreign_data import mapping
 from envcfg.image import sif
 from envcfg.image.bounded_file import BoundedFile, FormError
 from envcfg.image.image_record import Metadata
@@ -155,8 +156,7 @@ def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
     if {"config.json", "rootfs"} <= names:
         # OCI runtime-spec 1.1
         config = FolderTree(name).text("/config.json", MOST_BYTES) or ""
-        process = parse_object(config).get("process")
-        process = process if isinstance(process, dict) else {}
+        process = mapping(parse_object(config).get("process"))
         environment, starts = variables(process.get("env")), words(process.get("args"))
         metadata = Metadata("folder", environment=environment, starts=starts)
         return FolderTree(os.path.join(name, "rootfs")), metadata

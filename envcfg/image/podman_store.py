@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import mappings, read_json
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
 from envcfg.image.image_record import Metadata
 from envcfg.image.layers import LayeredTree
@@ -78,7 +78,7 @@ def open_stored_image(name: str, stack: ExitStack) -> tuple[Tree, Metadata] | No
     return None
 
 
-def _list(path: str) -> list[dict[str, Any]]:
+def _list(path: str) -> list[Mapping[str, Any]]:
     """Return the objects in a list of a store; empty if the list is missing."""
     try:
         with open(path, "rb") as file:
@@ -87,15 +87,14 @@ def _list(path: str) -> list[dict[str, Any]]:
         return []
     except ValueError:
         refuse(f"{path} is not JSON")
-    objects = document if isinstance(document, list) else []
     return [
         entry
-        for entry in objects
-        if isinstance(entry, dict) and re.fullmatch("[0-9a-f]+", str(entry.get("id")))
+        for entry in mappings(document)
+        if re.fullmatch("[0-9a-f]+", str(entry.get("id")))
     ]
 
 
-def _find_image(images: list[dict[str, Any]], name: str) -> Mapping[str, Any] | None:
+def _find_image(images: list[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
     tagged = ":" in name.rpartition("/")[2] or "@" in name
     full = name if tagged else f"{name}:latest"
     for prefix in _PREFIXES:

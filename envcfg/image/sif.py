@@ -7,6 +7,7 @@ system (sif v2.19, pkg/sif: header.go, descriptor.go). Signatures are not checke
 import struct
 from collections.abc import Sequence
 
+from envcfg.common.foreign_data import mapping, sequence
 from envcfg.image.bounded_file import BoundedFile, FormError, refuse
 from envcfg.image.image_record import Metadata
 from envcfg.image.layers import LayeredTree
@@ -88,27 +89,26 @@ def _read_oci(parts: Sequence[tuple[int, BoundedFile, bytes]]) -> tuple[Tree, Me
     """Return the files of an OCI-SIF with squashfs layers (SingularityCE 4)."""
     blobs = {_text(extra): part for kind, part, extra in parts if kind == _OCI_BLOB}
     index = next(part for kind, part, _ in parts if kind == _OCI_INDEX)
-    manifests = parse_object(_whole(index)).get("manifests")
-    manifest = parse_object(_whole(_blob(blobs, manifests, 0)))
-    metadata = read_config("sif", _whole(_blob(blobs, [manifest.get("config")], 0)))
-    layers = manifest.get("layers")
-    if not isinstance(layers, list) or not layers:
+    manifests = sequence(parse_object(_whole(index)).get("manifests"))
+    manifest = parse_object(_whole(_blob(blobs, next(iter(manifests), None))))
+    metadata = read_config("sif", _whole(_blob(blobs, manifest.get("config"))))
+    layers = sequence(manifest.get("layers"))
+    if not layers:
         refuse("an OCI-SIF without layers")
     trees = []
-    for number, layer in enumerate(layers):
-        kind = str(layer.get("mediaType")) if isinstance(layer, dict) else ""
+    for layer in layers:
+        kind = str(mapping(layer).get("mediaType", ""))
         if not kind.endswith("squashfs"):
             msg = f"an OCI-SIF with a layer of the type {kind}, which is not read"
             hint = "pull it once more with layers as squashfs: singularity pull --oci"
             raise FormError(msg, hint)
-        trees.append(SquashTree(_blob(blobs, layers, number)))
+        trees.append(SquashTree(_blob(blobs, layer)))
     return trees[0] if len(trees) == 1 else LayeredTree(trees[::-1]), metadata
 
 
-def _blob(blobs: dict[str, BoundedFile], entries: object, number: int) -> BoundedFile:
-    """Return the blob of an entry in a list, by its digest."""
-    entry = entries[number] if isinstance(entries, list) and entries else None
-    digest = entry.get("digest") if isinstance(entry, dict) else None
+def _blob(blobs: dict[str, BoundedFile], entry: object) -> BoundedFile:
+    """Return the blob of a list's entry, by its digest."""
+    digest = mapping(entry).get("digest")
     if not isinstance(digest, str) or digest not in blobs:
         refuse(f"an OCI-SIF without the blob {digest}")
     return blobs[digest]

@@ -270,6 +270,15 @@ def test_what_another_envcfg_has_read_is_read_again(
     assert note.rule == "image-read"
 
 
+def test_facts_of_another_form_are_read_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, _ = read_image(str(file))
+    monkeypatch.setattr("envcfg.common.cache.recall", lambda *_: {"facts": {"rocm": 6}})
+    again, (note,) = read_image(str(file))
+    assert (again, note.rule) == (read, "image-read")
+
+
 def test_only_plain_files_are_known_again(tmp_path: Path) -> None:
     assert identify(str(tmp_path)) is None
     assert identify(str(tmp_path / "none")) is None

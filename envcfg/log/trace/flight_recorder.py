@@ -12,17 +12,15 @@ from collections.abc import Mapping
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from envcfg.common.nesting import read_json
-from envcfg.log.trace.trace_fields import (
-    TraceError,
-    check_size,
+from envcfg.common.foreign_data import (
     integer,
-    load_plain,
     mapping,
     mappings,
+    read_json,
     sequence,
     text_of,
 )
+from envcfg.log.trace.trace_fields import TraceError, check_size, load_plain
 
 _FORMAT = "2"  # the major version that this module reads
 _MOST = 1 << 17  # operations of one rank

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import integer, mapping, mappings, read_json, text_of
 from envcfg.log.trace.ras_records import (
     STATUS,
     DifferingValue,
@@ -25,14 +25,7 @@ from envcfg.log.trace.ras_records import (
     spread_of,
 )
 from envcfg.log.trace.ras_text import from_text
-from envcfg.log.trace.trace_fields import (
-    TraceError,
-    check_size,
-    integer,
-    mapping,
-    mappings,
-    text_of,
-)
+from envcfg.log.trace.trace_fields import TraceError, check_size
 
 _JSON_KEY = '"communicators_count"'
 _TEXT_KEYS = ("Job summary\n", "NCCL version ", "Communicators...")

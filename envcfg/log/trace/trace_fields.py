@@ -1,4 +1,4 @@
-"""Safe access to the fields of a trace from outside, with limits of size.
+"""Pickles of values without code, and the limits of a trace from outside.
 
 A pickle is a program, and Python's unpickler runs it. Even without classes it can use any
 amount of memory, as for a memo of 2^31 places in C, or of time, as for keys with equal
@@ -11,15 +11,13 @@ keys. Source: CPython 3.13 Lib/pickle.py; PyTorch writes protocol 2
 import io
 import pickle
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from envcfg.common.errors import EXIT_CANNOT, EnvcfgError
 
 # Bytes of one trace; a dump of 2000 operations with stacks has some 4 MB.
 LARGEST = 1 << 26
-_FAR = 1 << 63  # larger than any number of a library
-_LONG = 4096  # characters of a name
 _STEPS = 1 << 23  # instructions of one byte; one entry of a dump has some hundred
 _SHORT = tuple(bytes([code]) for code in b"()]}N\x85\x86\x87\x88\x89\x94")
 _PLAIN = b"().NGJKMXaehjqrstu]}\x80\x85\x86\x87\x88\x89\x8a\x8c\x8d\x94\x95"
@@ -47,39 +45,6 @@ def check_size(size: int) -> None:
     if size > LARGEST:
         msg = f"larger than {LARGEST >> 20} MiB"
         raise TraceError(msg, hint="give a part of it, or the file of one rank")
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return *value* if it is a mapping; else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    """Return the mappings of a list; of anything else, none."""
-    return [element for element in sequence(value) if isinstance(element, dict)]
-
-
-def sequence(value: object) -> Sequence[Any]:
-    """Return *value* if it is a list or tuple; else an empty one."""
-    return value if isinstance(value, list | tuple) else ()
-
-
-def integer(value: object, *, base: int = 10) -> int | None:
-    """Return a whole number, or a text of one; None for anything else, or too large."""
-    if isinstance(value, str) and len(value) < 32:
-        try:
-            value = int(value, base)
-        except ValueError:
-            return None
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    # A 64-bit number may be written with or without a sign.
-    return value if -_FAR <= value < 2 * _FAR else None
-
-
-def text_of(value: object) -> str:
-    """Return *value* if it is a text, cut to a readable length; else nothing."""
-    return value[:_LONG] if isinstance(value, str) else ""
 
 
 def load_plain(data: bytes) -> object:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.common.characters import whole_number
-from envcfg.common.nesting import read_json
+from envcfg.common.foreign_data import mapping, mappings, read_json
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -127,9 +127,8 @@ _ROCM = ("GPU use (%)", "VRAM Total Used Memory (B)", "VRAM Total Memory (B)")
 
 
 def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
-    document = _json(lines)
     gpus = []
-    for card, values in document.items() if isinstance(document, dict) else ():
+    for card, values in mapping(_json(lines)).items():
         number = re.fullmatch(r"card([0-9]{1,9})", card)
         if number and isinstance(values, dict):
             powers = (v for n, v in values.items() if _POWER.fullmatch(n))
@@ -155,8 +154,8 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
         # Some releases wrap the list in an object.
         document = document.get("gpu_data")
     gpus = []
-    for element in document if isinstance(document, list) else ():
-        if isinstance(element, dict) and isinstance(element.get("gpu"), int):
+    for element in mappings(document):
+        if isinstance(element.get("gpu"), int):
             values = (_quantity(element, name) for name in _AMD.split())
             errors = [whole_number(str(_quantity(element, n))) for n in _AMD_ERRORS]
             gpus.append(
@@ -172,7 +171,7 @@ def _amd(lines: Sequence[str]) -> tuple[Gpu, ...]:
 def _quantity(gpu: Mapping[str, object], path: str) -> object:
     value: object = gpu
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+        value = mapping(value).get(name)
     return value.get("value") if isinstance(value, dict) else value
 
 
