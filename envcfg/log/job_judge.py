@@ -101,9 +101,9 @@ def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
 def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
     """Yield a warning if a loss is no number until the end of the log."""
     if lost := job.losses.lost:
-        (evidence,) = locate([lost.sighting])
+        (evidence,) = locate([lost[1]])
         rule = job.rulebook.rules[LOSS]
-        yield rule.finding("job", lost.message, rule.severity, evidence=evidence)
+        yield rule.finding("job", lost[0], rule.severity, evidence=evidence)
 
 
 _WIDE = 200  # characters of a quoted line

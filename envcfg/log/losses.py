@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
-
 from envcfg.log.prefix import without_colours
 from envcfg.log.process_facts import Sighting, Spot, clip
 
@@ -37,13 +35,6 @@ class _Series:
         self.count = 0  # values since then that are no number
         self.first: Sighting | None = None  # the line of the first of these
         self.value = ""
-
-
-class LostLoss(NamedTuple):
-    """A loss that is no number until the end of its file."""
-
-    message: str  # without a subject
-    sighting: Sighting
 
 
 class Losses:
@@ -94,8 +85,9 @@ class Losses:
             series.value = match[2].decode().lower().removesuffix(".0")
 
     @property
-    def lost(self) -> LostLoss | None:
-        """The first loss that is no number until the end of the log; None without one."""
+    def lost(self) -> tuple[str, Sighting] | None:
+        """The first loss that is no number until the end of the log, with its line; None
+        without one."""
         found = [
             (series.first, key[1].decode(), series)
             for key, series in self._series.items()
@@ -110,4 +102,4 @@ class Losses:
         elif step := _STEP.search(sighting.text):
             since = f" from {step[1].lower()} {step[2].rstrip('.')} on"
         last = f"; its last number was {series.finite}" if series.finite else ""
-        return LostLoss(f"the {name} is {series.value}{since}{last}", sighting)
+        return f"the {name} is {series.value}{since}{last}", sighting
