@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from envcfg.log.prefix import without_colours
 from envcfg.log.process_facts import Sighting, Spot, clip
 

@@ -174,7 +174,17 @@ def test_the_nearer_wins_and_lists_add_up(
 
 def test_the_site_is_below_user_and_project(files: Files) -> None:
     files.site.write_text('profile = "mahti"\ntime = 5\nunset = ["S"]\ncontact = "x"\n')
-    words = ("job", "--json", "--container", "none", "--account", "project_2", "--partition=gpumedium", "--", "true")
+    words = (
+        "job",
+        "--json",
+        "--container",
+        "none",
+        "--account",
+        "project_2",
+        "--partition=gpumedium",
+        "--",
+        "true",
+    )
     made = json.loads(envcfg(*words).text)
     assert (made["profile"]["name"], made["request"]["seconds"]) == ("mahti", 300)
     files.user.write_text("time = 10\n")
