@@ -6,8 +6,9 @@ The selection is the given profile, the environment's, or the matching one.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from envcfg.backends.launchers import is_local
 from envcfg.backends.schedulers import SCHEDULERS
@@ -16,6 +17,7 @@ from envcfg.common.errors import ProfileError, UsageError
 from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog, Policy
 from envcfg.profile.folders import profile_folders, project_folders
+from envcfg.profile.words import split_kind
 from envcfg.site.machine import (
     cluster_here,
     cluster_name,
@@ -26,6 +28,7 @@ from envcfg.site.machine import (
 
 if TYPE_CHECKING:
     from envcfg.profile.detect import Detected
+    from envcfg.profile.node_kinds import KindSign
     from envcfg.profile.profile_model import Profile
 
 
@@ -213,6 +216,56 @@ def select_profile(
     fix = "choose one with --profile; envcfg profiles list shows all"
     note = Finding("profile-not-detected", "note", "profile workstation", reason, fix)
     return "workstation", [*broken, note]
+
+
+def select_kind(
+    profile: Profile, name: str, values: Mapping[str, Any] = MappingProxyType({})
+) -> Profile:
+    """Return *profile* with the kind of node that the options select.
+
+    Without options of a request, the variables and the host of this job count.
+
+    Args:
+        profile: that of *name*, which may have a kind of its own.
+        values: the values of the options, by name.
+
+    Raises:
+        UsageError: the options select no kind, or several.
+    """
+    if not profile.nodes:
+        return profile
+    from envcfg.profile.node_kinds import KindSign, choose_kind, read_signs
+
+    signs: list[KindSign] = []
+    if kind := split_kind(name)[1]:
+        signs.append(KindSign(f"profile {name}", "--profile", "name", (kind,)))
+    gpus = None
+    if "partition" in values:
+        own = [
+            (option, values[option[2:]]) for option in ("--partition", "--constraint")
+        ]
+        extra = [arg.partition("=")[::2] for arg in values["request_arg"]]
+        signs += read_signs([*own, *extra])
+        nodes, total = values["nodes"], values["gpus"]
+        gpus = values["gpus_per_node"] or (total // nodes if nodes and total else None)
+    elif not kind and job_kind():
+        signs += _signs_of_job()
+    return choose_kind(profile, signs, gpus)
+
+
+def _signs_of_job() -> Iterator[KindSign]:
+    """Yield the signs in the variables of this job, and the name of its node."""
+    from envcfg.profile.node_kinds import KindSign, read_signs
+
+    for scheduler in SCHEDULERS.values():
+        if scheduler.job_variable in os.environ:
+            for option, variable in scheduler.selecting.items():
+                for sign in read_signs([(option, os.environ.get(variable))]):
+                    yield sign._replace(
+                        text=f"{variable}={os.environ[variable]}", option=variable
+                    )
+    host = os.uname().nodename
+    yield KindSign(f"the host {host}", "host", "hosts", (host, host.partition(".")[0]))
 
 
 def _unknown_in_job(job: str, place: str, broken: Sequence[str]) -> UsageError:

@@ -18,6 +18,7 @@ from envcfg.core.selection import (
     job_nodes,
     open_catalog,
     overlays,
+    select_kind,
     select_profile,
 )
 from envcfg.core.step_options import ROWS, STEP, check_together
@@ -33,7 +34,7 @@ from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.entries import BindMount
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.words import format_word
+from envcfg.profile.words import format_word, is_profile_path, with_kind
 from envcfg.site.machine import on_path
 
 # The options of wrap that shape the nodes and ranks of the job.
@@ -100,7 +101,7 @@ def make_step(
     writable = bool(values["allow_writable"])
     catalog = open_catalog(folder, writable=writable)
     name, reason = select_profile(catalog, values["profile"], values["launcher"])
-    profile = catalog.load(name)
+    profile = select_kind(catalog.load(name), name, values)
     project_files = catalog.project_files()
     if values["setup"] and is_path(values["setup"]):
         from envcfg.profile.guard import check_file
@@ -149,7 +150,9 @@ def make_step(
     )
     return Step(
         # The digest and the list of files are taken last, when all files were read.
-        profile_name=catalog.qualified(name),
+        profile_name=with_kind(
+            catalog.qualified(name), profile.kind and profile.kind.name
+        ),
         profile=profile,
         profile_hash=catalog.digest(),
         option_values=values,
@@ -319,7 +322,7 @@ def step_values(step: Step) -> dict[str, Any]:
     return {
         **step.option_values,
         # The other command may run in another folder.
-        "profile": os.path.abspath(profile) if "/" in profile else profile,
+        "profile": os.path.abspath(profile) if is_profile_path(profile) else profile,
         "container": options.container or "none",
         "ranks": options.ranks,
         "changes": options.settings.items(),  # without repetitions

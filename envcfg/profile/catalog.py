@@ -16,8 +16,14 @@ from envcfg.common.errors import ProfileError
 from envcfg.common.findings import NOWHERE, Finding, Place
 from envcfg.common.provenance import sha256_of
 from envcfg.profile.folders import listed, shown
-from envcfg.profile.profile_model import Layer, Profile
-from envcfg.profile.words import LAYERS, PROFILE_NAME, is_profile_path, split_layer
+from envcfg.profile.profile_model import ChosenKind, Layer, Profile
+from envcfg.profile.words import (
+    LAYERS,
+    PROFILE_NAME,
+    is_profile_path,
+    split_kind,
+    split_layer,
+)
 
 # The treatment of a file that other users may have written: use it, raise an error,
 # leave it out with a note, or use it with a note.
@@ -79,19 +85,30 @@ class Catalog:
     def load(self, name: str) -> Profile:
         """Return the profile *name*, or that of the file *name*, families included.
 
+        A system with several kinds of nodes has the chosen kind laid over the rest:
+        that of ``NAME/KIND``, otherwise the first.
+
         Raises:
             UsageError: if there is none.
             ProfileError: with all problems of all files that it needs.
         """
+        whole, (name, kind) = name, split_kind(name)
         try:
             # The chain begins with the profile itself; merging must begin with the
             # most general family.
             *families, lowest = map(
                 self._merge, self._chain(self.files(name), self._top(name))
             )
-            return reduce(
-                lambda below, profile: profile.over(below), families[::-1], lowest
+            profile = reduce(
+                lambda below, above: above.over(below), families[::-1], lowest
             )
+            if not (kind or profile.nodes):
+                return profile
+            from envcfg.profile.node_kinds import lay_kind, with_kinds
+
+            profile = with_kinds(profile)
+            chosen = ChosenKind(kind, f"--profile {whole}")
+            return lay_kind(profile, chosen) if kind else profile
         except ProfileError as err:
             # The hint is only useful if the broken file has the name of a working
             # built-in profile.
@@ -119,6 +136,7 @@ class Catalog:
         Raises:
             UsageError: if there is none.
         """
+        name, _ = split_kind(name)
         if is_profile_path(name):
             if not os.path.isfile(name):
                 from envcfg.profile.naming import no_profile_file
@@ -139,9 +157,10 @@ class Catalog:
 
     def resolve_name(self, name: str) -> str:
         """Return the name of a profile; ``here`` means the profile of this cluster."""
+        begin, *kind = name.split("/", 1)
         # A real file named here.yaml wins, because the user wrote it.
-        is_here = name == "here" and self.here and not self._files(name)
-        return self.here(self) if is_here and self.here else name
+        is_here = begin == "here" and self.here and not self._files(begin)
+        return "/".join([self.here(self), *kind]) if is_here and self.here else name
 
     def qualified(self, name: str) -> str:
         """Return *name* with its highest layer, if other layers could change the
@@ -153,6 +172,7 @@ class Catalog:
         name = self.resolve_name(name)
         if is_profile_path(name) or split_layer(name)[0]:
             return name
+        # A kind of node does not change the layers.
         *_, highest = (LAYERS[0], *self._layers_of(self.files(name)))
         return name if highest == LAYERS[0] else f"{highest}:{name}"
 
@@ -163,6 +183,7 @@ class Catalog:
             is_projects: a file of the project names the profile, so that a path is the
                 project's file too.
         """
+        name, _ = split_kind(name)
         path = name if is_projects and is_profile_path(name) else None
         layer, rest = ("-", "") if is_profile_path(name) else split_layer(name)
         if layer in {"", LAYERS[-1]}:

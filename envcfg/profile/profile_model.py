@@ -179,6 +179,17 @@ class Detect(NamedTuple):
     reason: Reason | None = None
 
 
+class ChosenKind(NamedTuple):
+    """The kind of node of a job, and the option that selected it."""
+
+    name: str
+    sign: str
+
+    def __str__(self) -> str:
+        """Return the text for messages."""
+        return f"{self.name} ({self.sign})"
+
+
 class Profile(NamedTuple):
     """The needs of a system."""
 
@@ -227,6 +238,9 @@ class Profile(NamedTuple):
     own: scheduler_settings.Own | None = None
     modules: Mapping[str, scheduler_settings.EnvironmentModule | None] = {}
     billing: scheduler_settings.Billing | None = None
+    # The kinds of nodes, by name; the first one is the default.
+    nodes: Mapping[str, "NodeKind | None"] = {}
+    kind: ChosenKind | None = None
 
     @property
     def gpus(self) -> int | None:
@@ -243,6 +257,9 @@ class Profile(NamedTuple):
             # completely.
             if isinstance(mine, dict):
                 fields_given[name] = {**getattr(base, name), **mine}
+        for name, kind in self.nodes.items():
+            if kind and (below := base.nodes.get(name)):
+                fields_given["nodes"][name] = kind.over(below)
         # Expectations are merged by field, because a cluster often changes a single
         # number of its family.
         if self.expect and base.expect and "expect" not in self.dropped:
@@ -252,6 +269,23 @@ class Profile(NamedTuple):
         )
         taken_back: dict[str, Any] = dict.fromkeys(self.dropped - fields_given.keys())
         return base._replace(**{**fields_given, **taken_back})
+
+
+class NodeKind(NamedTuple):
+    """A kind of node: the signs that select it, and all that differs; a sign is a glob."""
+
+    profile: Profile  # only the differences; complete after ``with_kinds``
+    partitions: tuple[str, ...] | None = None
+    constraints: tuple[str, ...] | None = None  # features of its nodes
+    gres: tuple[str, ...] | None = None  # types of its GPUs, such as `a100`
+    hosts: tuple[str, ...] | None = None
+
+    def over(self, base: "NodeKind") -> "NodeKind":
+        """Return *base*, overridden by everything that this kind sets."""
+        given = {
+            name: mine for name, mine in self._asdict().items() if mine is not None
+        }
+        return base._replace(**{**given, "profile": self.profile.over(base.profile)})
 
 
 class Layer(NamedTuple):

@@ -16,6 +16,7 @@ from envcfg.profile.entries import Setting
 from envcfg.profile.folders import shown
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.look.value_list import RemovedEntry, look_at
+from envcfg.profile.node_kinds import all_kinds, selected
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.read.profile_loader import load_profile
 from envcfg.profile.read.yaml_text import Keys, places
@@ -69,9 +70,11 @@ def validate(
     except ProfileError as err:
         findings += err.findings
     else:
-        findings += _conflicts(resolved)
-        findings += _references(resolved)
-        findings += _in_vain(look_at(resolved, layers, {}).taken_back, layers[-1].path)
+        findings += _unreached(profile, resolved, places_of_keys)
+        for each in all_kinds(resolved):
+            findings += _conflicts(each)
+            findings += _references(each)
+            findings += _in_vain(look_at(each, layers, {}).taken_back, layers[-1].path)
     mine = {shown(path), shown(f"./{path}"), shown(os.path.abspath(path))}
     return _sorted(
         finding._replace(place=finding.place._replace(path=path))
@@ -106,15 +109,17 @@ def _sources(node: object) -> Iterator[Finding]:
 
 def _outdated(profile: Profile, today: date) -> Iterator[Finding]:
     """Yield a note for each limit or price that refuses nothing in 60 days or earlier."""
-    kinds = {"partitions": profile.partitions, "qos": profile.qos}
-    dated = [
-        (f"request.{kind}.{name}", queue.reason)
-        for kind, queues in kinds.items()
-        for name, queue in queues.items()
-        if queue and any(getattr(queue, limit, None) for limit in _LIMITS)
-    ]
-    if profile.billing:
-        dated.append(("billing", profile.billing.reason))
+    dated = []
+    for begin, each in _parts(profile):
+        queues = {"partitions": each.partitions, "qos": each.qos}
+        dated += [
+            (".".join((*begin, "request", kind, name)), queue.reason)
+            for kind, by_name in queues.items()
+            for name, queue in by_name.items()
+            if queue and any(getattr(queue, limit, None) for limit in _LIMITS)
+        ]
+        if each.billing:
+            dated.append((".".join((*begin, "billing")), each.billing.reason))
     for key, reason in dated:
         end = date.fromisoformat(reason.date) + timedelta(LIMITS_LAST)
         if end - today <= timedelta(_SOON):
@@ -125,6 +130,46 @@ def _outdated(profile: Profile, today: date) -> Iterator[Finding]:
                 message=f"of {reason.date}: refuses nothing after {end}",
                 fix="read its source again, and correct the value or the date",
                 place=reason.place,
+            )
+
+
+def _parts(profile: Profile) -> Iterator[tuple[Keys, Profile]]:
+    """Yield the profile of one file, and those of its kinds, with their paths in it."""
+    yield (), profile
+    for name, kind in profile.nodes.items():
+        if kind:
+            yield ("nodes", name), kind.profile
+
+
+def _unreached(
+    profile: Profile, resolved: Profile, at: Mapping[Keys, Place]
+) -> Iterator[Finding]:
+    """Yield the kinds of *profile* that no job gets, or whose jobs get another kind."""
+    for number, (name, kind) in enumerate(resolved.nodes.items()):
+        if kind is None or name not in profile.nodes:
+            continue
+        rule = kind.profile.rules.get("--partition")
+        values = (
+            [value for value in (rule.default, rule.value) if value] if rule else []
+        )
+        others = [
+            other
+            for value in values[:1]
+            for other in selected(resolved, "partitions", value)
+        ]
+        message, fix = "", "add the option that gets these nodes to its select"
+        if number and not any(kind[1:]):
+            message = "no option of a job selects this kind of node"
+        elif others and name not in others:
+            message = (
+                f"its rule gives jobs --partition {values[0]}, of kind {others[0]}"
+            )
+            fix = f"add request.rules.--partition to nodes.{name}"
+        if message:
+            place = at[("nodes", name)]
+            subject = f"nodes.{name}"
+            yield Finding(
+                "kind-unselected", "warning", subject, message, fix, place=place
             )
 
 
@@ -169,15 +214,22 @@ def _variable(finding: Finding, place: Place, keys: Keys) -> Finding:
 
 def _values(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
     """Yield the path to each variable, the path to each of its values, and the value."""
+    for begin, each in _parts(profile):
+        yield from _values_of(each, begin)
+
+
+def _values_of(
+    profile: Profile, begin: Keys
+) -> Iterator[tuple[Keys, Keys, Word | None]]:
     for name, setting in profile.env.items():
-        above: Keys = ("env", name)
+        above: Keys = (*begin, "env", name)
         for index, case in enumerate(setting.cases if setting else ()):
             yield above, (*above, "cases", str(index), "value"), case.value
         if setting and setting.otherwise is not None:
             yield above, (*above, "otherwise"), setting.otherwise
     for key, bundle in profile.bundles.items():
         for name, word in bundle.env.items() if bundle else ():
-            above = ("bundles", key, "env", name)
+            above = (*begin, "bundles", key, "env", name)
             yield above, above, word
 
 

@@ -13,6 +13,11 @@ PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 # The layers, lowest first: the possible prefixes of a name, as in builtin:lumi-g.
 LAYERS = ("builtin", "site", "user", "project")
 QUALIFIED_NAME = re.compile(rf"(?:({'|'.join(LAYERS)}):)?({PROFILE_NAME.pattern})")
+# A kind of node has no dot, so that a.yaml/b and a/b.yaml are clear.
+KIND_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]{0,99}")
+_WITH_KIND = re.compile(
+    rf"(?P<profile>.+\.ya?ml|{QUALIFIED_NAME.pattern})/(?P<kind>{KIND_NAME.pattern})"
+)
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
 PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
@@ -37,12 +42,34 @@ def split_layer(name: str) -> tuple[str, str]:
     return (layer, rest) if layer in LAYERS else ("", name)
 
 
+def split_kind(name: str) -> tuple[str, str]:
+    """Split the name of a profile, or its file, and a kind of node, empty if none.
+
+    >>> split_kind("site:snellius/gpu_a100"), split_kind("./a.yaml/b"), split_kind("./a")
+    (('site:snellius', 'gpu_a100'), ('./a.yaml', 'b'), ('./a', ''))
+    """
+    match = _WITH_KIND.fullmatch(name)
+    return (match["profile"], match["kind"]) if match else (name, "")
+
+
+def with_kind(name: str, kind: str | None) -> str:
+    """Return the name of a profile with the *kind* of node, if there is one.
+
+    >>> with_kind("snellius/gpu_h100", "gpu_a100"), with_kind("lumi-g", None)
+    ('snellius/gpu_a100', 'lumi-g')
+    """
+    return f"{split_kind(name)[0]}/{kind}" if kind else name
+
+
 def is_profile_path(name: str) -> bool:
     """Return whether *name* is the path of a profile's file.
 
     >>> is_profile_path("./a"), is_profile_path("a.yaml"), is_profile_path("builtin:a.yaml")
     (True, True, False)
+    >>> is_profile_path("a/b"), is_profile_path("a/b.yaml"), is_profile_path("a.yaml/b")
+    (False, True, True)
     """
+    name, _ = split_kind(name)
     is_qualified = split_layer(name)[0] and "/" not in name
     return not is_qualified and ("/" in name or name.endswith((".yaml", ".yml")))
 

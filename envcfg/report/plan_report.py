@@ -26,7 +26,7 @@ def plan_json(plan: Plan) -> str:
     bundled = plan.starter.bundled
     program = bundled[0] if bundled else ""  # the key of a bundle's options
     document = {
-        "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
+        "profile": profile_json(plan),
         "defaults": plan.options.defaults,
         "project_files": plan.options.project_files,
         "launcher": plan.launcher,
@@ -90,6 +90,12 @@ def plan_json(plan: Plan) -> str:
     return json_text(document, version=2)
 
 
+def profile_json(plan: Plan) -> dict[str, object]:
+    """Return the name of the profile, the digest of its files, and the kind of node."""
+    profile, digest = plan.profile, plan.profile_hash
+    return {"name": profile.name, "sha256": digest, "kind": profile.kind}
+
+
 def plan_text(plan: Plan) -> str:
     """Return the plan as plain lines."""
     return "".join(f"{safe_line(line)}\n" for line in _lines(plan))
@@ -101,6 +107,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     Each kind of entry has its keyword at the left, for grep. Empty parts have no line.
     """
     yield f"profile    {plan.profile.name} (sha256 {plan.profile_hash[:16]})"
+    if plan.profile.kind:
+        yield f"kind       {plan.profile.kind}"
     for note in plan.notes:
         # Such a note explains a difference from the built-in profile, so it belongs
         # to the head.

@@ -10,6 +10,7 @@ from envcfg.job.request.request import Request
 from envcfg.lint.conversion.conversion_result import Conversion
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text
+from envcfg.report.plan_report import profile_json
 
 
 def request_json(
@@ -24,7 +25,7 @@ def request_json(
     Billed amounts are decimal numbers as text; memory is in MiB per node.
     """
     document = {
-        "profile": {"name": plan.profile.name, "sha256": plan.profile_hash},
+        "profile": profile_json(plan),
         "defaults": plan.options.defaults,
         "request": {
             "scheduler": request.scheduler,

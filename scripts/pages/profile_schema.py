@@ -11,6 +11,7 @@ from envcfg.backends import runtimes, schedulers
 from envcfg.backends.launchers import ALLOWABLE, HAVE_OPTIONS
 from envcfg.profile.conditions import CHOSEN, FACTS
 from envcfg.profile.read.entry_readers import SHELL_OWN
+from envcfg.profile.read.profile_loader import SAME_FOR_KINDS
 from envcfg.profile.setting_scope import FIXED
 
 _WIDTH = 92
@@ -28,6 +29,10 @@ def profile_schema(text: str) -> str:
         about = f"Options of {name} that the system needs, by their text."
         launch.setdefault(name, {"description": about, "$ref": "#/$defs/options"})
     parts["container"]["properties"]["runtimes"]["items"]["enum"] = [*runtimes.NAMES]
+    kind = parts["nodes"]["additionalProperties"]["properties"]
+    for name in parts:
+        if name not in SAME_FOR_KINDS:
+            kind[name] = {"$ref": f"#/properties/{name}"}
     named = [*schedulers.NAMES, schedulers.NONE]
     parts["request"]["properties"]["scheduler"]["enum"] = named
     fixed = next(each for each in defs["settable"]["not"]["anyOf"] if "enum" in each)

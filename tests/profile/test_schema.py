@@ -110,7 +110,8 @@ def test_what_is_wrong_is_seen_by_validators_of_editors_too(tmp_path: Path) -> N
 def resolved(node: Json) -> Json:
     """Return a node with what it refers to laid below it."""
     while "$ref" in node:
-        target = SCHEMA["$defs"][node["$ref"].rpartition("/")[2]]
+        _, group, name = node["$ref"].split("/")
+        target = SCHEMA[group][name]
         node = merged(target, {key: node[key] for key in node if key != "$ref"})
     return node
 
@@ -178,7 +179,7 @@ MAPPINGS = {path: keys(node) for path, node in nodes() if keys(node)}
 CHOICES = {
     path: set(node["enum"])
     for path, node in nodes()
-    if True not in node.get("enum", [True]) and path[:2] != ("container", "verb")
+    if True not in node.get("enum", [True]) and "verb" not in path
 }  # the words for the verb are compared below
 
 
@@ -278,6 +279,14 @@ FULL: dict[str, Any] = {
         "networks": ["IB"], "provider": "cxi", "interfaces": ["a"], "nics": 4, "gdr": True,
         "devices": ["/dev/cxi*"], "bandwidth": 85, **REASON,
     },
+    "nodes": {
+        "k": {
+            "select": {"partitions": ["p"], "constraints": ["c"], "gres": ["a100"], "hosts": ["n[0-9]*"]},
+            "launch": {"cpu_masks": None},
+            "env": {"A": {"value": 1, **REASON}},
+        },
+        "n": None,
+    },
 }  # fmt: skip
 BEYOND_A_SCHEMA = "this profile needs envcfg|are not more than the|fits no launcher|fits no runtime|no regular expression|not a named group|expected CPU mask"
 WRONG: list[object] = [
@@ -320,7 +329,9 @@ def test_the_full_document_is_right_for_both() -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("nodes",), {}),
+        (("nodse",), {}),
+        (("nodes", "k", "extends"), "y"),
+        (("nodes", "k", "select", "partition"), ["p"]),
         (("env", "A", "vaule"), "1"),
         (("launch", "launchers", 0), "srum"),
         (("verified", "state"), "tested"),
@@ -332,7 +343,7 @@ def test_the_full_document_is_right_for_both() -> None:
     ids=shown,
 )
 def test_a_broken_profile_fails_in_both(path: Path_, value: object) -> None:
-    document = {**FULL, "nodes": value} if len(path) == 1 else changed(path, value)
+    document = {**FULL, path[0]: value} if len(path) == 1 else changed(path, value)
     assert loader_problems(document)
     assert not is_right_for_schema(document)
 

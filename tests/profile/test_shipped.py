@@ -14,7 +14,7 @@ from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.profile_model import Profile
+from envcfg.profile.profile_model import Expect, Profile
 from suites import mark_systems
 from support import lint_script
 
@@ -42,7 +42,7 @@ def test_everything_in_a_profile_says_why_and_who_says_so(name: str) -> None:
     assert profile.verified
     assert profile.request
     found = list(parts(profile, Reason))
-    of_the_family = len(profile.expect.others) if profile.expect else 0
+    of_the_family = sum(len(expect.others) for expect in parts(profile, Expect))
     assert len(found) == len(list(entries(profile))) + of_the_family > 3
     for reason in found:
         assert len(reason.why) > 8, reason

@@ -101,6 +101,7 @@ SCHEDULER = Scheduler(
     foreign=r"^#PBS\s.*(?:elapstim_req|[cg]punum_|--group=|--venode|-T\s+\w*mpi|-b\s+\d)",
     prefix="PBS_",
     job_variable="PBS_JOBID",
+    selecting={"--partition": "PBS_QUEUE"},
     submit="qsub",
     cancel="qdel",
     name_words=("-N", "{}"),

@@ -87,6 +87,8 @@ class Scheduler(NamedTuple):
     sizes: Mapping[str, str] = {}
     cluster_of_job: str | None = None
     cluster_variable: str | None = None  # the variable with the cluster's name
+    # The variables of a job with the values of options that select its nodes.
+    selecting: Mapping[str, str] = {}
     # The command that reports the limits of its queues; *qos*: those of each QOS;
     # *nodes*: the resources of its nodes; *own*: the accounts and QOS of a user, whose
     # name replaces `{}`.

@@ -31,6 +31,10 @@ SCHEDULER = Scheduler(
     cluster_command=("scontrol", "show", "config"),
     cluster_pattern=r"^ClusterName\s*=\s*(\S+)",
     cluster_variable="SLURM_CLUSTER_NAME",
+    selecting={
+        "--partition": "SLURM_JOB_PARTITION",
+        "--gpus-per-node": "SLURM_GPUS_PER_NODE",
+    },
     queues=("scontrol", "--all", "--oneliner", "show", "partition"),
     nodes=("scontrol", "--all", "--oneliner", "show", "node"),
     qos=(

@@ -16,12 +16,13 @@ from envcfg.job.request.request import Request
 from envcfg.job.request.shape import UserRequest
 from envcfg.job.script.host_part import (
     default_lines,
+    kind_line,
     launch_lines,
     render_step,
 )
 from envcfg.job.script.modules import has_template, render_module, template, title
 from envcfg.job.script.quoting import quote, quote_directive, quote_word
-from envcfg.profile.words import quote_comment
+from envcfg.profile.words import quote_comment, with_kind
 
 _WIDTH = 88
 
@@ -69,17 +70,17 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _header(script: Script) -> Iterator[str]:
-    name, digest = (
-        quote_comment(script.plan.profile.name),
-        script.plan.profile_hash[:16],
-    )
+    profile, digest = script.plan.profile, script.plan.profile_hash[:16]
+    name = quote_comment(profile.name)
+    shown_name = with_kind(name, profile.kind and profile.kind.name)
     submit = SCHEDULERS[script.request.scheduler].submit
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
+    yield from kind_line(profile).splitlines()
     yield f"# made by: {quote_comment(_words(script.made_by))}"
     yield from default_lines(script.plan).splitlines()
     yield f"# Submit it by: {submit} FILE"
-    show = f"envcfg profiles show {quote(name)}"
+    show = f"envcfg profiles show {quote(shown_name)}"
     yield f"# Source and date of each value: {show}"
     if not script.is_direct:
         yield launch_lines(script.plan).rstrip()

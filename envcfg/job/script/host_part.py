@@ -19,6 +19,7 @@ from envcfg.job.script.module_choice import chosen_modules, render_lists
 from envcfg.job.script.modules import render_module, template, title
 from envcfg.job.script.quoting import quote, quote_always
 from envcfg.job.script.rank_part import render_rank_part
+from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import quote_comment
 
 _SHELLCHECK = (
@@ -98,11 +99,19 @@ def _header(plan: Plan, command_line: Sequence[str]) -> str:
     return (
         f"# envcfg {__version__}, profile {quote_comment(plan.profile.name)} "
         f"(sha256 {plan.profile_hash[:16]})\n"
+        f"{kind_line(plan.profile)}"
         f"# made by: {made_by}\n"
         f"{default_lines(plan)}"
         "# You can source it in a batch script, evaluate it, run it, or submit it.\n"
         "# Compute nodes need bash 4.4, and neither envcfg nor Python.\n"
         f"{launch_lines(plan)}"
+    )
+
+
+def kind_line(profile: Profile) -> str:
+    """Return a comment with the kind of node, if the system has several."""
+    return (
+        f"# kind of node: {quote_comment(str(profile.kind))}\n" if profile.kind else ""
     )
 
 

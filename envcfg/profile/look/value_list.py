@@ -35,7 +35,7 @@ _PARTICULAR = frozenset(
 
 # Fields that are shown in columns of their own, or only serve the program.
 _ASIDE = frozenset(
-    "reason when name option bind word place dropped others is_old".split()
+    "reason when name option bind word place dropped others is_old profile".split()
 )
 
 
@@ -92,6 +92,13 @@ def look_at(
     places_of_layers = [
         (layer, places(layer.data, layer.path)) for layer in reversed(layers)
     ]
+    if profile.kind:  # the kind of node is laid over all layers
+        kind: Keys = ("nodes", profile.kind.name)
+        own = [
+            (layer, {keys[2:]: place for keys, place in of.items() if keys[:2] == kind})
+            for layer, of in places_of_layers
+        ]
+        places_of_layers = [*own, *places_of_layers]
 
     def place(*keys: str) -> Place:
         places_found = (
@@ -184,9 +191,8 @@ def _entry(
     when = getattr(entry, "when", ALWAYS)
     state, missing = _judge(when, facts)
     text = ", ".join(f"{key} {_text(element)}" for key, element in _fields(entry))
-    yield Value(
-        section, name, text, place, entry.reason, when, state=state, missing=missing
-    )
+    reason: Reason | None = getattr(entry, "reason", None)
+    yield Value(section, name, text, place, reason, when, state=state, missing=missing)
 
 
 def _block(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import takewhile
 
 from envcfg import __version__
@@ -63,7 +63,7 @@ def load_profile(
     if root is None or not _is_for_this(root):
         return None
     before = len(problems)
-    keys = root.mapping({"name", *(path.partition(".")[0] for path in SECTIONS)})
+    keys = root.mapping({"name", *_TOP_KEYS})
     # The top is not a mapping, or has only unknown keys. More messages would not
     # help.
     if not keys and len(problems) > before:
@@ -77,8 +77,14 @@ def load_profile(
         keys["name"].problem(
             f"the file is {stem}.yaml, the name {text!r}", "they must agree"
         )
+    keys.pop("name", None)
+    return _read_sections(keys, stem)
+
+
+def _read_sections(keys: Mapping[str, Field], name: str) -> profile_model.Profile:
+    """Read the sections of a profile, or of a kind of node."""
     fields_read: dict[str, object] = {}
-    for key in (key for key in keys if key != "name"):
+    for key in keys:
         # null removes a block of a lower layer, so it is not passed to the reader.
         if keys[key].is_null and key in _BLOCKS:
             fields_read[key] = None
@@ -87,7 +93,18 @@ def load_profile(
         else:
             fields_read[key] = SECTIONS[key](keys[key])
     dropped = frozenset(key for key in fields_read if fields_read[key] is None)
-    return profile_model.Profile(name=stem, dropped=dropped, **fields_read)  # type: ignore[arg-type]
+    return profile_model.Profile(name=name, dropped=dropped, **fields_read)  # type: ignore[arg-type]
+
+
+def _read_kind(name: str, field: Field) -> profile_model.NodeKind | None:
+    """Read a kind of node: the signs that select it, and the sections that differ."""
+    if not words.KIND_NAME.fullmatch(name):
+        hint = "letters, digits, and after the first also _ + -"
+        field.problem(f"{name!r} is not a name of a kind of node", hint)
+    keys = field.mapping({"select", *_TOP_KEYS} - SAME_FOR_KINDS)
+    signs = keys.pop("select").mapping(_SIGNS) if "select" in keys else {}
+    selected = {sign: _SIGNS[sign](child) for sign, child in signs.items()}
+    return profile_model.NodeKind(_read_sections(keys, name), **selected)
 
 
 def _read_group(field: Field, group: str) -> dict[str, object]:
@@ -235,6 +252,12 @@ def _read_attachment(field: Field) -> profile_model.Attachment | None:
 
 _variable = matching(_VARIABLE, "variable name")
 
+# Sections that describe the whole system.
+SAME_FOR_KINDS = frozenset("name envcfg extends detect lifecycle nodes".split())
+_SIGN = all_of(matching(r"[A-Za-z0-9_.*?[\]+:-]+", "name or glob"))
+_SIGNS: Mapping[str, Callable[[Field], tuple[str, ...] | None]] = dict.fromkeys(
+    ("partitions", "constraints", "gres", "hosts"), _SIGN
+)
 # null removes these blocks of a family or lower layer, as it does for a variable.
 _BLOCKS = frozenset(
     "attachment billing cpu_masks expect image_facts internet node prefix rendezvous "
@@ -291,4 +314,6 @@ SECTIONS: Mapping[str, Reader] = {
     "env": by_name(entry_readers.read_setting),
     "bundles": scheduling.read_bundles,
     "expect": _read_expect,
+    "nodes": by_name(_read_kind),
 }
+_TOP_KEYS = frozenset(path.partition(".")[0] for path in SECTIONS)

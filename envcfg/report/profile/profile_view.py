@@ -25,6 +25,8 @@ _STYLES = {
 def view_lines(view: View) -> Iterator[Line]:
     """Yield the profile for readers, section by section."""
     yield "bold", f"profile {view.profile.name}"
+    if view.profile.kind:
+        yield "", f"  kind of node: {view.profile.kind}"
     yield "", f"  files, lowest first: {', '.join(view.files)}"
     facts_text = ", ".join(
         f"{name}={value}" for name, value in sorted(view.facts.items())
@@ -66,6 +68,7 @@ def view_json(view: View) -> str:
     return json_text(
         {
             "profile": view.profile.name,
+            "kind": view.profile.kind,
             "files": view.files,
             "facts": view.facts,
             "values": [
