@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from envcfg.log.endings import Endings, has_agents, in_order
+from envcfg.log.endings import has_agents, in_order
 from envcfg.log.exceptions import ABSENT, STOPPED, End, LogException
 from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner
@@ -23,10 +23,10 @@ _SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 class Attempt:
     """The ends of one attempt of a job."""
 
-    def __init__(self, ends: Iterable[LogException | End], endings: Endings) -> None:
-        """Add *ends*, which *endings* holds."""
+    def __init__(self, ends: Iterable[LogException | End], job: JobLog) -> None:
+        """Add *ends*, which *job* holds."""
         self.ends = in_order(list(ends))  # in their order
-        self._endings = endings
+        self._endings = job.endings
         # Those that report waiting in vain for others.
         self.waits = [event for event in self.ends if self.rule(event).event == ABSENT]
         # Those that only follow from another end.
@@ -53,10 +53,45 @@ class Attempt:
         # True if tasks of the starter are agents, and no ranks.
         self.agents = has_agents(self.lines)
         self.causes = self._of_failed(self.causes)
+        self.lost = self._lost(job)
+        self.same_exits = self._same_exits()
         # Line that ended the whole attempt, before any other end; None without one.
         self.stop = self._first_stop()
         if self.stop is None:  # an end came before those lines
             self.causes = [c for c in self.causes if not _is_stop(self.rule(c))]
+
+    def _lost(self, job: JobLog) -> set[object]:
+        """Return the ranks, or processes without a known rank, that report a loss."""
+        lost: set[object] = {
+            rank
+            for event in self.follow
+            if isinstance(event, LogException)
+            for rank in self.process_of(event).ranks
+        }
+        for occurrence in job.occurrences.values():
+            if occurrence.rule.severity != "error" or occurrence.rule.ends:
+                continue
+            for process in occurrence.processes.values():
+                own = {comm.rank for comm in process.communicators.values()}
+                if process.label is not None:
+                    if process.label_is_rank or not self.agents:
+                        lost.add(process.label)
+                elif process.pid is not None:
+                    lost.update(own or {process.key})
+        return lost
+
+    def _same_exits(self) -> tuple[int, ...]:
+        """Return the ranks of all exits that launchers report, if one follows the other
+        and all are the same; none if tasks are agents, or a rank may have lost others."""
+        exits = [end for end in self.lines if end.who.ranks and end.is_of_launcher]
+        lost = any(isinstance(event, LogException) for event in self.follow)
+        is_same = len(exits) > 1 and len({end.says for end in exits}) == 1
+        if not is_same or self.agents or lost or self.lost:
+            return ()
+        first = self.lines.index(exits[0])
+        if exits != self.lines[first : first + len(exits)]:
+            return ()  # others were ended after the first
+        return tuple(sorted({rank for end in exits for rank in end.who.ranks}))
 
     def _first_stop(self) -> End | None:
         """Return the line by which a scheduler, a user or envcfg ended this attempt.
@@ -157,33 +192,16 @@ def by_step(ends: Iterable[LogException | End]) -> list[list[LogException | End]
     return steps
 
 
-def others_of(ranks: Sequence[int], job: JobLog, attempt: Attempt) -> str:
+def others_of(ranks: Sequence[int], attempt: Attempt) -> str:
     """Return the number of ranks that report a loss, else of those that were ended.
 
     Tasks of the starter that are agents are not ranks.
     """
-    follow = attempt.follow
-    lost: set[object] = {
-        rank
-        for event in follow
-        if isinstance(event, LogException)
-        for rank in attempt.process_of(event).ranks
-    }
-    for occurrence in job.occurrences.values():
-        if occurrence.rule.severity != "error" or occurrence.rule.ends:
-            continue
-        for process in occurrence.processes.values():
-            own = {comm.rank for comm in process.communicators.values()}
-            if process.label is not None:
-                if process.label_is_rank or not attempt.agents:
-                    lost.add(process.label)
-            elif process.pid is not None:
-                lost.update(own or {process.key})
-    if waited := lost - set(ranks):
+    if waited := attempt.lost - set(ranks):
         return f"{count_of(len(waited), 'rank')} waited for it"
     ended = {
         rank
-        for event in follow
+        for event in attempt.follow
         if isinstance(event, End)
         and not event.root
         and (not attempt.agents or event.rule.event == "failure")

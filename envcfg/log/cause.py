@@ -92,7 +92,7 @@ def first_end(job: JobLog, world: World) -> FirstEnd | None:
         for number in range(len(starts) + 1)
     ]
     firsts = [
-        [_first_of(Attempt(step, endings), job, world) for step in by_step(attempt)]
+        [_first_of(Attempt(step, job), job, world) for step in by_step(attempt)]
         for attempt in attempts
     ]
     steps = [step for step in firsts.pop() if step]
@@ -185,7 +185,9 @@ def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     ranks, says = first.process.ranks, first.says
     if len(ranks) > 1:  # rules write of one process
         says = re.sub("^was ", "were ", says)
-    return first._replace(says=says, other_ranks=others_of(ranks, job, attempt))
+        if ranks == attempt.same_exits:
+            says = re.sub("^(ended|crashed)(:| with)", r"\1 alike:", says)
+    return first._replace(says=says, other_ranks=others_of(ranks, attempt))
 
 
 def _is_of_wait(code: End, attempt: Attempt) -> bool:
@@ -244,6 +246,9 @@ def _of_node(
 
 def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
     owner = end.who if end.who.ranks else _owner_in_lines(end, attempt)
+    # A line that a rank wrote is of that rank alone.
+    if end.is_of_launcher and set(owner.ranks) <= set(attempt.same_exits):
+        owner = owner._replace(ranks=attempt.same_exits)
     owner = _ranks_with_hosts(owner.ranks, hosts) if owner.ranks else owner
     # The rule alone is too coarse: two errors with different codes are different ends.
     message = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
@@ -350,7 +355,7 @@ def _raiser(
     if same[0].process or not first or owner_found != Owner():
         return owner_found
     alike = [*first, *(failed if len(same) > 1 else ())]
-    ranks = {rank for end in alike for rank in end.who.ranks}
+    ranks = {rank for end in alike for rank in end.who.ranks}.union(attempt.same_exits)
     return _ranks_with_hosts(sorted(ranks), hosts) if ranks else first[0].who
 
 

@@ -77,6 +77,38 @@ WELL = {
 }
 
 
+_TWO_NODES = """\
+srun: error: nid001234: tasks 0-3: {}
+srun: error: nid001235: tasks 4-7: {}
+"""
+_RAISED = """\
+Traceback (most recent call last):
+  File "/scratch/u/train.py", line 7, in <module>
+    cfg["lr"]
+KeyError: 'lr'
+"""
+_RANK = "0: " + _RAISED.replace("\n", "\n0: ").removesuffix("0: ")
+_EXIT = "Exited with exit code 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (_TWO_NODES.format(_EXIT, _EXIT), "ranks 0-7 (nid001234, nid001235) ended alike: exit code 1"),
+        (_RAISED + _TWO_NODES.format(_EXIT, _EXIT), "ranks 0-7 (nid001234, nid001235) ended alike: KeyError: 'lr' (train.py:7)"),
+        (_TWO_NODES.format(*["Bus error"] * 2), "ranks 0-7 (nid001234, nid001235) crashed alike: Bus error"),
+        (_TWO_NODES.format(*["Out Of Memory"] * 2), "ranks 0-7 (nid001234, nid001235) were killed: out of memory"),
+        (_TWO_NODES.format(_EXIT, "Exited with exit code 2"), "ranks 0-3 (nid001234) ended with exit code 1; 4 other ranks ended after it"),
+        (_TWO_NODES.format(_EXIT, "Terminated"), "ranks 0-3 (nid001234) ended with exit code 1; 4 other ranks ended after it"),
+        (_RANK + _TWO_NODES.format(_EXIT, _EXIT), "rank 0 (nid001234) ended: KeyError: 'lr' (train.py:7); 7 other ranks ended after it"),
+    ],
+)  # fmt: skip
+def test_ranks_that_end_in_the_same_way_are_named_together(
+    text: str, expected: str
+) -> None:
+    assert check(text).summary.split("; network")[0] == f"broken: {expected}"
+
+
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_end_of_a_job_that_was_well(name: str) -> None:
     said, rule = ENDINGS[name]

@@ -1,12 +1,12 @@
-# shellcheck shell=bash # core 15: one step, from its checks to its exit code
+# shellcheck shell=bash # core 16: one step, from its checks to its exit code
 # reads: ENVCFG_AS_SAID ENVCFG_SUFFIX
 ENVCFG_STEP=envcfg_step ENVCFG_GROUPS='' ENVCFG_MANY='' ENVCFG_AGENT='' ENVCFG_CORE='' ENVCFG_TASK='' ENVCFG_HIDES=''
 ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, in the container
 
-# A converted pipeline has its own file for notes; the environment names none.
-if [[ ${FUNCNAME[*]-} != *with_envcfg* ]]; then
-  ENVCFG_NOTES=2
-fi
+# A converted pipeline has its own file for notes. It is in an array, and thus not from the environment.
+ENVCFG_NOTES=${ENVCFG_NOTES[1]-2}
+# The notes before a step, each once in this shell: an exported text may be that of another job.
+if [[ ${ENVCFG_NOTED-} != "$$"$'\n'* ]]; then ENVCFG_NOTED=$$$'\n'; fi
 
 # In a POSIX shell's own commands only. No process is started but the program's, except to make
 # the caches once on each node.
@@ -27,7 +27,13 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
 }
 
-envcfg_note() { # MESSAGE
+envcfg_note() { # MESSAGE: before the launch, only if no earlier step has printed the same
+  # A longer text may be torn in the pipe.
+  if [[ -n ${ENVCFG_TOLD-} && $1 != *$'\n'* ]] && ((${#1} < 1000)); then
+    if [[ $ENVCFG_NOTED == *$'\n'"$1"$'\n'* ]]; then return; fi
+    ENVCFG_NOTED+=$1$'\n'
+    printf 'note %s\n' "$1" >&"$ENVCFG_TOLD"
+  fi
   printf 'envcfg: note: %s\n' "$1" >&"$ENVCFG_NOTES"
 }
 
@@ -128,9 +134,9 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # the foreground has the terminal.
 envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the program's
   # ENVCFG_APART: whether what is started leads process groups
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE ENVCFG_APART
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TOLD ENVCFG_TIE ENVCFG_LIFE ENVCFG_APART
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
-  ENVCFG_APART='' envcfg_code=0 ENVCFG_IGNORED='' # under "set -k" local takes no values
+  ENVCFG_TOLD='' ENVCFG_APART='' envcfg_code=0 ENVCFG_IGNORED='' # under "set -k" local takes no values
   builtin local -
   builtin set +ET
   envcfg_quiet
@@ -157,6 +163,7 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
+  while builtin read -r -t 0 -u "$ENVCFG_PIPE"; do envcfg_learn 1; done
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
   envcfg_heed

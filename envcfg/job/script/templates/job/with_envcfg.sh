@@ -12,5 +12,6 @@ with_envcfg() { # LAUNCH LINE: do what it says, with what the system needs
     && [[ ! -f /proc/$$/fd/2 || $(<"/proc/$$/fdinfo/2") == *flags:*[2367][0-7][0-7][0-7]$'\n'* ]]; then
     { exec {ENVCFG_NOTES}>>"/proc/$$/fd/2"; } 2>/dev/null || ENVCFG_NOTES=2
   fi
-  source <(ENVCFG_WRAP --launch-line -- "$@" 2>&"$ENVCFG_NOTES" || echo exit $?) || return $?
+  ENVCFG_NOTES[1]=$ENVCFG_NOTES # an array: core.sh takes no such name from the environment
+  source <(ENVCFG_WRAP --launch-line -- "$@" 2>&"${ENVCFG_NOTES[1]}" || echo exit $?) || return $?
 }
