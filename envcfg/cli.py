@@ -56,7 +56,9 @@ def _run(words: list[str]) -> int:
             raise_signals(False)
         sys.stdout.flush()
     except EnvcfgError as err:
-        code = _fail(words, err.lines(), err.exit_code)
+        from envcfg.commands.option_arguments import site_contact
+
+        code = _fail(words, [*err.lines(), *site_contact(err)], err.exit_code)
     except KeyboardInterrupt as err:
         code = _fail(words, *interruption(getattr(err, "number", 2)))
     except BrokenPipeError:

@@ -9,6 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.arguments.parser import Parser
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError
 from envcfg.core.option import (
     ALLOW_WRITABLE,
     NO_DEFAULT,
@@ -116,7 +118,7 @@ def _read_defaults(
     from envcfg.profile.folders import default_files
 
     actions = parser.known_options
-    user, (*strangers, project) = default_files(os.environ, current_folder())
+    files, (*strangers, project) = default_files(os.environ, current_folder())
     names = [word.partition("=")[0] for word in words]
     # --from and similar options describe the whole step, and a default would change
     # it.
@@ -128,7 +130,7 @@ def _read_defaults(
         if name == NO_DEFAULT
     }
     # The usual case, without any file, must not load the readers.
-    if "all" in left_out or not (user or project or strangers):
+    if "all" in left_out or not (files or project or strangers):
         return {}
     from envcfg.commands.printing import say, tell
     from envcfg.core.defaults import read_files, settle, values_of
@@ -138,7 +140,7 @@ def _read_defaults(
         tell(f"{stranger} is ignored, because it belongs to another user")
     skip = None if is_step else lambda note: say([note])
     writable = ALLOW_WRITABLE in names
-    read = read_files(user, project, writable=writable, skip=skip)
+    read = read_files([*files, project], writable=writable, skip=skip)
     taking = actions[NO_DEFAULT].choices or ()
     own = (default for default in read if default.option.flag[2:] in taking)
     remaining = (default for default in own if default.option.flag[2:] not in left_out)
@@ -147,6 +149,18 @@ def _read_defaults(
     for flag in {default.option.flag for default in defaults} & {*actions}:
         actions[flag].required = False
     return {**values_of(defaults), "defaults": defaults}
+
+
+def site_contact(err: Exception) -> list[str]:
+    """Return the line with the site's contact, unless only the command line is wrong."""
+    from envcfg.profile.folders import site_defaults
+
+    if isinstance(err, UsageError) or not os.path.exists(site_defaults(os.environ)):
+        return []
+    from envcfg.core.defaults import read_contact
+
+    contact = read_contact(os.environ)
+    return [f"  contact: {one_line(contact)}"] if contact else []
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""Defaults of options from files: ``envcfg.toml`` of a project, ``config.toml`` of a user.
+"""Defaults of options from files: ``envcfg.toml`` of a site or project, and
+``config.toml`` of a user.
 
 Imported only if such a file exists. The reader of each option parses its value, as on
 the command line; nothing is executed. The nearest value wins: command line,
-environment, project, user. Values of repeatable options add up.
+environment, project, user, site. Values of repeatable options add up.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from envcfg.core.option import (
 from envcfg.core.request_options import REQUEST, SCRIPT
 from envcfg.core.step_options import STEP
 from envcfg.job.plan.diagnostics import is_path
-from envcfg.profile.folders import PROJECT_DEFAULTS
+from envcfg.profile.folders import PROJECT_DEFAULTS, site_defaults
 from envcfg.profile.guard import as_note, examine, refuse
 from envcfg.profile.words import is_profile_path
 
@@ -45,6 +46,8 @@ IN_FORCE, OVERRIDDEN = "in force", "overridden"
 # Values that may begin with a path: an image, a profile, a file to source, a mount.
 _PATHS = frozenset({"IMAGE", "NAME|FILE", "FILE|CMD", "SPEC"})
 _IS_FILE = {"NAME|FILE": is_profile_path, "FILE|CMD": is_path}
+# In the site's file: whom users may ask, for messages of errors.
+CONTACT = "contact"
 _GLOB = LINT["which rules count"][-1].metavar
 _MOST = 20  # problems that are reported for one file
 _QUOTES = 'put a text in quotes, as in account = "project_1"'
@@ -69,7 +72,8 @@ class Default(NamedTuple):
     @property
     def is_projects(self) -> bool:
         """Return whether the file belongs to a project."""
-        return os.path.basename(self.file) == PROJECT_DEFAULTS
+        is_site = self.file == site_defaults(os.environ)
+        return os.path.basename(self.file) == PROJECT_DEFAULTS and not is_site
 
     @property
     def words(self) -> list[str]:
@@ -90,15 +94,15 @@ class Default(NamedTuple):
 
 
 def read_files(
-    user: str,
-    project: str,
+    files: Iterable[str],
     *,
     writable: bool = False,
     skip: Callable[[Finding], object] | None = None,
 ) -> list[Default]:
-    """Return the defaults in the files of user and project, the user's first.
+    """Return the defaults in the files of site, user and project, in this order.
 
     Args:
+        files: their paths; an empty one is a missing file.
         writable: members of the user's groups may write the files; the user's own file
             may say so too.
         skip: receives a note on a file that is left out, because other users may have
@@ -109,10 +113,12 @@ def read_files(
         OutputError: it cannot be read.
     """
     defaults: list[Default] = []
-    # The user's file comes first, so that the project's values override it.
-    for path in filter(None, (user, project)):
+    site = site_defaults(os.environ)
+    # A file overrides the values of those before it.
+    for path in filter(None, files):
+        folder = os.path.dirname(path) if path == site else ""
         try:
-            real, data, doubt = examine(path, writable=writable)
+            real, data, doubt = examine(path, site=folder, writable=writable)
         except OSError as err:
             msg = f"{path}: cannot be read: {err.strerror}"
             raise OutputError(msg, hint="correct it, or move it away") from err
@@ -146,6 +152,9 @@ def parse(data: bytes, path: str) -> list[Default]:
         line = text.count("\n", 0, match.start()) + 1 if match else 1
         rows = TABLES[table] if table else ROWS
         try:
+            if key == CONTACT and path == site_defaults(os.environ):
+                _text(content)
+                continue
             if key in TABLES:
                 msg = "takes a table"
                 raise UsageError(msg, hint=f"as in [{key}]")
@@ -163,6 +172,18 @@ def parse(data: bytes, path: str) -> list[Default]:
     if problems:
         raise FindingsError(problems)
     return defaults
+
+
+def read_contact(environ: Mapping[str, str]) -> str:
+    """Return the contact in the site's file; empty if the file has none, or is wrong."""
+    path = site_defaults(environ)
+    try:
+        _, data, doubt = examine(path, site=os.path.dirname(path))
+        document = {} if doubt else parse_toml(data, path)
+    except (OSError, ValueError):
+        return ""  # the command reports a wrong file, if it reads it
+    contact = document.get(CONTACT)
+    return contact if isinstance(contact, str) else ""
 
 
 def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

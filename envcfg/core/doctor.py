@@ -212,8 +212,8 @@ def _file_rows(catalog: Catalog) -> Iterator[DoctorRow]:
         number = sum(name.endswith(".yaml") for name in listed(folder))
         value = f"{short(folder)}: {number} profiles" if number else ""
         yield DoctorRow("files", f"profiles, {layer}", value, _state(value))
-    user, (*strangers, project) = default_files(os.environ, current_folder())
-    paths = [*program_files(os.environ), user, project]
+    own, (*strangers, project) = default_files(os.environ, current_folder())
+    paths = [*program_files(os.environ), *own, project]
     for path in filter(os.path.exists, filter(None, paths)):
         yield DoctorRow("files", "settings", short(path))
     for path in strangers:
@@ -230,9 +230,9 @@ def _default_rows() -> Iterator[DoctorRow]:
     """Yield the source of each default, without its value, which may be a secret."""
     from envcfg.core.defaults import read_files, settle
 
-    user, (*_, project) = default_files(os.environ, current_folder())
+    own, (*_, project) = default_files(os.environ, current_folder())
     notes: list[Finding] = []
-    defaults = settle(read_files(user, project, skip=notes.append), os.environ)
+    defaults = settle(read_files([*own, project], skip=notes.append), os.environ)
     for note in notes:
         value = f"{short(note.subject)}: {note.message}"
         yield DoctorRow("defaults", "file", value, "problem", note.fix or "")

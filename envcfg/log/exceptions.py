@@ -13,6 +13,7 @@ from envcfg.log.rulebook import LogRule, Match, fill
 
 ABSENT = "absent"  # the event of a line that names ranks that did not come
 STOPPED = "stopped"  # the event of a line that ends a whole job or step
+_FULL = 160  # characters of a message of several lines
 PATIENCE = 400  # lines in which a traceback ends, including those of others
 STAMP = re.compile(
     r"\d{4}-\d\d-\d\d[T _]\d\d:\d\d:\d\d[.,\d]*(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d[.,\d]*"
@@ -88,6 +89,15 @@ class LogException:
         For a part of a chain, or an exception from another process, it is unknown.
         """
         return not (self.process or self.earlier or self.outermost in _TOPS)
+
+    def takes(self, line: str) -> bool:
+        """Add a line if it belongs to this message of several lines; return whether."""
+        words = line.strip()
+        is_next = not words or self.said.endswith(":") or line.startswith(" ")
+        if is_next and words and len(self.message) < _FULL:
+            self.message = f"{self.message} {words}".strip()
+            self.said = f"{self.said} {words}"
+        return is_next
 
     def see(self, frame: TracebackFrame) -> None:
         """Add a frame; the last frame in the user's code counts, else the last of all."""

@@ -28,6 +28,7 @@ from envcfg.log.last_words import (
     words_of,
 )
 from envcfg.log.line_owner import Owner
+from envcfg.log.losses import RULE as LOSS
 from envcfg.log.membership import lag_symptoms, member_symptoms, waiting_of
 from envcfg.log.next_step import with_next, with_unknown
 from envcfg.log.open_questions import unknowns_of
@@ -97,6 +98,14 @@ def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
         yield rule.finding("the log", job.cold_start.message, evidence=evidence)
 
 
+def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
+    """Yield a warning if a loss is no number until the end of the log."""
+    if lost := job.losses.lost:
+        (evidence,) = locate([lost[1]])
+        rule = job.rulebook.rules[LOSS]
+        yield rule.finding("job", lost[0], rule.severity, evidence=evidence)
+
+
 _WIDE = 200  # characters of a quoted line
 _LINE = 140  # characters of a first line with a warning of NCCL
 _LEAST = 56  # characters of the warning in it
@@ -138,6 +147,7 @@ def _judge_whole(
         [report for _, report, _ in judged],
     )
     findings = findings_of(job, world, symptoms, reasons, expect, locate, bugs)
+    findings += bugs.attempt("the losses", lambda: [*_lost_loss(job, locate)], [])
     unknowns = bugs.attempt(
         "the open questions", lambda: unknowns_of(job, world, symptoms, rules), ()
     )

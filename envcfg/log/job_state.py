@@ -13,6 +13,7 @@ from envcfg.log.event_effects import ALIKE, learn
 from envcfg.log.evidence import Weight, weigh
 from envcfg.log.exceptions import End, LogException
 from envcfg.log.life_signs import JobProgress
+from envcfg.log.losses import Losses
 from envcfg.log.names import longest_end, network_kind
 from envcfg.log.numbers import grouped
 from envcfg.log.prefix import Record, quotes_launcher
@@ -78,6 +79,7 @@ class JobLog:
         self.endings = Endings(rulebook)
         self.life = JobProgress()
         self.cold_start = ColdStart()
+        self.losses = Losses()
         self._hosts: set[str] = set()
         self._by_label: dict[int, Process] = {}
         self.speakers = Speakers(self.room)

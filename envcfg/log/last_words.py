@@ -19,11 +19,13 @@ _ERROR = re.compile(
     r"|\bnot available\b|\bcould not\b|\bfail(?:ed|ure)\b|\babort(?:ed|ing)?\b"
     r"|\bdenied\b|\bkilled\b"
     r"|\bnot found\b|\w+notfound\b|\bno such \w+|\bnot in \w+$|core dumped|\w fault\b"
+    r"|\bmismatch\b|\bdoes(?: not|n't) exist\b|\bmay be stuck\b|\bno available\b"
     r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b"
     r"|\b(?:invalid|illegal|unknown|unrecogni[sz]ed|uncorrectable)\b)"
 )
 _NAMES_ERROR = re.compile(
-    r"(?i)error\b|exception\b|\bfatal\b|\bno such \w+|\bnot found\b"
+    r"(?i)error\b|exception\b|\bfatal\b|\bno such \w+|\bnot found\b|\bdoes not exist\b"
+    r"|^(?-i:(?:\w+\.)+[A-Z]\w+): "  # an exception by its name and modules
 )
 _FEW = 5  # last lines in which a program reports a good end
 _FINISHED = re.compile(r"(?i)\b(?:finished|completed?|done|success\w*)\b")
@@ -36,6 +38,7 @@ _HARMLESS = re.compile(
 )
 
 _FRAME = " " * 4  # in front of the lines of the program in a traceback
+_IN_FILE = 'File "'  # in the line of a frame
 _RAISED = re.compile(r"^[\w.]*(?:Error|Exception): ")
 
 
@@ -75,7 +78,8 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
             if _STEP.search(line):
                 break  # the program went on after the lines before this one
             text = parse(line).message
-            if _ERROR.search(text) and not _HARMLESS.search(f"{text} {line}"):
+            is_error = _ERROR.search(text) or _NAMES_ERROR.search(text)
+            if is_error and not _HARMLESS.search(f"{text} {line}"):
                 writer = speaker(line.partition(text)[0])
                 writer = (
                     endings.files.get(source, writer) if writer == Owner() else writer
@@ -98,17 +102,20 @@ def error_before(job: JobLog, ranks: Collection[int], exits: Collection[str]) ->
         lines = without_colours(tail.decode("utf-8", "replace")).splitlines()
         first = next((n for n, line in enumerate(lines) if line in exits), len(lines))
         of_file = job.endings.files.get(source, Owner()).ranks
-        for line in reversed(lines[:first]):
+        for number, line in reversed([*enumerate(lines[:first])]):
             if not (text := parse(line).message):
                 continue
             front = line.partition(text)[0]
             own = {*(speaker(front).ranks or of_file)}
             is_report = quotes_launcher(line) and not _RAISED.search(text)
-            is_other = is_report or _STEP.search(line) or front.endswith(_FRAME)
+            # Below the line of a frame, a traceback quotes the program.
+            is_code = front.endswith(_FRAME) and _IN_FILE in lines[number - 1]
+            is_other = is_report or _STEP.search(line) or is_code
             if is_other or (own and ranks and own.isdisjoint(ranks)):
                 continue
             # A line without a name, or of all ranks, must be an error beyond doubt.
             is_sure = own or (_NAMES_ERROR.search(text) and lines.count(line) == 1)
-            if is_sure and _ERROR.search(text) and not _HARMLESS.search(text):
+            is_error = _ERROR.search(text) or _NAMES_ERROR.search(text)
+            if is_sure and is_error and not _HARMLESS.search(text):
                 return one_line(text.strip()[:_WIDE])
     return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from envcfg.log.cause_class import next_of
+from envcfg.log.losses import RULE as LOSS
 from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of
 from envcfg.log.rulebook import LogRule
@@ -31,6 +32,7 @@ def with_next(
         starts_again: the log ends with the line by which the job is put back.
     """
     cause, progress = report.cause, report.job.progress
+    lost = next((f.message for f in report.findings if f.rule == LOSS), "")
     reason = report.summary.partition(": ")[2] or report.summary
     action: Action = "unknown"
     nodes: tuple[str, ...] = ()
@@ -53,7 +55,11 @@ def with_next(
         attempts = count_of(repeats + 1, "attempt")
         reason = cause.message if cause else reason
         reason = f"{attempts} of this log ended so: {reason}" if repeats else reason
+        if lost and action in ("restart", "restart without", "unknown"):
+            action, nodes, reason = "fix first", (), f"{reason}; {lost}"
         reason = _with_class(reason, class_)
+    elif lost:
+        action = "fix first"
     elif progress and progress.ended:
         action, reason = "done", f"the program ended well ({progress.ended})"
     elif report.verdict == "degraded":

@@ -13,6 +13,7 @@ from envcfg.log.endings import ENDS
 from envcfg.log.finding_builder import Locate, ends
 from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner, speaker
+from envcfg.log.losses import RULE as LOSS
 from envcfg.log.prefix import parse
 from envcfg.log.rulebook import RAISED, LogRule
 from envcfg.log.summary import said
@@ -187,6 +188,7 @@ def of_network(
         finding
         for finding in findings
         if not ends(rules, finding)
+        and finding.rule != LOSS
         and not (own and (finding.rule == own.rule.id or not finding.cause))
     ]
 

@@ -234,6 +234,7 @@ class Reader:
             self.jobs[0].endings.take(parts, spot, gates, rows)
             start = self.jobs[0].cold_start
             block.looked |= start.take(block.text, spot, gates)
+            block.looked |= self.jobs[0].losses.take(block.text, spot)
         for job in self.jobs:
             job.cut = self._scanner.cut
             if job in self._takers[spot.source]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from envcfg.common.findings import Finding
 from envcfg.log import checks
 from envcfg.log.job_state import JobLog
+from envcfg.log.losses import RULE as LOSS
 from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.rank import Symptom, told_together
@@ -141,9 +142,19 @@ def summarize(
 
 def ending(findings: Sequence[Finding], rules: Mapping[str, LogRule]) -> str:
     """Return a sentence on the end of the program, cause first."""
-    errors = [finding for finding in findings if finding.severity == "error"]
-    ends = [error for error in errors if error.rule in rules and rules[error.rule].ends]
-    return said(min(ends, key=lambda finding: rules[finding.rule].consequence))
+    ends = [
+        finding
+        for finding in findings
+        if finding.rule == LOSS
+        or (
+            finding.severity == "error"
+            and finding.rule in rules
+            and rules[finding.rule].ends
+        )
+    ]
+    return said(
+        min(ends, key=lambda end: (end.rule == LOSS, rules[end.rule].consequence))
+    )
 
 
 def said(finding: Finding) -> str:

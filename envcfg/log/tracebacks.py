@@ -74,6 +74,8 @@ class _Stream:
         self.last: LogException | None = None
         self.before = ""  # the line before
         self.chained = ""
+        # The exception whose message goes on in the next lines.
+        self.unfinished: LogException | None = None
 
 
 class Tracebacks:
@@ -86,6 +88,7 @@ class Tracebacks:
         self.torn: dict[int, LogException] = {}  # those without a known last line
         self._head = 0  # the last head of a traceback, as a number of examined lines
         self._streams: dict[str, _Stream] = {}
+        self._group: LogException | None = None  # the last one of several exceptions
         self._shapes: dict[str, re.Pattern[str]] = {}
         self._lines = 0  # examined lines
         self._until = -1
@@ -200,6 +203,11 @@ class Tracebacks:
                     return
                 # The line may belong to the stream of another prefix.
                 continue
+            thrown, stream.unfinished = stream.unfinished, None
+            is_head = _PROCESS.search(content) is not None
+            if thrown and not is_head and thrown.takes(content):
+                stream.unfinished = thrown
+                return
             if content.startswith(tuple(_CHAINED)):
                 stream.chained = next(
                     link for says, link in _CHAINED.items() if content.startswith(says)
@@ -330,8 +338,15 @@ class Tracebacks:
             # The chained pair is one event, and the later exception represents it.
             if first in self.found:
                 self.found.remove(first)
+        # The exceptions in a group are the causes, and follow it.
+        if self._group and thrown.prefix.endswith("| "):
+            if self._group in self.found:
+                self.found.remove(self._group)
+        elif thrown.kind.endswith("ExceptionGroup"):
+            self._group = thrown
         if not thrown.aside:
             self.found.append(thrown)
+        stream.unfinished = thrown if thrown.said.endswith(":") else None
         self._until = self._lines + _WATCHED
         stream.last, stream.chained, stream.open = thrown, "", None
         if where_is := _REMOTE.search(thrown.message) if match["of"] else None:

@@ -20,9 +20,8 @@ def profile_folders(environ: Mapping[str, str], start: str) -> list[str]:
         start: the folder where the search for the project layer begins; the nearest
             folder with ``.envcfg/profiles`` counts.
     """
-    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
     user = f"{_user_folder(environ)}/profiles"
-    folders = [built_in_folder(), f"{site}/profiles", user]
+    folders = [built_in_folder(), f"{site_folder(environ)}/profiles", user]
     *_, folder = project_folders(start)
     return [*folders, folder] if folder else folders
 
@@ -36,20 +35,33 @@ def project_folders(start: str) -> list[str]:
     return _upwards(start, PROJECT_FOLDER)
 
 
-def default_files(environ: Mapping[str, str], start: str) -> tuple[str, list[str]]:
-    """Return the files of defaults: the user's, and those of projects, as in
-    ``project_folders``.
+def default_files(
+    environ: Mapping[str, str], start: str
+) -> tuple[list[str], list[str]]:
+    """Return the files of defaults: those of site and user that exist, and those of
+    projects, as in ``project_folders``.
 
-    A missing file is empty. *environ* is read as for ``profile_folders``.
+    *environ* is read as for ``profile_folders``.
     """
-    user = f"{_user_folder(environ)}/config.toml"
-    return user if os.path.exists(user) else "", _upwards(start, PROJECT_DEFAULTS)
+    files = site_defaults(environ), f"{_user_folder(environ)}/config.toml"
+    return [*filter(os.path.exists, files)], _upwards(start, PROJECT_DEFAULTS)
+
+
+def site_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder of the site, which need not exist."""
+    return environ.get("ENVCFG_SITE") or "/etc/envcfg"
+
+
+def site_defaults(environ: Mapping[str, str]) -> str:
+    """Return the path of the site's file of defaults."""
+    return f"{site_folder(environ)}/{PROJECT_DEFAULTS}"
 
 
 def program_files(environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the paths of the tables of programs: the user's, and the site's."""
-    site = environ.get("ENVCFG_SITE") or "/etc/envcfg"
-    return f"{_user_folder(environ)}/programs.yaml", f"{site}/programs.yaml"
+    folders = _user_folder(environ), site_folder(environ)
+    user, site = (f"{folder}/programs.yaml" for folder in folders)
+    return user, site
 
 
 def _user_folder(environ: Mapping[str, str]) -> str:

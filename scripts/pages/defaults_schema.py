@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from envcfg.core.defaults import ROWS, TABLES
+from envcfg.core.defaults import CONTACT, ROWS, TABLES
 from envcfg.core.option import Option, help_texts
 
 _TEXT = {"type": ["string", "number"]}
@@ -23,6 +23,11 @@ def defaults_schema() -> str:
         "additionalProperties": False,
         "properties": {
             **_properties(ROWS),
+            CONTACT: {
+                "description": "Whom users may ask, for messages of errors. Only in the "
+                "file of the site.",
+                "type": "string",
+            },
             **{
                 table: {
                     "description": f"Defaults of options of envcfg {table}.",

@@ -50,6 +50,8 @@ class Files:
         self.project = folder / "envcfg.toml"
         self.user = folder / "user/envcfg/config.toml"
         self.user.parent.mkdir(parents=True)
+        self.site = folder / "site/envcfg.toml"
+        self.site.parent.mkdir(exist_ok=True)
         self.folder = folder
 
 
@@ -58,6 +60,7 @@ def files(wrap: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> File
     assert wrap
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ENVCFG_SITE", str(tmp_path / "site"))
     (tmp_path / "x.sif").write_bytes(b"no image")
     return Files(tmp_path)
 
@@ -167,6 +170,71 @@ def test_the_nearer_wins_and_lists_add_up(
         ("unset", f"{project}:3, in force"),
         ("profile", "$ENVCFG_PROFILE, in force"),
     ]
+
+
+def test_the_site_is_below_user_and_project(files: Files) -> None:
+    files.site.write_text('profile = "mahti"\ntime = 5\nunset = ["S"]\ncontact = "x"\n')
+    words = (
+        "job",
+        "--json",
+        "--container",
+        "none",
+        "--account",
+        "project_2",
+        "--partition=gpumedium",
+        "--",
+        "true",
+    )
+    made = json.loads(envcfg(*words).text)
+    assert (made["profile"]["name"], made["request"]["seconds"]) == ("mahti", 300)
+    files.user.write_text("time = 10\n")
+    files.project.write_text('profile = "lumi-g"\npartition = "standard-g"\n')
+    done = envcfg(*(word for word in words if "partition" not in word))
+    made = json.loads(done.text)
+    assert (made["profile"]["name"], made["request"]["seconds"]) == ("lumi-g", 600)
+    assert " -u S " in made["script"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('contact = "support@example.org"\n', "  contact: support@example.org"),
+        ('contact = "a\\u001b[31mb\\nc"\n', None),  # no text drives the terminal
+        ("contact = 7\n", None),
+        ("time = 5\n", None),
+        ("nonsense\n", None),
+    ],
+)
+def test_errors_end_with_the_contact_of_the_site(
+    files: Files, text: str, line: str | None
+) -> None:
+    (files.folder / "bad.yaml").write_text("name: bad\nnode: 7\n")
+    files.site.write_text(text)
+    done = envcfg("profiles", "show", "./bad.yaml")
+    assert done.code == 2, done.err
+    last = done.err.splitlines()[-1]
+    assert "\x1b" not in done.err
+    if line:
+        assert last == line
+    elif "\\u001b" not in text:
+        assert "contact" not in last
+    usage = envcfg("profiles", "show", "--no-such-option")
+    assert "contact" not in usage.err
+
+
+def test_only_the_site_has_a_contact(files: Files) -> None:
+    files.user.write_text('contact = "me"\n')
+    done = envcfg("wrap", *BARE)
+    assert done.code == 2, done.err
+    assert "there is no option of this name" in done.err
+
+
+def test_the_file_of_a_site_that_others_may_write_is_refused(files: Files) -> None:
+    files.site.write_text('profile = "mahti"\n')
+    files.site.chmod(0o666)
+    done = envcfg("wrap", *BARE)
+    assert done.code
+    assert "everybody may write" in done.err
 
 
 def test_a_project_switches_off_what_the_user_has_on(files: Files) -> None:
