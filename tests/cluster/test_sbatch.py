@@ -122,9 +122,10 @@ def test_a_job_that_has_saved_starts_again_until_it_is_done(
         assert f"-{number}-" not in cluster.node(node, ["ls", "/tmp"]).stdout
 
 
+# The line goes into the log itself: through srun it may come after the report of the exit.
 FAILING = """\
 if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then
-  [ "$RANK" != 0 ] || echo 'srun: error: Node failure on nid001001'
+  [ "$RANK" != 0 ] || echo 'srun: error: Node failure on nid001001' >>"sh-$SLURM_JOB_ID.out"
   exit 7
 fi
 [ "$RANK" != 0 ] || python3 -c 'raise ValueError("corrupt shard %s" % __import__("time").time())'
