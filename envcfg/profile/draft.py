@@ -14,7 +14,7 @@ from envcfg.profile.words import format_word, quote_comment
 SCHEMA = f"{built_in_folder()}/schema.json"
 _ORDER = (
     *("detect", "launch", "node", "request", "billing", "modules"),
-    *("scratch", "container", "expect", "env"),
+    *("scratch", "container", "expect", "env", "nodes"),
 )
 
 

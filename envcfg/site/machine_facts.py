@@ -16,6 +16,14 @@ class NodeGroup(NamedTuple):
     cores: int  # cores per node for jobs, in the scheduler's count: usually threads
     memory: int  # memory per node for jobs, in MiB
     sockets: int = 0  # sockets per node; 0: unknown
+    features: tuple[str, ...] = ()  # features that all of them have
+    partly: tuple[str, ...] = ()  # those that some of them have
+    is_typed: bool = False  # whether a job can request the kinds as types of GRES
+
+    @property
+    def same(self) -> "NodeGroup":
+        """The resources of a node: equal for nodes of one kind."""
+        return self._replace(number=0, features=(), partly=())
 
 
 class SeenPartition(NamedTuple):

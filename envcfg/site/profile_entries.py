@@ -7,7 +7,7 @@ becomes a scalar or a one-line comment, or is left out if no profile accepts it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.backends.schedulers.scheduler import words
@@ -30,6 +30,8 @@ _PLAIN = re.compile(r"--?[A-Za-z][A-Za-z-]*|[A-Za-z_][A-Za-z0-9_./-]*|[1-9][0-9]
 _RESERVED = frozenset("null true false yes no on off y n".split())
 _LONG = 200  # characters of a word
 _MOST = 30  # partitions
+_KINDS = 12  # kinds of nodes
+_ALIKE = 1.25  # ratio of memories of nodes of one kind
 
 Entries = Iterator[str]
 
@@ -44,6 +46,12 @@ class Draft:
         self.claimed_by = claimed_by
         self.today = today
         self.shape = main_shape(site)
+        # The kind of each group of nodes with GPUs, and the nodes of each kind; the
+        # first kind is the default.
+        self.kind_of = _kinds(self._usable(), self.shape)
+        self.kinds = {kind: shape for shape, kind in reversed(self.kind_of.items())}
+        self.kinds = dict(reversed(self.kinds.items()))
+        self.is_mixed = len(self.kinds) > 1
 
     def sections(self) -> dict[str, str]:
         """Return the text of each section for which the machine has facts."""
@@ -58,6 +66,7 @@ class Draft:
             "scratch": self._scratch(),
             "container": self._container(),
             "expect": self._expect(),
+            "nodes": self._nodes(),
         }
         texts = {
             name: "".join(f"{line}\n" for line in entries)
@@ -85,12 +94,15 @@ class Draft:
     def _launch(self) -> Entries:
         name, masks = self.site.scheduler, self.site.masks
         is_own = name in STARTERS  # Slurm's launcher is in the family
-        if is_own or masks:
+        if is_own or (masks and not self.is_mixed):
             yield "launch:"
         if is_own and name:
             agents = "torchrun, " if STARTERS[name].starts_agents else ""
             yield f"  launchers: [{name}, {agents}local]"
-        if masks:
+        # Masks are those of one kind of node.
+        if self.is_mixed and masks:
+            yield _comment(f"CPUs next to the GPUs of a node: {', '.join(masks)}")
+        elif masks:
             yield "  cpu_masks:"
             why = "the CPUs next to each GPU, shared out where GPUs have the same"
             listed = f"[{', '.join(masks)}]"
@@ -104,12 +116,21 @@ class Draft:
                 yield "# No node with GPUs was seen: --gpus-per-node, --cpus-per-gpu and"
                 yield "# --mem-per-gpu of envcfg job say what a job needs."
             return
+        if self.is_mixed:
+            return
         yield "# The nodes with GPUs that are the default partition's, or else the most."
         yield "# Check: what is kept for the system, and which cores are near a GPU."
-        yield from self._other_shapes(shape)
+        # Types of GPUs cannot be separated within a node, so a person must decide.
+        if len(shape.kinds) > 1:
+            yield _comment(
+                f"Check: GPUs of several kinds in a node: {', '.join(shape.kinds)}"
+            )
         yield "node:"
-        # The memory is divided by the GPUs, because profiles give memory per GPU.
-        memory, nics = shape.memory // shape.gpus, self._fast()
+        yield from self._shape(2, shape, self._fast())
+
+    def _shape(self, indent: int, shape: NodeGroup, nics: list[str]) -> Entries:
+        """Yield the values of a node; the memory is divided by the GPUs, as profiles do."""
+        memory = shape.memory // shape.gpus
         kinds = f" of kind {'+'.join(shape.kinds)}" if shape.kinds else ""
         plural = "" if shape.sockets == 1 else "s"
         sockets = f", {shape.sockets} socket{plural}" if shape.sockets else ""
@@ -117,7 +138,7 @@ class Draft:
         why += f", {shape.memory} MiB" if shape.memory else ""
         why = f"{_one_word(why)} in a node, shared out by GPU"
         yield from self._entry(
-            2,
+            indent,
             why,
             self._source_command("nodes"),
             gpus=shape.gpus,
@@ -126,27 +147,61 @@ class Draft:
             nics=nics and f"[{_list(nics)}]",
         )
 
-    def _other_shapes(self, shape: NodeGroup) -> Entries:
-        names_of_shapes = {
-            alternative: partition.name
-            for partition in self.site.partitions
-            for alternative in partition.shapes
-            if alternative.gpus
-            # The number of nodes differs between queues of the same nodes, so it is
-            # ignored.
-            and alternative._replace(number=0) != shape._replace(number=0)
+    def _nodes(self) -> Entries:
+        """Yield the kinds of nodes, if there are several."""
+        if not self.is_mixed:
+            return
+        yield "# Kinds of nodes with GPUs: the first is the default, others are selected by"
+        yield "# partition, type of GPU or feature. Check: what is kept for the system."
+        yield "nodes:"
+        for number, (kind, shape) in enumerate(self.kinds.items()):
+            yield f"  {kind}:"
+            if selects := self._selects(kind):
+                signs = ", ".join(f"{key}: [{_list(v)}]" for key, v in selects.items())
+                yield f"    select: {{{signs}}}"
+            else:
+                yield "    # Check: Slurm shows nothing that selects these nodes only."
+            yield "    node:"
+            # The adapters of this machine are taken as those of the default kind.
+            yield from self._shape(6, shape, [] if number else self._fast())
+            if rule := [*self._rule(kind, "      ")]:
+                yield from ("    request:", *rule)
+            for line in self._billing_of(self._partitions(kind)):
+                yield f"    {line}"
+
+    def _selects(self, kind: str) -> dict[str, list[str]]:
+        """Return what selects only the nodes of this kind, by the keys of a profile."""
+        groups = [
+            (self.kind_of[shape.same] == kind, shape)
+            for partition in self._usable()
+            for shape in partition.shapes
+            if shape.same in self.kind_of
+        ]
+        taken = {name for is_own, e in groups if not is_own for name in e.kinds}
+        shape = self.kinds[kind]
+        is_one = shape.is_typed and len(shape.kinds) == 1
+        signs = {
+            "partitions": [
+                partition.name
+                for partition in self._partitions(kind)
+                if all(self.kind_of.get(e.same, kind) == kind for e in partition.shapes)
+            ],
+            "gres": [e for e in shape.kinds if is_one and e not in taken],
         }
-        for alternative, name in list(names_of_shapes.items())[:_MOST]:
-            kinds = f" {'+'.join(alternative.kinds)}" if alternative.kinds else ""
-            yield _comment(
-                f"Other nodes, in {name}: {alternative.gpus}{kinds}, "
-                f"{alternative.cores} cores"
-            )
-        # Kinds cannot be separated in a profile, so a person must decide.
-        if len(shape.kinds) > 1:
-            yield _comment(
-                f"Check: GPUs of several kinds in a node: {', '.join(shape.kinds)}"
-            )
+        # A feature is only needed where nothing else decides.
+        if not any(signs.values()):
+            features = (f for is_own, e in groups if is_own for f in e.features)
+            signs["constraints"] = [
+                feature
+                for feature in dict.fromkeys(features)
+                if all(
+                    feature in e.features
+                    if is_own
+                    else feature not in e.features + e.partly
+                    for is_own, e in groups
+                )
+            ][:1]
+        return {key: names for key, names in signs.items() if names}
 
     def _request(self) -> Entries:
         site = self.site
@@ -166,23 +221,8 @@ class Draft:
         lines, why = {"scheduler": site.scheduler}, "how this cluster asks for GPUs"
         yield from self._entry(2, why, source, **lines, gpus=site.gpus)
         seen_partitions = self._partitions()
-        # Without a default, every job needs --partition, so the draft requires the
-        # largest one.
-        if seen_partitions and not any(
-            partition.is_default for partition in seen_partitions
-        ):
-            best = max(
-                seen_partitions, key=lambda e: (_number(e), e.nodes or _number(e))
-            )
-            yield "  rules:"
-            names = SCHEDULERS[site.scheduler].rule_names
-            yield f"    {names.get('--partition', '--partition')}:"
-            has_default = any(partition.is_default for partition in site.partitions)
-            why = "the default has no such nodes" if has_default else "none is default"
-            why = f"{why}; this one has the most"
-            command, default = self._source_command("queues"), scalar(best.name)
-            yield "      rule: must"
-            yield from self._entry(6, why, command, default=default)
+        if not self.is_mixed:
+            yield from self._rule(None, "  ")
         if seen_partitions:
             yield "  partitions:"
         for seen_partition in seen_partitions:
@@ -200,23 +240,53 @@ class Draft:
             if seen_partition.name and not _NAME.fullmatch(seen_partition.name):
                 yield _comment(f"Left out, for its name: {seen_partition.name}", "  ")
 
-    def _partitions(self) -> list[SeenPartition]:
-        """Return the partitions with nodes of this profile and with names it may hold."""
-        # Only partitions with the profile's nodes are listed; others would give wrong
-        # limits.
-        alike = self.shape and self.shape._replace(number=0)
-        seen_partitions = [
+    def _rule(self, kind: str | None, indent: str) -> Entries:
+        """Yield the rule on the partition, if the default has no such nodes.
+
+        Then every job needs --partition, and the one with the most nodes is taken.
+        """
+        partitions = self._partitions(kind)
+        scheduler = self.site.scheduler
+        if not partitions or not scheduler or any(p.is_default for p in partitions):
+            return
+        best = max(partitions, key=lambda e: (_number(e), e.nodes or _number(e)))
+        yield f"{indent}rules:"
+        names = SCHEDULERS[scheduler].rule_names
+        yield f"{indent}  {names.get('--partition', '--partition')}:"
+        has_default = any(partition.is_default for partition in self.site.partitions)
+        why = "the default has no such nodes" if has_default else "none is default"
+        why = f"{why}; this one has the most"
+        command, default = self._source_command("queues"), scalar(best.name)
+        yield f"{indent}    rule: must"
+        yield from self._entry(len(indent) + 4, why, command, default=default)
+
+    def _usable(self) -> list[SeenPartition]:
+        """Return the partitions that are up and have names that a profile may hold."""
+        return [p for p in self.site.partitions if p.is_up and _NAME.fullmatch(p.name)]
+
+    def _partitions(self, kind: str | None = None) -> list[SeenPartition]:
+        """Return the partitions with nodes of this kind; None: of any kind.
+
+        Others would give wrong limits. Without a kind, all are returned.
+        """
+        return [
             partition
-            for partition in self.site.partitions
-            if partition.is_up and _NAME.fullmatch(partition.name)
-            if not alike or alike in (e._replace(number=0) for e in partition.shapes)
-        ]
-        return seen_partitions[:_MOST]
+            for partition in self._usable()
+            if not self.kinds
+            or any(
+                self.kind_of.get(e.same) in ((kind,) if kind else self.kinds)
+                for e in partition.shapes
+            )
+        ][:_MOST]
 
     def _billing(self) -> Entries:
+        if not self.is_mixed:
+            yield from self._billing_of(self._partitions())
+
+    def _billing_of(self, partitions: list[SeenPartition]) -> Entries:
         weights = {
             partition.name: tuple(sorted(partition.weights.items()))
-            for partition in self._partitions()
+            for partition in partitions
         }
         if not any(weights.values()):
             return
@@ -326,6 +396,50 @@ class Draft:
         for name, value in {**known, **reason, "date": self.today}.items():
             if value:
                 yield f"{' ' * indent}{name}: {value}"
+
+
+def _kinds(
+    partitions: Iterable[SeenPartition], main: NodeGroup | None
+) -> dict[NodeGroup, str]:
+    """Return the name of the kind of all nodes with GPUs, the most likely kind first.
+
+    Nodes with nearly the same memory are one kind, with the smallest of them.
+    """
+    numbers: dict[NodeGroup, int] = {}
+    for shape in (shape for partition in partitions for shape in partition.shapes):
+        if shape.gpus:
+            numbers[shape.same] = max(numbers.get(shape.same, 0), shape.number)
+    groups: list[list[NodeGroup]] = []
+    for shape in sorted(numbers, key=lambda e: (e.kinds, e.gpus, e.cores, e.memory)):
+        least = groups[-1][0] if groups else shape
+        is_same = least[1:4] == shape[1:4]  # GPUs, kinds, cores
+        if groups and is_same and shape.memory <= _ALIKE * least.memory:
+            groups[-1].append(shape)
+        else:
+            groups.append([shape])
+    groups.sort(
+        key=lambda group: (
+            main is None or main.same not in group,
+            -sum(numbers[shape] for shape in group),
+        )
+    )
+    firsts = [group[0] for group in groups]
+    names = {group[0]: _kind_name(group[0], firsts) for group in groups[:_KINDS]}
+    return {e: names[group[0]] for group in groups[:_KINDS] for e in group}
+
+
+def _kind_name(shape: NodeGroup, others: Sequence[NodeGroup]) -> str:
+    """Return the types of GPUs, with as many amounts as tell the nodes apart."""
+    types = "+".join(re.sub(r"[^A-Za-z0-9_]", "-", kind) for kind in shape.kinds)
+    name = types.strip("-+_")[:40] or "gpu"
+    alike = [other for other in others if other.kinds == shape.kinds]
+    end = ""
+    for form in ("", "x{0}", "x{0}-{1}c", "x{0}-{1}c-{2}G"):
+        ends = {form.format(e.gpus, e.cores, e.memory >> 10) for e in alike}
+        end = form.format(shape.gpus, shape.cores, shape.memory >> 10)
+        if len(ends) == len(alike):
+            break
+    return name + end
 
 
 _RUNTIME_MODULES = frozenset(

@@ -192,9 +192,16 @@ def read_site(
 
 def read_nodes(scheduler: str, text: str) -> dict[str, tuple[NodeGroup, ...]]:
     """Return the nodes of each queue, equal ones together; no queue: an empty name."""
-    shapes: dict[str, tuple[NodeGroup, ...]] = {}
+    shapes: dict[str, dict[NodeGroup, NodeGroup]] = {}
     rows = _NODES[scheduler](text) if scheduler in _NODES else ()
     for (name, shape), number in Counter(rows).items():
-        more = shape._replace(number=number * shape.number)
-        shapes[name] = (*shapes.get(name, ()), more)
-    return shapes
+        groups = shapes.setdefault(name, {})
+        before = groups.get(shape.same, shape._replace(number=0))
+        every = {*before.features, *before.partly, *shape.features}
+        common = tuple(f for f in before.features if f in shape.features)
+        groups[shape.same] = shape._replace(
+            number=before.number + number * shape.number,
+            features=common,
+            partly=tuple(sorted(every - {*common})),
+        )
+    return {name: tuple(groups.values()) for name, groups in shapes.items()}

@@ -16,6 +16,7 @@ _GPU = re.compile(r"(?:^|,)gpu(?::(?P<kind>[^:,()]+))?:(?P<number>\d{1,4})(?=[,(
 _TIME = re.compile(r"(?=.*[1-9])([0-9]{1,4}-)?[0-9]{1,3}(:[0-9]{2}){0,2}")
 _CONFIG = re.compile(r"^(\w+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_FEATURE = re.compile(r"(?!\(null\))[A-Za-z0-9_.:+-]{1,100}")
 _RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu"}
 
 
@@ -59,7 +60,8 @@ def read_shapes(text: str) -> Iterator[tuple[str, NodeGroup]]:
         matches = _GPU.finditer(values.get("Gres", ""))
         gpus = [(match["kind"], int(match["number"])) for match in matches]
         features = values.get("AvailableFeatures", "").split(",")
-        kinds = [kind for kind, _ in gpus if kind] or filter(maker_of, features)
+        types = [kind for kind, _ in gpus if kind]
+        kinds = types or filter(maker_of, features)
         shape = NodeGroup(
             number=1,
             gpus=sum(number for _, number in gpus),
@@ -67,6 +69,8 @@ def read_shapes(text: str) -> Iterator[tuple[str, NodeGroup]]:
             cores=usable or cpus,
             memory=max(memory - reserved, 1),
             sockets=sockets,
+            features=tuple(filter(_FEATURE.fullmatch, features)),
+            is_typed=bool(types),
         )
         for name in filter(None, values.get("Partitions", "").split(",")):
             yield name, shape

@@ -103,6 +103,40 @@ def test_what_slurm_says_stands_in_it(bin_folder: Path) -> None:
     assert over.code != 0
 
 
+@pytest.mark.parametrize(
+    ("options", "cores", "memory"),
+    [
+        (("--partition", "h100", "--gpus-per-node", "8"), 16, 125000),
+        (("--partition", "a100", "--gpus-per-node", "4"), 18, 120000),
+        (("--gpus-per-node", "4"), 18, 120000),
+    ],
+)
+def test_the_first_job_of_each_kind_of_node_is_right(
+    bin_folder: Path, options: tuple[str, ...], cores: int, memory: int
+) -> None:
+    slurm(bin_folder)
+    answers = {
+        "partition": "PartitionName=a100 Default=YES MaxTime=1-00:00:00 State=UP\n"
+        "PartitionName=h100 MaxTime=1-00:00:00 State=UP\n",
+        "node": "NodeName=a1 CPUTot=72 Gres=gpu:a100:4 RealMemory=480000 Partitions=a100\n"
+        "NodeName=h1 CPUTot=128 Gres=gpu:h100:8 RealMemory=1000000 Partitions=h100\n",
+    }
+    for name, text in answers.items():
+        (bin_folder / f"{name}.txt").write_text(text)
+    assert new("--extends", "infiniband-cuda", "-o", "mine.yaml").code == 0
+    works("./mine.yaml")
+    job = envcfg(
+        "job", "--profile", "./mine.yaml", "--container", "none", *options,
+        "--nodes", "1", "--time", "30", "--", "python", "train.py",
+    )  # fmt: skip
+    assert job.code == 0, job.err
+    gpus = 8 if "h100" in options else 4
+    assert (
+        f"--cpus-per-task={cores}" in job.text or f"--cpus-per-gpu={cores}" in job.text
+    )
+    assert f"={gpus * memory}M" in job.text or f"={memory}M" in job.text
+
+
 def test_a_cluster_of_another_profile_stays_its_own(bin_folder: Path) -> None:
     slurm(bin_folder, cluster="lumi")
     assert new("--extends", "slingshot-rocm", "-o", "mine.yaml").code == 0

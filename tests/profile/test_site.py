@@ -11,6 +11,7 @@ from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.draft import starter
+from envcfg.profile.node_kinds import with_kinds
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.read.profile_loader import load_profile
 from envcfg.site.machine_facts import (
@@ -83,7 +84,7 @@ def site(**changed: object) -> Site:
 def drafted(
     seen: Site, built_in: Catalog, claimed_by: str | None = None
 ) -> tuple[str, Profile]:
-    """Return the text, and what it says alone; it is valid."""
+    """Return the text, and what it says alone, with the default kind of node; it is valid."""
     sections = Draft(seen, claimed_by=claimed_by, today="2026-11-22").sections()
     family = built_in.load("infiniband-cuda")
     text = starter(
@@ -95,7 +96,7 @@ def drafted(
     )
     assert problems == []
     assert profile is not None
-    return text, profile
+    return text, with_kinds(profile)
 
 
 def test_what_the_family_sets_is_listed() -> None:
@@ -127,7 +128,7 @@ def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
         "slurm",
         "--gpus-per-node",
     )
-    assert list(profile.partitions) == ["gpu", "long"]
+    assert list(profile.partitions) == ["gpu", "long", "old"]
     gpu = profile.partitions["gpu"]
     assert gpu
     assert (gpu.nodes, gpu.time, gpu.exclusive) == (64, "2-00:00:00", True)
@@ -139,12 +140,78 @@ def test_a_cluster_s_words_become_a_valid_profile(built_in: Catalog) -> None:
     assert profile.modules == {}
     for said in (
         "# Built on infiniband-cuda: w.\n",
-        "# Other nodes, in old: 3v100+t4, 40 cores\n".replace("3v", "3 v"),
+        "  a100:\n    select: {partitions: [gpu, long], gres: [a100]}\n",
+        "  v100+t4:\n    select: {partitions: [old]}\n",
         "# A module that may be wanted: nccl/2.28\n",
         'source: "scontrol show partition, on login1"\n',
         "# Check: ",
     ):
         assert said in text, said
+
+
+LIST = "PartitionName={} Default={} State=UP\n"
+NODE = (
+    "NodeName={} CPUTot={} RealMemory={} Gres={} Partitions={} AvailableFeatures={}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "selects"),
+    [
+        (  # by the type of GPU in one partition
+            [("a", 64, 500000, "gpu:h100:4", "gpu", "x"), ("b", 72, 480000, "gpu:a100:4", "gpu", "x")],
+            {"h100": {"gres": ["h100"]}, "a100": {"gres": ["a100"]}},
+        ),
+        (  # by partition
+            [("a", 64, 500000, "gpu:a100:4", "gpu", "x"), ("b", 64, 900000, "gpu:a100:8", "big", "x")],
+            {"a100x4": {"partitions": ["gpu"]}, "a100x8": {"partitions": ["big"]}},
+        ),
+        (  # by a feature: two memories of one type in one partition
+            [("a", 64, 250000, "gpu:a100:4", "gpu", "rack1,m40"), ("b", 64, 250000, "gpu:a100:4", "gpu", "rack2,m40"),
+             ("c", 64, 500000, "gpu:a100:4", "gpu", "rack1,m80")],
+            {"a100x4-64c-244G": {"constraints": ["m40"]}, "a100x4-64c-488G": {"constraints": ["m80"]}},
+        ),
+        (  # nothing tells them apart
+            [("a", 64, 250000, "gpu:a100:4", "gpu", ""), ("b", 64, 250000, "gpu:a100:4", "gpu", ""),
+             ("c", 96, 250000, "gpu:a100:4", "gpu", "")],
+            {"a100x4-64c": {}, "a100x4-96c": {}},
+        ),
+        (  # a little less memory is no other kind
+            [("a", 64, 250000, "gpu:a100:4", "gpu", ""), ("b", 64, 249000, "gpu:a100:4", "gpu", "")],
+            {},
+        ),
+        (  # nodes without GPUs are no kind
+            [("a", 64, 250000, "gpu:a100:4", "gpu", ""), ("b", 64, 249000, "(null)", "gpu,cpu", "")],
+            {},
+        ),
+        (  # types by features only: a job cannot request them by GRES
+            [("a", 64, 250000, "gpu:4", "gpu", "a100"), ("b", 64, 250000, "gpu:4", "gpu", "h100")],
+            {"a100": {"constraints": ["a100"]}, "h100": {"constraints": ["h100"]}},
+        ),
+    ],
+)  # fmt: skip
+def test_each_kind_of_node_is_selected_by_what_only_it_has(
+    built_in: Catalog,
+    nodes: list[tuple[str, int, int, str, str, str]],
+    selects: dict[str, dict[str, list[str]]],
+) -> None:
+    names = dict.fromkeys(name for node in nodes for name in node[4].split(","))
+    listed = "".join(
+        LIST.format(name, "NO" if number else "YES")
+        for number, name in enumerate(names)
+    )
+    shown = "".join(NODE.format(*node) for node in nodes)
+    seen = tuple(read_site(SCHEDULERS["slurm"], "", listed, shown))
+    text, profile = drafted(site(partitions=seen), built_in)
+    found = {
+        name: {key: list(getattr(kind, key)) for key in ("partitions", "constraints", "gres") if getattr(kind, key)}
+        for name, kind in profile.nodes.items() if kind
+    }  # fmt: skip
+    assert found == selects
+    assert profile.node
+    assert ("# Check: Slurm shows nothing that selects" in text) == (
+        {} in selects.values()
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,7 +257,7 @@ def test_weights_that_differ_are_only_told(built_in: Catalog) -> None:
     seen = (first, *(each._replace(weights={"gpu": each.name[:1]}) for each in others))
     text, profile = drafted(site(partitions=seen), built_in)
     assert profile.billing is None
-    assert "#   gpu: gpu g\n#   long: gpu l\n" in text
+    assert "#   gpu: gpu g\n    #   long: gpu l\n" in text
 
 
 @pytest.mark.parametrize(
@@ -268,11 +335,13 @@ def test_the_partition_with_gpus_is_taken_where_the_default_has_none(
 def test_nodes_are_counted_by_partition_and_what_a_job_can_have() -> None:
     shapes = read_nodes("slurm", SHOWN)
     assert shapes["gpu"] == (
-        NodeGroup(3, 4, ("a100",), 128, 515000),
-        NodeGroup(2, 4, ("a100",), 128, 515000, sockets=2),
+        NodeGroup(3, 4, ("a100",), 128, 515000, is_typed=True),
+        NodeGroup(2, 4, ("a100",), 128, 515000, sockets=2, is_typed=True),
     )
-    assert shapes["down"] == (NodeGroup(2, 4, ("a100",), 128, 515000),)
-    assert shapes["old"] == (NodeGroup(2, 3, ("v100", "t4"), 40, 190000),)
+    features = ("fast", "a100")
+    assert shapes["down"] == (NodeGroup(2, 4, ("a100",), 128, 515000, 0, features),)
+    old = NodeGroup(2, 3, ("v100", "t4"), 40, 190000, is_typed=True)
+    assert shapes["old"] == (old,)
     assert "off" not in shapes
 
 
