@@ -297,14 +297,13 @@ def submit(
     """
     from envcfg.core import submission
     from envcfg.core.linting import Linter
-    from envcfg.core.selection import system_here
     from envcfg.lint.script_source import read_files
 
     renew_limits()
     path = os.fspath(script)
-    system = system_here() if profile is None else os.fspath(profile)
     # The file is read once, so that the checked bytes are the submitted ones.
     data = read_files([path])[path]
+    system = submission.system_of(path, data) if profile is None else os.fspath(profile)
     linter = Linter(profile=system, policy="refuse", writable=allow_writable)
     return submission.submit(path, data, linter, dry_run=dry_run)
 

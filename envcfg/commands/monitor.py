@@ -20,6 +20,7 @@ from envcfg.core.option import Option, within
 if TYPE_CHECKING:
     from envcfg.common.child_process import ChildProcess
     from envcfg.nodes.monitor.outliers import ExpectedNodes
+    from envcfg.profile.profile_model import Profile
     from envcfg.report.monitor_report import Show
 
 _LOOKS = 2  # rates and idle GPUs need two looks
@@ -123,7 +124,7 @@ def _watch(
 
 def _wanted(name: str | None, *, writable: bool) -> ExpectedNodes:
     """Return the profile's requirements on a node; empty without a profile."""
-    from envcfg.core.selection import open_catalog, overlays
+    from envcfg.core.selection import open_catalog, overlays, possible_kinds
     from envcfg.nodes.monitor.outliers import ExpectedNodes
     from envcfg.profile.detect import detect
     from envcfg.site.machine import this_machine
@@ -136,6 +137,14 @@ def _wanted(name: str | None, *, writable: bool) -> ExpectedNodes:
         name = answers[0].name
     profile = catalog.load(name)
     say(overlays(catalog))
+    kinds = {_required_of(kind) for kind in possible_kinds(profile, name)}
+    # Nodes of another kind must not be marked.
+    return kinds.pop() if len(kinds) == 1 else ExpectedNodes(profile=profile.name)
+
+
+def _required_of(profile: Profile) -> ExpectedNodes:
+    from envcfg.nodes.monitor.outliers import ExpectedNodes
+
     node, expect = profile.node, profile.expect
     return ExpectedNodes(
         whole_gpus=node.gpus if node else None,

@@ -19,8 +19,7 @@ from envcfg.commands.printing import (
 )
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, FindingsError, UsageError
-from envcfg.core.selection import system_here
-from envcfg.core.submission import Submitted, submit
+from envcfg.core.submission import Submitted, submit, system_of
 
 if TYPE_CHECKING:
     from envcfg.core.job_request import Job
@@ -53,7 +52,7 @@ def send_file(options: argparse.Namespace) -> int:
         msg = f"{path} is not a file, and one script is submitted"
         raise UsageError(msg, hint="envcfg submit job.sh")
     data = read_files([path])[path]
-    profile = options.profile or system_here()
+    profile = options.profile or system_of(path, data)
     bad_nodes = options.exclude_from
     return _put(options, _send(options, path, data, profile, bad_nodes, is_file=True))
 

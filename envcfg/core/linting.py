@@ -14,13 +14,14 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, OutputError, UsageError, suggest
 from envcfg.common.findings import Finding, Result
 from envcfg.common.safe_output import Output, check_outputs
-from envcfg.core.selection import load_default, open_catalog, system_here
+from envcfg.core.selection import find_system, load_default, open_catalog, select_kind
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
 from envcfg.lint.lint_rule import chosen, load_rules
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_source import LARGEST, Source, Sources, has_stray_nul
-from envcfg.lint.system_recognition import recognise
+from envcfg.lint.system_recognition import node_options_of, recognise
+from envcfg.profile.words import with_kind
 
 if TYPE_CHECKING:
     from envcfg.lint.lint_rule import ReadLine
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _UNKNOWN = (
     "no system is recognised, so nothing was compared with its limits and GPUs; name it "
-    "by --profile NAME (envcfg profiles list)"
+    "by --profile NAME (envcfg profiles list; envcfg profiles show here reads this cluster)"
 )
 
 
@@ -259,20 +260,29 @@ def _profiles(
 
     # A folder may hold hundreds of scripts of one system.
     @cache
-    def load(name: str) -> Profile:
+    def limited(name: str) -> Profile:
         from envcfg.site.current_limits import (
             as_of_today,  # only a known system has limits
         )
 
         return as_of_today(catalog.load(name))
 
+    def load(name: str, model: Model) -> Profile | None:
+        """Return the profile with the kind of node that the script's directives select."""
+        try:
+            profile = select_kind(catalog.load(name), name, node_options_of(model))
+        except UsageError as err:
+            tell(one_line(f"{model.path}: not compared with {name}: {err.message}"))
+            return None
+        kind = profile.kind and profile.kind.name
+        return limited(with_kind(name, kind))
+
     # With a named profile, no script is searched for signs.
     if name is not None:
-        profile = load(name)
-        return lambda _: lambda _: profile
+        catalog.load(name)
+        return lambda _: lambda model: load(name, model)
     last, notes = load_default(catalog, otherwise) if otherwise else (None, [])
-    last = last and load(otherwise or "")
-    here = cache(system_here)
+    here = cache(find_system)
     reported: set[str | None] = set()
 
     def report(notes: Iterable[Finding]) -> None:
@@ -288,15 +298,21 @@ def _profiles(
             [source for source in sources.all if source.base in model.read]
         )
         if recognised is None or recognised.profile not in catalog.names():
-            if last is not None or model.scope != "batch":
-                return last
-            name = here()
+            if otherwise and last is not None:
+                return load(otherwise, model)
+            if model.scope != "batch":
+                return None
+            try:
+                name = here()(node_options_of(model))
+            except UsageError as err:  # several profiles of one cluster
+                tell(one_line(f"{model.path}: {err.message}; {err.hint}"))
+                return None
             # One note is enough, even for a folder of scripts.
             if None not in reported:
                 reported.add(None)
                 text = f"no sign of a system: checked for {name}, as on this machine"
                 tell(f"{one_line(model.path)}: {text if name else _UNKNOWN}")
-            return load(name) if name else None
+            return load(name, model) if name else None
         model.is_recognised = True
         report(catalog.ignored.values())
         if model.path not in reported:
@@ -305,7 +321,7 @@ def _profiles(
             path, profile = one_line(model.path), recognised.profile
             message = f"{path} seems to be for {profile} ({signs})"
             tell(f"{message}; --profile chooses another system")
-        return load(recognised.profile)
+        return load(recognised.profile, model)
 
     return lambda sources: lambda model: find(sources, model)
 

@@ -13,6 +13,7 @@ from envcfg.log.reader import Reader
 from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import Coverage, LogReport
 from envcfg.nodes.probe.slurm_job import is_output_complete
+from envcfg.profile.profile_model import Profile
 
 
 def expected_by(
@@ -29,7 +30,8 @@ def expected_by(
     from envcfg.core.selection import open_catalog, overlays
 
     catalog = open_catalog(writable=writable)
-    return expectations_of(catalog.load(profile)), overlays(catalog)
+    expect, notes = _expected_of_nodes(catalog.load(profile), profile)
+    return expect, [*overlays(catalog), *notes]
 
 
 def expected_by_default(
@@ -58,7 +60,35 @@ def expected_by_default(
     if path == profile:
         return Expectations(), [*catalog.ignored.values()]
     loaded, notes = load_default(catalog, profile)
-    return expectations_of(loaded) if loaded else Expectations(), notes
+    if loaded is None:
+        return Expectations(), notes
+    expect, more = _expected_of_nodes(loaded, profile)
+    return expect, [*notes, *more]
+
+
+def _expected_of_nodes(
+    profile: Profile, name: str
+) -> tuple[Expectations, list[Finding]]:
+    """Return the requirements on the job's kind of node, or those of all kinds.
+
+    A log does not name its kind of node, but the variables of a job do.
+    """
+    from envcfg.core.selection import possible_kinds
+
+    expect, *others = map(expectations_of, possible_kinds(profile, name))
+    differing = [
+        field
+        for field in expect._fields
+        if any(getattr(each, field) != getattr(expect, field) for each in others)
+    ]
+    if not (differing and profile.kind):
+        return expect, []
+    empty = Expectations()
+    message = f"not compared, because kinds of nodes differ: {', '.join(differing)}"
+    fix = f"name the kind of node: --profile {profile.name}/{profile.kind.name}"
+    note = Finding("kind-unknown", "note", f"profile {profile.name}", message, fix)
+    dropped = {field: getattr(empty, field) for field in differing}
+    return expect._replace(**dropped), [note]
 
 
 def check_logs(

@@ -13,7 +13,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError, UsageError
 from envcfg.common.provenance import has_mark, marked
 from envcfg.core.option import write_options
-from envcfg.core.selection import open_catalog
+from envcfg.core.selection import open_catalog, select_kind
 from envcfg.core.step_options import STEP
 from envcfg.job.plan.plan import Options
 from envcfg.job.plan.resolve import resolve
@@ -23,7 +23,7 @@ from envcfg.lint.conversion.conversion_result import (
     DoubleSetting,
     refuse,
 )
-from envcfg.profile.words import format_word
+from envcfg.profile.words import format_word, with_kind
 
 if TYPE_CHECKING:
     from envcfg.core.wrong_exports import WrongExport
@@ -85,6 +85,7 @@ def convert_file(
     from envcfg.lint.conversion.syntax_nodes import iter_lines
     from envcfg.lint.model_builder import read_models
     from envcfg.lint.script_source import Sources
+    from envcfg.lint.system_recognition import node_options_of
 
     # Scripts may be hostile. The budget stops expansions without end.
     with Budget(path, seconds=30, megabytes=500):
@@ -106,7 +107,11 @@ def convert_file(
             models = read_models([source], sources)
         catalog = open_catalog(writable=bool(values["allow_writable"]))
         name = values["profile"] or _recognised(source, sources, models, catalog, tell)
-        profile = catalog.load(name) if name else None
+        profile = None
+        if name:
+            own = node_options_of(models[0])
+            profile = select_kind(catalog.load(name), name, own)
+            name = with_kind(name, profile.kind and profile.kind.name)
         wrong = _judge(models[0], source, sources, profile, tell, drop_known=drop_known)
         # The text is read a second time, because the edits need exact positions.
         text = _read_positions(source, sources)

@@ -6,9 +6,8 @@ The selection is the given profile, the environment's, or the matching one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from envcfg.backends.launchers import is_local
 from envcfg.backends.schedulers import SCHEDULERS
@@ -27,9 +26,12 @@ from envcfg.site.machine import (
 )
 
 if TYPE_CHECKING:
-    from envcfg.profile.detect import Detected
+    from envcfg.profile.detect import Detected, Detection, ProfileMatch
     from envcfg.profile.node_kinds import KindSign
     from envcfg.profile.profile_model import Profile
+
+# Options of a request, by Slurm's names with dashes.
+NodeOptions: TypeAlias = Sequence[tuple[str, str | None]]
 
 
 def open_catalog(
@@ -107,14 +109,41 @@ def detect_system(catalog: Catalog, *, is_asking: bool = True) -> Detected:
     return Detected(detection, machine)
 
 
-def system_here() -> str | None:
-    """Return the profile of this system, if known; devices alone are only a guess."""
+def find_system() -> Callable[[NodeOptions | None], str | None]:
+    """Return a function that gives the profile of this system for options of a job.
+
+    Its result is None if the system is unknown; devices alone are only a guess.
+    """
     if name := os.environ.get("ENVCFG_PROFILE"):
-        return name
+        return lambda _: name
     # Files of other users are not an error here, because nothing of them is used except
     # the name.
-    answer = detect_system(open_catalog(policy="show")).detection.single_match()
-    return answer.name if answer and answer.evidence != "devices" else None
+    catalog = open_catalog(policy="show")
+    detection = detect_system(catalog).detection
+
+    def choose(options: NodeOptions | None) -> str | None:
+        answer = _single_match(catalog, detection, options)
+        return answer.name if answer and answer.evidence != "devices" else None
+
+    return choose
+
+
+def _single_match(
+    catalog: Catalog, detection: Detection, options: NodeOptions | None
+) -> ProfileMatch | None:
+    """Return the match of this machine; of several, that of the job's partition.
+
+    Raises:
+        UsageError: several profiles match; also ``ProfileError``.
+    """
+    if len(detection.matches) < 2:
+        return detection.single_match()
+    from envcfg.profile.node_kinds import choose_profile, read_signs
+
+    profiles = [catalog.load(match.name) for match in detection.matches]
+    is_job = options is None and job_kind()
+    signs = _signs_of_job() if is_job else read_signs(options or ())
+    return detection.single_match(choose_profile(profiles, signs))
 
 
 def overlays(catalog: Catalog) -> list[Finding]:
@@ -150,13 +179,17 @@ def files_of_others(catalog: Catalog) -> list[Finding]:
 
 
 def select_profile(
-    catalog: Catalog, value: str | None, launcher: str | None
+    catalog: Catalog,
+    value: str | None,
+    launcher: str | None,
+    options: NodeOptions | None = None,
 ) -> tuple[str, list[Finding]]:
     """Return the profile's name, and the notes on its selection.
 
     Args:
         value: the value of ``--profile``.
         launcher: the value of ``--launcher``.
+        options: as for ``select_kind``.
 
     Raises:
         UsageError: this is a job on an unknown system; or the profile in the
@@ -175,7 +208,7 @@ def select_profile(
     # If all ranks run on this machine, no scheduler matters.
     alone = is_local(launcher) and cluster_name() is None and not job_kind()
     detection, machine = detect_system(catalog, is_asking=not alone)
-    detected = detection.single_match()
+    detected = _single_match(catalog, detection, options)
     # A broken file may be the right one, so the user is told before a guess is
     # used.
     broken = [
@@ -219,38 +252,58 @@ def select_profile(
 
 
 def select_kind(
-    profile: Profile, name: str, values: Mapping[str, Any] = MappingProxyType({})
+    profile: Profile, name: str, options: NodeOptions | None = None
 ) -> Profile:
     """Return *profile* with the kind of node that the options select.
 
-    Without options of a request, the variables and the host of this job count.
-
     Args:
         profile: that of *name*, which may have a kind of its own.
-        values: the values of the options, by name.
+        options: those of a request, by Slurm's names with dashes; None: the variables
+            and the host of this job count.
 
     Raises:
         UsageError: the options select no kind, or several.
     """
     if not profile.nodes:
         return profile
-    from envcfg.profile.node_kinds import KindSign, choose_kind, read_signs
+    from envcfg.profile.node_kinds import KindSign, choose_kind, read_gpus, read_signs
 
-    signs: list[KindSign] = []
-    if kind := split_kind(name)[1]:
-        signs.append(KindSign(f"profile {name}", "--profile", "name", (kind,)))
-    gpus = None
-    if "partition" in values:
-        own = [
-            (option, values[option[2:]]) for option in ("--partition", "--constraint")
-        ]
-        extra = [arg.partition("=")[::2] for arg in values["request_arg"]]
-        signs += read_signs([*own, *extra])
-        nodes, total = values["nodes"], values["gpus"]
-        gpus = values["gpus_per_node"] or (total // nodes if nodes and total else None)
-    elif not kind and job_kind():
+    kind = split_kind(name)[1]
+    signs = [KindSign(f"profile {name}", "--profile", "name", (kind,))] if kind else []
+    if options is None and not kind and job_kind():
         signs += _signs_of_job()
-    return choose_kind(profile, signs, gpus)
+    return choose_kind(
+        profile, [*signs, *read_signs(options or ())], read_gpus(options or ())
+    )
+
+
+def possible_kinds(profile: Profile, name: str) -> list[Profile]:
+    """Return the kind of node of this job or of *name*; all kinds if it is unknown.
+
+    Raises:
+        UsageError: as ``select_kind``.
+    """
+    profile = select_kind(profile, name)
+    if profile.kind is None:
+        return [profile]
+    from envcfg.profile.node_kinds import DEFAULT, all_kinds
+
+    return all_kinds(profile) if profile.kind.sign == DEFAULT else [profile]
+
+
+def node_options(values: Mapping[str, Any]) -> list[tuple[str, str | None]] | None:
+    """Return the options of a request that may select a kind of node, from the *values*
+    of all options by name; None: they have no request."""
+    if "partition" not in values:
+        return None
+    gpus, nodes, total = values["gpus_per_node"], values["nodes"], values["gpus"]
+    if gpus is None and nodes and total:
+        gpus = total // nodes
+    return [
+        *((option, values[option[2:]]) for option in ("--partition", "--constraint")),
+        ("--gpus-per-node", gpus and str(gpus)),
+        *(arg.partition("=")[::2] for arg in values["request_arg"]),
+    ]
 
 
 def _signs_of_job() -> Iterator[KindSign]:

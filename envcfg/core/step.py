@@ -16,6 +16,7 @@ from envcfg.core.option_values import Change
 from envcfg.core.selection import (
     current_folder,
     job_nodes,
+    node_options,
     open_catalog,
     overlays,
     select_kind,
@@ -100,8 +101,11 @@ def make_step(
     # The profile is loaded after the simple checks, because reading YAML is slow.
     writable = bool(values["allow_writable"])
     catalog = open_catalog(folder, writable=writable)
-    name, reason = select_profile(catalog, values["profile"], values["launcher"])
-    profile = select_kind(catalog.load(name), name, values)
+    request = node_options(values)
+    name, reason = select_profile(
+        catalog, values["profile"], values["launcher"], request
+    )
+    profile = select_kind(catalog.load(name), name, request)
     project_files = catalog.project_files()
     if values["setup"] and is_path(values["setup"]):
         from envcfg.profile.guard import check_file

@@ -18,6 +18,7 @@ from envcfg.common.child_process import Answer
 from envcfg.common.errors import FindingsError, JobError, UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.bad_nodes import excluded
+from envcfg.core.selection import find_system
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.model_builder import asked_by
 from envcfg.lint.script_source import Sources
@@ -52,6 +53,16 @@ class Submitted(NamedTuple):
     said: tuple[str, ...]  # all its other messages, by line
     hint: str | None
     findings: tuple[Finding, ...]  # the doubts about the script
+
+
+def system_of(script: str, data: bytes) -> str | None:
+    """Return the profile of this system for the directives of a script, if known.
+
+    Raises:
+        UsageError: several profiles of this cluster fit the script.
+    """
+    _, directives = asked_by(Sources().add(script, data))
+    return find_system()([(f"--{each.name}", each.value) for each in directives])
 
 
 def submit(

@@ -16,7 +16,7 @@ from envcfg.lint.script_source import Source
 if TYPE_CHECKING:
     from envcfg.job.request.admission import GivenOption
     from envcfg.lint.lint_rule import ScriptJob
-    from envcfg.lint.script_model import Command
+    from envcfg.lint.script_model import Command, Model
     from envcfg.profile.profile_model import Profile
 
 _FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
@@ -67,6 +67,13 @@ def directives(job: ScriptJob) -> dict[str, GivenOption]:
         for directive in job.model.directives
         if not directive.late
     }
+
+
+def node_options_of(model: Model) -> list[tuple[str, str | None]]:
+    """Return the directives of a script that may select a kind of node."""
+    return [
+        (f"--{each.name}", each.value) for each in model.directives if not each.late
+    ]
 
 
 def asked_partition(job: ScriptJob) -> str | None:

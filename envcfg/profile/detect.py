@@ -69,19 +69,24 @@ class Detection(NamedTuple):
     others: tuple[ProfileMatch, ...]  # the other answers
     broken: tuple[str, ...]  # files that could not be read
 
-    def single_match(self) -> ProfileMatch | None:
+    def single_match(self, allowed: Sequence[str] = ()) -> ProfileMatch | None:
         """Return the only match, or None.
+
+        Args:
+            allowed: the profiles that the job's options allow; empty: any.
 
         Raises:
             UsageError: several profiles match.
         """
         # Two claims are never resolved silently: a wrong profile can slow down a
         # job without any error.
-        if len(self.matches) > 1:
-            names = " and ".join(answer.name for answer in self.matches)
-            msg = f"{names} both claim this system: {self.matches[0].why}"
-            raise UsageError(msg, hint="choose one with --profile")
-        return self.matches[0] if self.matches else None
+        matches = [each for each in self.matches if each.name in (allowed or each.name)]
+        if len(matches) > 1:
+            names = " and ".join(answer.name for answer in matches)
+            msg = f"{names} both claim this system: {matches[0].why}"
+            hint = "choose one with --profile, or by --partition if only one names it"
+            raise UsageError(msg, hint=hint)
+        return matches[0] if matches else None
 
 
 class Detected(NamedTuple):

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from envcfg.common.errors import UsageError, suggest
-from envcfg.profile.profile_model import ChosenKind, Profile
+from envcfg.profile.profile_model import ChosenKind, NodeKind, Profile
 
 # The field of a kind that an option of the request selects by.
 _SELECTED_BY = {
@@ -24,6 +24,8 @@ _OPTIONS = {
 _GRES_TYPE = r"(?:(?:gres[:/])?gpu[:/=])?([A-Za-z_][\w.-]*)(?:[:=].*)?"
 # Both are "and" outside brackets.
 _AND = r"[&,](?![^\[(]*[\])])"
+# The number of GPUs on a node, as in `gpu:4`, `gpu:a100:4` and `4`.
+_GPUS = r"(?:(?:gres[:/])?gpu[:/=])?(?:[A-Za-z_][\w.-]*[:=])?([0-9]{1,9})"
 DEFAULT = "the default"
 
 
@@ -44,6 +46,19 @@ def read_signs(options: Iterable[tuple[str, str | None]]) -> list[KindSign]:
         if value and option in _SELECTED_BY
         for values in _split_value(_SELECTED_BY[option], value)
     ]
+
+
+def read_gpus(options: Iterable[tuple[str, str | None]]) -> int | None:
+    """Return the GPUs that options of a request name for each node."""
+    parts = [
+        part
+        for option, value in options
+        if option in ("--gpus-per-node", "--gres")
+        for part in (value or "").split(",")
+        if option != "--gres" or "gpu" in part
+    ]
+    matches = (re.fullmatch(_GPUS, part) for part in parts)
+    return max((int(match[1]) for match in matches if match), default=None)
 
 
 def _split_value(field: str, value: str) -> Iterator[tuple[str, ...]]:
@@ -139,6 +154,30 @@ def choose_kind(
     if default in fitting and not is_split:
         return lay_kind(profile, ChosenKind(default, DEFAULT))
     raise _undecided(profile, fitting, gpus)
+
+
+def choose_profile(profiles: Sequence[Profile], signs: Iterable[KindSign]) -> list[str]:
+    """Return the names of *profiles*, all of one cluster, that the signs of a job allow.
+
+    Each profile counts as a kind of node, with the signs of its own kinds.
+    """
+    nodes: dict[str, NodeKind | None] = {}
+    for profile in profiles:
+        kinds = [kind for kind in profile.nodes.values() if kind]
+        signs_of_kinds = {
+            field: tuple(sign for kind in kinds for sign in getattr(kind, field) or ())
+            for field in NodeKind._fields[1:]
+        }
+        own = NodeKind(profile, **signs_of_kinds)
+        own = own._replace(partitions=(*(own.partitions or ()), *profile.partitions))
+        nodes[profile.name] = own
+    cluster, left = profiles[0]._replace(nodes=nodes), [*nodes]
+    for sign in signs:
+        names = {
+            name for each in sign.values for name in selected(cluster, sign.field, each)
+        }
+        left = [name for name in left if name in names or not names]
+    return left
 
 
 def selected(profile: Profile, field: str, value: str) -> tuple[str, ...]:

@@ -58,7 +58,9 @@ def with_kind(name: str, kind: str | None) -> str:
     >>> with_kind("snellius/gpu_h100", "gpu_a100"), with_kind("lumi-g", None)
     ('snellius/gpu_a100', 'lumi-g')
     """
-    return f"{split_kind(name)[0]}/{kind}" if kind else name
+    kinded = f"{split_kind(name)[0]}/{kind}"
+    # The file of a profile may lack the suffix, and a kind needs it.
+    return kinded if kind and split_kind(kinded)[1] else name
 
 
 def is_profile_path(name: str) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from envcfg.core.log_checking import expected_by
 from support import Wrapped, envcfg
 
 JOB = ("job", "--container", "none", "--time", "1:00:00", "--nodes", "1")
@@ -114,3 +116,120 @@ def test_in_a_job_the_variables_of_its_scheduler_choose_the_kind(
     # A name on the command line is never changed.
     done = envcfg("wrap", "--profile", "snellius/gpu_h100", *words)
     assert "# kind of node: gpu_h100 (--profile)\n" in done.text
+
+
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --partition={}
+#SBATCH --nodes=1
+#SBATCH --gpus-per-node=4
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=18
+#SBATCH --mem=480G
+#SBATCH --time=1:00:00
+export NCCL_SOCKET_IFNAME=eno1np0
+srun python train.py
+"""
+
+
+@pytest.mark.parametrize(
+    ("profile", "partition", "words"),
+    [
+        ("snellius", "gpu_a100", []),
+        ("snellius/gpu_a100", "gpu_a100", []),
+        # 72 cores are more than the share of four H100.
+        ("snellius", "gpu_h100", ["72 cores are billed as 5 GPUs"]),
+        (
+            "snellius",
+            "gpu_h100,gpu_a100",
+            ["not compared with snellius: profile snellius has several"],
+        ),
+        (
+            "snellius/gpu_h100",
+            "gpu_a100",
+            ["not compared with snellius/gpu_h100: profile"],
+        ),
+    ],
+)
+def test_lint_compares_a_script_with_its_kind_of_node(
+    tmp_path: Path, profile: str, partition: str, words: list[str]
+) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text(SCRIPT.format(partition))
+    done = envcfg("lint", "--profile", profile, str(path))
+    both = done.text + done.err
+    assert [word for word in words if word not in both] == []
+    assert ("EC630" in both) == (words[:1] == ["72 cores are billed as 5 GPUs"])
+
+
+def test_a_converted_script_has_the_settings_of_its_kind_of_node(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text(SCRIPT.format("gpu_a100"))
+    done = envcfg("wrap", "--from", str(path), "--profile", "snellius")
+    assert done.code == 0, done.err
+    assert "envcfg_set GLOO_SOCKET_IFNAME eno1np0" in done.text
+    path.write_text(SCRIPT.format("gpu_a100,gpu_h100"))
+    done = envcfg("wrap", "--from", str(path), "--profile", "snellius")
+    assert (done.code, done.text.partition("\n")[0]) != (0, "#!/bin/bash")
+    assert "--partition gpu_h100 or --partition gpu_a100" in done.err
+
+
+def test_check_log_requires_of_an_unknown_kind_only_what_all_kinds_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    h100, notes = expected_by("snellius/gpu_h100")
+    assert (h100.interfaces, notes) == (("eno2np0",), [])
+    unknown, notes = expected_by("snellius")
+    assert unknown == h100._replace(interfaces=())
+    assert [note.rule for note in notes] == ["kind-unknown"]
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "gpu_a100")
+    a100, notes = expected_by("snellius")
+    assert (a100.interfaces, notes) == (("eno1np0",), [])
+
+
+@pytest.fixture
+def two_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two profiles of one cluster, as for nodes with GPUs of two vendors."""
+    folder = tmp_path / "config/envcfg/profiles"
+    folder.mkdir(parents=True)
+    why = "why: w, source: s, date: 2026-05-19"
+    for name, partition, gpus in (("gpus-a", "part-a", 4), ("gpus-b", "part-b", 8)):
+        (folder / f"{name}.yaml").write_text(
+            f"name: {name}\nextends: infiniband-cuda\ndetect: {{clusters: [twins]}}\n"
+            f"node: {{gpus: {gpus}, {why}}}\n"
+            f"request: {{partitions: {{{partition}: {{nodes: 4, {why}}}}}}}\n"
+        )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "twins")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("two_systems")
+def test_of_several_profiles_of_a_cluster_the_partition_chooses_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done = envcfg(*JOB, "--partition", "part-b", "--json", "--", "true")
+    assert json.loads(done.text)["profile"]["name"] == "gpus-b", done.err
+    done = envcfg(*JOB, "--", "true")
+    assert (done.code, done.text) == (2, "")
+    assert "gpus-a and gpus-b both claim this system" in done.err
+    assert "--partition" in done.err
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_PARTITION", "part-a")
+    done = envcfg("wrap", "--container", "none", "--json", "--", "true")
+    assert json.loads(done.text)["profile"]["name"] == "gpus-a", done.err
+
+
+def test_lint_takes_the_profile_of_the_partition_of_each_script(
+    two_systems: Path,
+) -> None:
+    path = two_systems / "job.sh"
+    for partition, is_wrong in (("part-a", True), ("part-b", False)):
+        path.write_text(SCRIPT.format(partition).replace("node=4", "node=8"))
+        done = envcfg("lint", str(path))
+        assert ("8 GPUs on a node" in done.text) == is_wrong, done.text + done.err
+    path.write_text(SCRIPT.format("other"))
+    assert "both claim this system" in envcfg("lint", str(path)).err
