@@ -88,6 +88,22 @@ SECRET_LINES = (
     f"https://x.webhook.office.com/webhookb2/{_LONG}",
     "bot123456789:AAhush0123456789abcdefghijklmnopqrs/getMe",
     f"MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.{_LONG}",
+    "MIIEhushAIBAAKCAQEAx9HuSh3sQ0q8zT1Z5tqf7aGkQwLrYp0ZrA3vTnXbU2m8",
+    "x2hushHuSh3sQ0q8zT1Z5tqf7aGkQwLrYp0ZrA3vTnXbU2m8aa+hush/KqWeRtYu",
+    "7: b3BlbnNzaC1rZXktdjEAAAAABG5vbmhushHuShAAAAEbm9uZQAAAAAAAAABAAAAMwAAAA",
+    "hush8kTz0Rw3yXqVvZq1Lw==",
+    "token: hush",
+    "  - token: 'hush'",
+    "secret: hush-1",
+    "    apikey: hush",
+    '"token": "hush",',
+    "password: hush",
+    "db.example.org:5432:train:me:hush",
+    "*:*:*:postgres:hush/hush",
+    *(
+        f"{name} {b'hush'.hex()}{'0123456789abcdef' * 2}"
+        for name in ("WANDB_API_KEY", "api key:", "token is", "secret key =")
+    ),
     *(
         f"found {front}{_LONG} here"
         for front in (
@@ -97,6 +113,110 @@ SECRET_LINES = (
         ).split()
     ),
 )
+# Lines of programs without a secret. None of them changes.
+HARMLESS_LINES = """\
+commit 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
+0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
+sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF
+d41d8cd98f00b204e9800998ecf8427e
+d41d8cd98f00b204e9800998ecf8427e  data/train.bin
+e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  model.safetensors
+cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e
+docker://host:5000/name@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+Digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+uuid 123e4567-e89b-12d3-a456-426614174000
+GPU-0a1b2c3d-0123-4567-89ab-0123456789ab
+MIG-0a1b2c3d-0123-4567-89ab-0123456789ab
+cache key 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
+Cache key: 0a1b2c3d4e5f60718293a4b5c6d7e8f9
+fxgraph cache miss for key fabcdefabcdefabcdef0123456789
+step 10 loss 2.3101 lr 3e-4
+step: 10, loss: 2.3101, tokens: 4096
+{'loss': 2.31, 'grad_norm': 0.4, 'learning_rate': 3e-05, 'epoch': 0.1}
+iteration 100/ 1000 | consumed samples: 51200 | elapsed time per iteration (ms): 812.3 | loss scale: 1.0
+tokens per second: 81234.5
+token: 512
+token: 0.25
+Token: <pad>
+unknown token: <pad> at 12
+num_tokens: 4096
+Tokenizer: LlamaTokenizerFast
+key: 12
+key: model.layers.12.mlp.weight
+Missing key(s) in state_dict: "model.layers.12.mlp.weight"
+key_padding_mask: None
+key_cache: 8
+num_key_value_heads: 8
+keys: 12
+nid001002:47919:48119 [0] NCCL INFO Using network Socket
+nid001002:47919:48119 [0] NCCL INFO comm 0x55d0c0a0 rank 0 nranks 16 cudaDev 0 busId c1000 commId 0x123456789abcdef0 - Init COMPLETE
+nid001002:47919:48119 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM
+NCCL INFO NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)
+fe80::1234:5678:9abc:def0
+fe80:0000:0000:0000:1234:5678:9abc:def0
+aa:bb:cc:dd:ee:ff
+0000:c1:00.0
+[2026-03-14 09:26:53,123] [INFO] [launch.py:321:main] nnodes=2
+2026-03-14T09:26:53 nid001002 slurmstepd: done
+train.c:1234:5: warning: unused variable x
+/scratch/u/train.py:1234:main:x: ok
+host:29500
+tcp://10.0.0.1:29500
+master:29500:c10d
+etcd://a:2379,b:2379
+http://proxy:3128/
+https://example.org/a?page=2&sort=up
+git@github.com:org/repo.git
+ada@example.org
+/leonardo/home/userexternal/Jdoe0000/projects/run/checkpoints/Last
+/scratch/project/MyModels/LlamaForCausalLM/CheckpointNumberTwelve/Shard
+checkpoints/Llama3/step1000
+Qwen3OmniMoeThinkerForConditionalGeneration
+TransformerDecoderLayerWithCrossAttention
+class LlamaForCausalLM(LlamaPreTrainedModel)
+MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQAPILSRVGDGTQDNLSGAEKAVQVKVKALPDAQ
+ACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTACGTAC
+acgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtacgtac
+================================================================
+----------------------------------------------------------------
+################################################################
+0%|          | 0/1000 [00:00<?, ?it/s]
+ 35%|###5      | 7/20 [00:01<00:02, 5.00it/s]
+Epoch 1/3: 100%|##########| 50/50 [00:10<00:00, 4.99it/s, loss=0.31]
+wandb: Run data is saved locally in wandb/run-20260314_092653-a1b2c3d4
+wandb: Syncing run rosy-cloud-12
+Loading checkpoint shards: 100%
+model-00001-of-00004.safetensors
+Requirement already satisfied: torch==2.4.0+cu124
+torch-2.4.0+cu124-cp311-cp311-linux_x86_64.whl
+--hash=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+srun: job 4711 queued and waiting for resources
+srun: error: nid001002: task 3: Exited with exit code 1
+slurmstepd: error: *** STEP 4711.0 ON nid001002 CANCELLED AT 2026-03-14T09:26:53 ***
+SLURM_JOB_ID=4711
+CUDA_VISIBLE_DEVICES=0,1,2,3
+NCCL_PAT_ENABLE=1
+MAX_TOKENS: 4096
+TOKENIZERS_PARALLELISM: false
+Memory: 12345 MiB
+0x7f4a12345678
+0xdeadbeefdeadbeefdeadbeefdeadbeef
+commId 0x123456789abcdef0123456789abcdef0
+Traceback (most recent call last):
+KeyError: 'token'
+ValueError: Token indices sequence length is longer than 512
+AssertionError: secret sauce missing
+the secret is in the data
+password policy: see the guide
+user: ada
+auth: munge
+cookie jar saved
+1: step 10 loss 2.3101
+1: 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
+7: Qwen3OmniMoeThinkerForConditionalGeneration
+""".splitlines()
 HARMLESS = {
     "NCCL_DEBUG": "INFO",
     "NCCL_SOCKET_IFNAME": "hsn0,hsn1",

@@ -20,6 +20,7 @@ from envcfg.job.script.modules import module
 from envcfg.job.script.quoting import quote
 from secret_samples import (
     HARMLESS,
+    HARMLESS_LINES,
     SECRET_LINES,
     SECRET_NAMES,
     SECRET_VALUES,
@@ -51,6 +52,12 @@ def changed(variables: dict[str, str]) -> list[str]:
 def shows_secret(text: str | bytes) -> list[str]:
     content = text.decode(errors="replace") if isinstance(text, bytes) else text
     return [line for line in content.splitlines() if "hush" in line.lower()]
+
+
+def test_harmless_lines_are_shown_unchanged() -> None:
+    assert len(HARMLESS_LINES) >= 100
+    changed_lines = [line for line in HARMLESS_LINES if hide(line) != line]
+    assert changed_lines == []
 
 
 def test_names_and_values_are_recognised_in_python_and_bash() -> None:
