@@ -269,15 +269,21 @@ class Draft:
 
         Others would give wrong limits. Without a kind, all are returned.
         """
+        if not self.kinds:
+            return self._usable()[:_MOST]
+        # Those of the default kind come first, because only some are listed.
+        wanted = [kind] if kind else [*self.kinds]
         return [
             partition
+            for name in wanted
             for partition in self._usable()
-            if not self.kinds
-            or any(
-                self.kind_of.get(e.same) in ((kind,) if kind else self.kinds)
-                for e in partition.shapes
-            )
+            if name == next(filter(wanted.__contains__, self._kinds_in(partition)), "")
         ][:_MOST]
+
+    def _kinds_in(self, partition: SeenPartition) -> list[str]:
+        """Return the kinds of nodes in a partition, the most likely first."""
+        own = {self.kind_of.get(shape.same) for shape in partition.shapes}
+        return [kind for kind in self.kinds if kind in own]
 
     def _billing(self) -> Entries:
         if not self.is_mixed:

@@ -25,8 +25,11 @@ def test_what_a_node_says_runs_a_job_of_two_nodes(cluster: Cluster, tool: Path) 
     for said in (
         "extends: slingshot-rocm\n",  # hsn0, and Slurm's GPUs are mi250x
         "# lumi-g takes this cluster already",
-        "node:\n  gpus: 8\n  cores_per_gpu: 8\n  memory_per_gpu: 61440M\n",
-        "  nics: [hsn0, hsn1, hsn2, hsn3]\n",
+        # The systems that are there in name only have other kinds of nodes.
+        "nodes:\n  mi250x",
+        "    node:\n      gpus: 8\n      cores_per_gpu: 8\n      memory_per_gpu: 61440M\n",
+        "      nics: [hsn0, hsn1, hsn2, hsn3]\n",
+        ": [gpusmall, gpumedium, gputest]",
         "    standard-g:\n      time: \"2-00:00:00\"\n      exclusive: true\n",
         "    small-g:\n      time: \"3-00:00:00\"\n      why:",
         "  gpus: --gpus-per-node\n",
@@ -48,3 +51,17 @@ def test_what_a_node_says_runs_a_job_of_two_nodes(cluster: Cluster, tool: Path) 
     assert (job.state, job.exit_code) == ("COMPLETED", 0), log
     for rank in range(4):
         assert f"rank {rank}/4 of nid001000 by hsn0,hsn1,hsn2,hsn3\n" in log
+    # The other kind of node, with other numbers of GPUs, cores and memory.
+    other = cluster.run(
+        [
+            tool / "envcfg", "job", "--profile", "./drafted.yaml", "--container", "none",
+            "--partition", "gpumedium", "--nodes", "2", "--gpus-per-node", "4",
+            "--account", "project_2001659", "--time", "5", "--inline", "-o", "-", "--", "hostname",
+        ],
+        check=True,
+    ).stdout  # fmt: skip
+    for said in ("cpus", "mem"):
+        assert f"#SBATCH --{said}" in other, other
+    job = cluster.sbatch(other)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert job.nodes == "g[1101-1102]"
