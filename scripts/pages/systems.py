@@ -9,6 +9,7 @@ from pathlib import Path
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import Condition
 from envcfg.profile.job_facts import Reason
+from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Argument, BindMount, Profile, Setting
 from envcfg.profile.scheduler_settings import UNASKED, Billing, Partition, Qos
 from envcfg.profile.words import Word, format_word
@@ -103,7 +104,27 @@ def _profile_lines(profile: Profile, tutorial: str) -> Iterator[str]:
     yield from _titled("Containers", _containers(profile))
     yield from _titled("Settings", _settings(profile))
     yield from _titled("What log and nodes must show", _expect(profile))
+    for kind in all_kinds(profile)[1:]:
+        yield from _kind_lines(kind, profile)
     yield from _titled("How far this is known", _status(profile))
+
+
+def _kind_lines(kind: Profile, default: Profile) -> Iterator[str]:
+    """Yield what differs on a kind of node from the default, which the page describes."""
+    name = kind.kind.name if kind.kind else ""
+    show = f"envcfg profiles show {kind.name}/{name}"
+    lines = [
+        f"The parts above describe `{default.kind and default.kind.name}`, the default.\n"
+    ]
+    for part in (_node, _request, lambda each: _billing(each.billing), _expect):
+        known = list(part(default))
+        lines += [line for line in part(kind) if line not in known]
+    settings = list(_settings(kind))
+    if settings != list(_settings(default)):
+        lines += ["", *settings]
+    yield from _titled(
+        f"Kind of node: {name}", [*lines, "", f"{code(show)} prints all of it."]
+    )
 
 
 def _limits(profile: Profile) -> Iterator[str]:

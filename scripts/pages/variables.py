@@ -111,7 +111,10 @@ def _used(uses: Iterable[Use]) -> Iterator[str]:
             "where no case holds"
             if each.otherwise
             else text(condition_text(each.when)),
-            ", ".join(f"[{name}](../../systems/{name}.md)" for name in each.profiles),
+            ", ".join(
+                f"[{name}](../../systems/{name.partition('/')[0]}.md)"
+                for name in each.profiles
+            ),
             f"{text(each.reason.why)} ({linked(each.reason.source)}, {each.reason.date})",
         ]
         for each in uses

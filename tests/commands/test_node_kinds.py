@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.commands.completion.completion_values import values
 from envcfg.core.log_checking import expected_by
 from support import Wrapped, envcfg
 
@@ -71,6 +72,12 @@ def test_a_contradiction_is_refused_before_anything_is_written(
     assert "hint: " in done.err
 
 
+def test_kinds_are_completed_behind_the_name_of_their_profile() -> None:
+    names = {"snellius/gpu_h100", "snellius/gpu_a100"}
+    assert names <= set(values("profiles", ["envcfg", "job", "--profile", "snellius/"]))
+    assert not names & set(values("profiles", ["envcfg", "job", "--profile", "snel"]))
+
+
 def test_documents_name_the_kind() -> None:
     document = json.loads(job("snellius", "--partition", "gpu_a100", "--json").text)
     kind = {"name": "gpu_a100", "sign": "--partition"}
@@ -83,6 +90,11 @@ def test_documents_name_the_kind() -> None:
         if value["name"] == "cores_per_gpu"
     }
     assert place > 100  # in the kind, not in that of the H100
+    listed = json.loads(envcfg("profiles", "list", "--json").text)["profiles"]
+    kinds = {each["name"]: each["kinds"] for each in listed}
+    assert (kinds["snellius"], kinds["lumi-g"]) == (["gpu_h100", "gpu_a100"], [])
+    said = envcfg("explain", "NCCL_SOCKET_IFNAME").text
+    assert "eno1np0" in said
     plan = envcfg(
         "wrap",
         "--profile",

@@ -132,7 +132,7 @@ def test_the_list_tells_systems_from_families_and_names_the_layer(here: Path) ->
     }
     assert found["sys"] == {
         "name": "sys", "summary": "a system of four GPUs", "state": "ends", "verified": "run",
-        "verified_date": "2026-05-19", "extends": "fam", "family": False, "layers": ["site", "project"],
+        "verified_date": "2026-05-19", "extends": "fam", "family": False, "layers": ["site", "project"], "kinds": [],
     }  # fmt: skip
     assert [
         found[name]["family"] for name in ("fam", "slingshot", "lumi-g", "workstation")

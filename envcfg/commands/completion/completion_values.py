@@ -11,7 +11,7 @@ from envcfg.site.machine import this_machine
 
 # Characters without a meaning in any shell, because names may come from files of
 # others.
-_PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.:+@%-]*"
+_PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.:+@%/-]*"
 
 
 def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
@@ -62,6 +62,9 @@ def _profiles(words: Sequence[str]) -> Iterator[str]:
     catalog = open_catalog(policy="show")
     names, begun = catalog.names(), words[-1].rpartition("=")[2]
     yield from names
+    name, slash, _ = begun.partition("/")
+    if slash and name in names:
+        yield from (f"{name}/{kind}" for kind in catalog.load(name).nodes)
     for layer, folder in catalog.layer_folders().items():
         if begun and f"{layer}:".startswith(begun[: len(layer) + 1]):
             files = listed(folder)

@@ -57,9 +57,8 @@ def add_options(parser: Parser) -> None:
 def run(options: argparse.Namespace, catalog: Catalog) -> int:
     """Submit the job, or run as the job."""
     step = read_step(options, _EXAMPLE)
-    # The file name must not contain the layer's colon.
-    name = step.profile_name.rpartition(":")[2]
-    plain = os.path.basename(name).removesuffix(".yaml")
+    kind = step.profile.kind
+    plain = "-".join([step.profile.name, *([kind.name] if kind else [])])
     path = os.path.abspath(options.output or f"probe-{plain}.json")
     from envcfg.common.safe_output import Output, check_outputs
 

@@ -11,8 +11,9 @@ from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
+from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.words import format_word
+from envcfg.profile.words import format_word, with_kind
 
 
 class Summary(NamedTuple):
@@ -26,6 +27,7 @@ class Summary(NamedTuple):
     extends: str | None
     family: bool  # whether it describes the common part of several systems
     layers: tuple[str, ...]  # the layers with a file of this name, lowest first
+    kinds: tuple[str, ...]  # of its nodes, if there are several; the default first
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
@@ -51,6 +53,7 @@ def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
                 extends=own.extends and own.extends.name,
                 family=resolved.node is None,
                 layers=tuple(layers[os.path.dirname(file)] for file in files),
+                kinds=tuple(resolved.nodes),
             )
         )
     parents = {summary.extends for summary in summaries}
@@ -86,11 +89,17 @@ def uses_of(
     names_by_use: dict[Use, list[str]] = {}
     taken_back = []
     for name in names:
-        profile = catalog.load(name)
-        if profile.env.get(variable, ...) is None:
-            taken_back.append(name)
-        for use in _in(profile, variable):
-            names_by_use.setdefault(use, []).append(name)
+        kinds = all_kinds(catalog.load(name))
+        by_kind: dict[Use, list[str]] = {}
+        for profile in kinds:
+            kinded = with_kind(name, profile.kind and profile.kind.name)
+            if profile.env.get(variable, ...) is None:
+                taken_back.append(kinded)
+            for use in _in(profile, variable):
+                by_kind.setdefault(use, []).append(kinded)
+        for use, users in by_kind.items():
+            is_common = len(users) == len(kinds)
+            names_by_use.setdefault(use, []).extend([name] if is_common else users)
     uses = (use._replace(profiles=tuple(users)) for use, users in names_by_use.items())
     return tuple(uses), taken_back
 

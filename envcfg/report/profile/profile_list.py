@@ -76,7 +76,8 @@ def _row(summary: Summary) -> tuple[str, ...]:
         verified or "-",
         summary.extends or "-",
         ", ".join(summary.layers),
-        summary.summary or "",
+        (summary.summary or "")
+        + (f" (kinds of nodes: {', '.join(summary.kinds)})" if summary.kinds else ""),
     )
 
 
