@@ -87,12 +87,30 @@ NEEDED: dict[str, tuple[str, ...]] = {
     "vulcan": ("--account", "aip-prof"),
 }
 
+# Those of the other kinds of nodes, if they differ: a kind gives its own partition or
+# constraint.
+OF_KINDS: dict[str, tuple[str, ...]] = {
+    "horeka/accelerated-h100": (),
+    "jean-zay/a100": ("--account", "abc@a100"),
+    "jean-zay/v100": ("--account", "abc@v100", "--partition", "gpu_p13"),
+    "jean-zay/v100x8": ("--account", "abc@v100"),
+    "mahti/a100-1g": ("--account", "project_2001234"),
+    "perlmutter/hbm80g": ("--account", "m1234_g"),
+    "roihu/l40": ("--account", "project_2001234"),
+    "setonix/gpu-highmem": ("--account", "pawsey0001-gpu"),
+}
 
 # An image by runtime, of a form that it takes.
 IMAGES: dict[str, str] = {name: runtime(name).example for name in NAMES}
 
 
 def asking(profile: str, nodes: int = 1) -> tuple[str, ...]:
-    """Return the options of ``envcfg job`` for a job of whole nodes."""
+    """Return the options of ``envcfg job`` for a job of whole nodes.
+
+    Args:
+        profile: its name, or NAME/KIND.
+        nodes: their number.
+    """
     size = ("--nodes", str(nodes), "--time", "15")
-    return ("--profile", profile, *NEEDED[profile], *size)
+    needed = OF_KINDS.get(profile, NEEDED[profile.partition("/")[0]])
+    return ("--profile", profile, *needed, *size)

@@ -8,8 +8,10 @@ import pytest
 
 from asking import asking
 from cluster import Cluster
+from envcfg.profile.catalog import Catalog
+from envcfg.profile.folders import built_in_folder
 from job import Job
-from suites import mark_systems
+from suites import NIGHTLY, mark_systems
 from support import envcfg
 from test_sbatch import job_script, started
 from test_systems import NO_PARTITION, RIGHT
@@ -20,6 +22,13 @@ OTHER_PARTITION = {
     "crusher": "batch",  # its partitions had Frontier's names
     "kestrel": "gpu-h100",  # a plugin of the site's finds the one that fits
 }
+CATALOG = Catalog([built_in_folder()])
+# The first kind is that of the test above.
+KINDS = [
+    (system, kind)
+    for system in sorted(RIGHT)
+    for kind in [*CATALOG.load(system).nodes][1:]
+]
 
 
 @pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["plain", "inline"])
@@ -37,6 +46,21 @@ def test_slurm_takes_the_script_of_every_system(
     answer = cluster.test_only(text, partition=OTHER_PARTITION.get(system, partition))
     assert answer.returncode == 0, answer.stderr
     assert re.search(r"to start at \S+ using \d+ processors", answer.stderr)
+
+
+@NIGHTLY
+@pytest.mark.parametrize(("system", "kind"), KINDS)
+def test_slurm_takes_the_script_of_every_other_kind_of_node(
+    cluster: Cluster, system: str, kind: str
+) -> None:
+    done = envcfg("job", *asking(f"{system}/{kind}"), *STEP)
+    assert done.code == 0, done.err
+    assert f"# kind of node: {kind} " in done.text
+    is_free = system.startswith(NO_PARTITION) and "--partition=" not in done.text
+    answer = cluster.test_only(done.text, partition=system if is_free else None)
+    assert answer.returncode == 0, answer.stderr
+    # The nodes in etc/slurm/systems.conf have the name of the kind.
+    assert f" on nodes {system}-{kind}-1 " in answer.stderr
 
 
 def test_the_mahti_script_runs_on_two_nodes(cluster: Cluster) -> None:

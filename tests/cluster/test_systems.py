@@ -200,7 +200,8 @@ def test_every_system_under_slurm_is_here() -> None:
     for path in (ROOT / "profiles").glob("*.yaml"):
         profile = yaml.safe_load(path.read_text())
         scheduler = profile.get("request", {}).get("scheduler", "slurm")
-        if scheduler == "slurm" and "gpus" in profile.get("node", {}):
+        kinds = [profile, *profile.get("nodes", {}).values()]
+        if scheduler == "slurm" and any("gpus" in k.get("node", {}) for k in kinds):
             systems.add(profile["name"])
     assert systems == set(RIGHT)
 

@@ -1,4 +1,5 @@
-# envcfg 0.1.0, profile perlmutter (sha256 448939d88d70abf9)
+# envcfg 0.1.0, profile perlmutter (sha256 649af36bccad1dc5)
+# kind of node: gpu (the default)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -36,15 +37,15 @@ envcfg_mounts() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:146]
+  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:138]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/perlmutter.yaml:151]
+  # version of the plugin accepts this name [profiles/perlmutter.yaml:143]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:159]
+  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:151]
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
@@ -57,7 +58,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   # HDF5 cannot lock files on the site's shared file systems, so opening a file fails
-  # [profiles/perlmutter.yaml:164]
+  # [profiles/perlmutter.yaml:156]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR

@@ -24,7 +24,7 @@ BUILT_IN = {name: Catalog([built_in_folder()]).load(name) for name in NAMES}
 
 def entries(value: object) -> Iterator[object]:
     """Yield every setting's case, bind, bundle, rule, partition and block with a reason."""
-    if hasattr(value, "_fields") and getattr(value, "reason", None):
+    if isinstance(getattr(value, "reason", None), Reason):
         yield value
     if isinstance(value, dict):
         for each in value.values():

@@ -145,8 +145,17 @@ def takers(
         for name, queue in known_queues(profile, "--partition").items()
         if isinstance(queue, Partition)
         and not list(exceeded(requirements, queue, None))
+        and _is_of_kind(profile, name)
     ]
     return qos, partitions
+
+
+def _is_of_kind(profile: Profile, partition: str) -> bool:
+    """Return whether a partition has the kind of node for which the request is."""
+    from envcfg.profile.node_kinds import selected
+
+    kinds = selected(profile, "partitions", partition)
+    return not (profile.kind and kinds) or profile.kind.name in kinds
 
 
 def serves(qos: Qos, partition: Partition | None) -> bool:

@@ -2,9 +2,10 @@
 # envcfg:job HASH
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile mahti (sha256 HASH)
+# kind of node: a100 (the default)
 # made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Source and date of each value: envcfg profiles show mahti
+# Source and date of each value: envcfg profiles show mahti/a100
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'

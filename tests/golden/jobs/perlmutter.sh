@@ -2,9 +2,10 @@
 # envcfg:job HASH
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile perlmutter (sha256 HASH)
+# kind of node: gpu (the default)
 # made by: envcfg sbatch --profile perlmutter --account m1234_g --constraint gpu --nodes 2 --time 15 -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
-# Source and date of each value: envcfg profiles show perlmutter
+# Source and date of each value: envcfg profiles show perlmutter/gpu
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --gpu-bind=none \
 #     --cpu-bind=mask_cpu:0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff \
@@ -76,15 +77,15 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LO
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:146]
+  # as in the family; a single-node job has no address on Slingshot [profiles/perlmutter.yaml:138]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/perlmutter.yaml:151]
+  # version of the plugin accepts this name [profiles/perlmutter.yaml:143]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:159]
+  envcfg_set NCCL_SOCKET_IFNAME hsn # the site's value; NCCL reads it as a prefix of the four names [profiles/perlmutter.yaml:151]
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
@@ -97,7 +98,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   # HDF5 cannot lock files on the site's shared file systems, so opening a file fails
-  # [profiles/perlmutter.yaml:164]
+  # [profiles/perlmutter.yaml:156]
   envcfg_set HDF5_USE_FILE_LOCKING FALSE
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
