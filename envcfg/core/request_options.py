@@ -11,6 +11,7 @@ from envcfg.common.errors import UsageError
 from envcfg.core.option import Option, Table, number_of, switch
 from envcfg.job.request.amounts import array_tasks, mebibytes, seconds
 from envcfg.job.request.shape import Signal, UserRequest
+from envcfg.profile.node_kinds import GPU_TYPE
 from envcfg.profile.words import is_plain
 
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_-]*")
@@ -56,10 +57,34 @@ def _signal(text: str) -> Signal:
 
 
 _gpus = number_of("GPUs")
+
+
+class TypedGpus(int):
+    """A number of GPUs of one type, such as ``a100:4``."""
+
+    gpu_type: str
+
+    def __str__(self) -> str:
+        """Return the text of the option."""
+        return f"{self.gpu_type}:{int(self)}"
+
+
+def _typed_gpus(text: str) -> int:
+    gpu_type, colon, number = text.rpartition(":")
+    if not colon:
+        return _gpus(text)
+    if not re.fullmatch(GPU_TYPE, gpu_type):
+        msg = f"{text!r} is not a number of GPUs, or TYPE:N as in a100:4"
+        raise ValueError(msg)
+    gpus = TypedGpus(_gpus(number))
+    gpus.gpu_type = gpu_type
+    return gpus
+
+
 _AMOUNTS = (
     Option("--nodes", metavar="N", read=number_of("nodes"), short="-N"),
-    Option("--gpus", metavar="N", read=_gpus, short="-G"),
-    Option("--gpus-per-node", metavar="N", read=_gpus),
+    Option("--gpus", metavar="[TYPE:]N", read=_typed_gpus, short="-G"),
+    Option("--gpus-per-node", metavar="[TYPE:]N", read=_typed_gpus),
     Option("--cpus-per-gpu", metavar="N", read=number_of("cores")),
     Option("--ntasks", metavar="N", read=number_of("tasks"), short="-n"),
     Option("--cpus-per-task", metavar="N", read=number_of("cores"), short="-c"),
@@ -111,7 +136,13 @@ def asked_for(values: Mapping[str, Any], command: Sequence[str]) -> UserRequest:
     if again is not None and signal is None:
         signal = Signal("USR1", 120)
     own = {name: values[name] for name in UserRequest._fields if name in values}
+    # The type goes to the scheduler as it is; all sums are done with the number.
+    gpu_type = ""
+    for name in ("gpus", "gpus_per_node"):
+        gpu_type = getattr(own[name], "gpu_type", gpu_type)
+        own[name] = own[name] and int(own[name])
     return UserRequest(**own)._replace(
+        gpu_type=gpu_type,
         seconds=values["time"] and seconds(values["time"]),
         requeue=again is not None,
         restarts=again or 0,

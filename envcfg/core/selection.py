@@ -297,11 +297,12 @@ def node_options(values: Mapping[str, Any]) -> list[tuple[str, str | None]] | No
     if "partition" not in values:
         return None
     gpus, nodes, total = values["gpus_per_node"], values["nodes"], values["gpus"]
-    if gpus is None and nodes and total:
-        gpus = total // nodes
     return [
         *((option, values[option[2:]]) for option in ("--partition", "--constraint")),
+        ("--gpus", total and str(total)),
         ("--gpus-per-node", gpus and str(gpus)),
+        # All nodes of a job have the same number of GPUs.
+        ("--gres", f"gpu:{total // nodes}" if nodes and total else None),
         *(arg.partition("=")[::2] for arg in values["request_arg"]),
     ]
 

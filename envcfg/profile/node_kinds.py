@@ -18,10 +18,11 @@ _SELECTED_BY = {
 _OPTIONS = {
     "partitions": "--partition {value}",
     "constraints": "--constraint {value}",
-    "gres": "--gres gpu:{value}:{gpus}",
+    "gres": "--gpus-per-node {value}:{gpus}",
 }
 # A type precedes the number, as in `gpu:a100:4`, `gres/gpu:a100=4` and `a100:4`.
-_GRES_TYPE = r"(?:(?:gres[:/])?gpu[:/=])?([A-Za-z_][\w.-]*)(?:[:=].*)?"
+GPU_TYPE = r"[A-Za-z_][\w.-]*"
+_GRES_TYPE = rf"(?:(?:gres[:/])?gpu[:/=])?({GPU_TYPE})(?:[:=].*)?"
 # Both are "and" outside brackets.
 _AND = r"[&,](?![^\[(]*[\])])"
 # The number of GPUs on a node, as in `gpu:4`, `gpu:a100:4` and `4`.

@@ -38,6 +38,14 @@ def job(profile: str, *options: str) -> Wrapped:
             512,
         ),
         ("snellius/gpu_a100", (), "gpu_a100 (--profile)", "72 480G", 512),
+        (
+            "snellius",
+            ("--gpus-per-node", "a100:4"),
+            "gpu_a100 (--gpus-per-node)",
+            "72 480G",
+            512,
+        ),
+        ("snellius", ("-G", "a100:4"), "gpu_a100 (--gpus)", "72 480G", 512),
         ("builtin:snellius/gpu_a100", (), "gpu_a100 (--profile)", "72 480G", 512),
     ],
 )

@@ -93,6 +93,7 @@ BIND = st.builds(
 # them, and of those that a pattern reads by name.
 TEXTS = {
     "number_of": NUMBER,
+    "_typed_gpus": st.one_of(NUMBER, pairs(st.sampled_from(["a100", "H.1_x-2"]), NUMBER).map(lambda text: text.replace("=", ":"))),
     "read_binds": st.lists(BIND, min_size=1, max_size=3).map(lambda b: ",".join(map(str, b))),
     "read_setting": pairs(NAME, WORD),
     "read_removal": NAME,

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.backends.schedulers.scheduler import Asked, Directive, JobNames, Scheduler
+from envcfg.backends.schedulers.scheduler import (
+    TYPED,
+    Asked,
+    Directive,
+    JobNames,
+    Scheduler,
+)
 
 # Options of flux batch, by Slurm's names; flux-batch(1).
 _OPTIONS = {
@@ -52,7 +58,7 @@ SCHEDULER = Scheduler(
     lacks=(
         *("--array", "--qos", "--constraint", "--signal", "--requeue"),
         "--exclude-from",
-        *("--cpus-per-gpu", "--mem-per-gpu", "--nvme"),
+        *("--cpus-per-gpu", "--mem-per-gpu", "--nvme", TYPED),
     ),
     rule_names={"--account": "--bank", "--partition": "--queue"},
     asks_amounts=False,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envcfg.backends.schedulers.scheduler import (
+    TYPED,
     Asked,
     Directive,
     JobNames,
@@ -125,6 +126,7 @@ SCHEDULER = Scheduler(
         "--requeue",
         "--nvme",
         "--exclude-from",
+        TYPED,
     ),
     refuse=refuse,
     rule_names={"--partition": "--queue"},

@@ -52,6 +52,10 @@ def words(command: Sequence[str]) -> str:
     return " ".join(word for word in command if word[0] != "-" and "=" not in word)
 
 
+# In `lacks`: the scheduler has no types of GPUs.
+TYPED = "--gpus TYPE:N"
+
+
 class Scheduler(NamedTuple):
     """The properties of a scheduler."""
 

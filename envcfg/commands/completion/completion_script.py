@@ -34,7 +34,7 @@ MEANT: Mapping[str, str | None] = {
     **dict.fromkeys(
         "ARG COMMAND DAYS GIB GLOB=RULE[,RULE...] JOBID LIST N NAME NAME=VALUE NAME[:PORT] "
         "N[,N...] OPTION PATTERN PERCENT SECONDS SIZE TEXT TIME TIME[=stop] WHAT "
-        "[NAME@]SECONDS".split()
+        "[NAME@]SECONDS [TYPE:]N".split()
     ),
 }
 _BOTH = {"profiles"}  # a file is possible too

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from envcfg.backends import runtimes
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.schedulers import NONE, SCHEDULERS
-from envcfg.backends.schedulers.scheduler import JobNames, Scheduler
+from envcfg.backends.schedulers.scheduler import TYPED, JobNames, Scheduler
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding, finding_in
 from envcfg.job.plan.plan import Plan
@@ -207,6 +207,7 @@ def _lacking(scheduler: Scheduler, request: UserRequest) -> Iterator[Finding]:
         "--cpus-per-gpu": request.cpus_per_gpu,
         "--mem-per-gpu": request.mem_per_gpu,
         "--nvme": request.nvme,
+        TYPED: request.gpu_type,
     }
     # An option with no counterpart is refused, because leaving it out would change
     # the job.

@@ -50,7 +50,8 @@ def request_lines(
             why = f"binding ranks to cores needs whole nodes; {plan.masks.reason.why}"
         yield Line("--exclusive", None, _why(profile, "--exclusive", why))
     if by.asks_amounts:
-        yield from _amounts(profile, plan, scheduler, shape)
+        typed = scheduler._replace(gpu_type=request.gpu_type or scheduler.gpu_type)
+        yield from _amounts(profile, plan, typed, shape)
     yield from _option_lines(profile, named_options, *by.resources)
     if request.seconds is not None:
         why = _why(

@@ -36,6 +36,7 @@ class UserRequest(NamedTuple):
     nodes: int | None = None
     gpus: int | None = None  # the total; *gpus_per_node*: on each node
     gpus_per_node: int | None = None
+    gpu_type: str = ""  # such as `a100`; empty: that of the profile, or any
     cpus_per_gpu: int | None = None
     mem_per_gpu: str | None = None  # in Slurm's form, `60G`
     nvme: int | None = None  # GiB of local disk on each node
