@@ -18,6 +18,7 @@ from envcfg.job.request.charge import charge
 from envcfg.job.request.job_script import Script, render_job
 from envcfg.job.request.request import Request, make_request, scheduler_of
 from envcfg.job.request.shape import UserRequest, nodes_and_gpus, shape_of
+from envcfg.profile.node_kinds import check_reached, read_signs
 from envcfg.profile.profile_model import Profile
 from envcfg.site.current_limits import as_of_today
 
@@ -70,6 +71,9 @@ def make_job(
         asked = _with_cores(asked, cores, profile, plan)
     asked, notes = _without_bad_nodes(asked, values["exclude_from"])
     request = make_request(profile, plan, asked)
+    if profile.kind:
+        signs = read_signs((line.option, line.value) for line in request.lines)
+        check_reached(profile, signs)
     # The request knows the ranks of a node, which the starter may be unable to
     # learn.
     if request.ranks is not None:

@@ -157,6 +157,23 @@ def choose_kind(
     raise _undecided(profile, fitting, gpus)
 
 
+def check_reached(profile: Profile, signs: Sequence[KindSign]) -> None:
+    """Refuse a request with *signs* that gets other nodes than those of *profile*'s kind.
+
+    Raises:
+        UsageError: the user chose the kind by its name, and the options another one.
+    """
+    kind = profile.kind and profile.nodes[profile.kind.name]
+    if not (
+        profile.kind and kind and (kind.partitions or kind.constraints or kind.gres)
+    ):
+        return
+    reached, name = choose_kind(profile, signs).kind, profile.kind.name
+    if reached and reached.name != name:
+        msg = f"the request gets nodes of kind {reached.name}, not of kind {name}"
+        raise UsageError(msg, hint=_deciding_option(profile, name, None))
+
+
 def choose_profile(profiles: Sequence[Profile], signs: Iterable[KindSign]) -> list[str]:
     """Return the names of *profiles*, all of one cluster, that the signs of a job allow.
 

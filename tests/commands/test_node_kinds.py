@@ -80,6 +80,16 @@ def test_a_contradiction_is_refused_before_anything_is_written(
     assert "hint: " in done.err
 
 
+def test_a_kind_by_name_is_refused_if_the_request_gets_another_one() -> None:
+    words = ("--account", "m1234_g", "--qos", "regular")
+    done = job("perlmutter/hbm80g", *words, "--constraint", "gpu")
+    assert (done.code, done.text) == (2, "")
+    assert "the request gets nodes of kind gpu, not of kind hbm80g" in done.err
+    assert "hint: --constraint hbm80g" in done.err
+    done = job("perlmutter/hbm80g", *words)
+    assert "#SBATCH --constraint=gpu&hbm80g\n" in done.text, done.err
+
+
 def test_kinds_are_completed_behind_the_name_of_their_profile() -> None:
     names = {"snellius/gpu_h100", "snellius/gpu_a100"}
     assert names <= set(values("profiles", ["envcfg", "job", "--profile", "snellius/"]))
