@@ -139,8 +139,9 @@ def look_at(
         if not any(node.answers for node in nodes):
             raise no_answer(errors, "no node has answered")
         views = tuple(_with_states(nodes, lost))
-        answers = ask_libraries(views, time.time(), earlier.nodes if earlier else ())
-        evidence = Evidence(job.name, views, log, is_part=is_part, **answers._asdict())
+        evidence = Evidence(job.name, views, log, is_part=is_part)
+        before = earlier.nodes if earlier else ()
+        evidence = ask_libraries(evidence, time.time(), before)
         evidence = evidence._replace(moment=time.monotonic())
         if earlier is None:
             return evidence

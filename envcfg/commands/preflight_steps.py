@@ -30,7 +30,7 @@ from envcfg.nodes.preflight.preflight_records import Requirements
 from envcfg.nodes.preflight.progress import Limits, NodeProgress, RankProgress
 from envcfg.nodes.probe.node_answer import NodeAnswer, NodeReader, job_name
 from envcfg.nodes.probe.probes import PREFLIGHT, Probe
-from envcfg.nodes.probe.runner import StepEnd, ended_tasks, run_script
+from envcfg.nodes.probe.runner import ended_tasks, run_script
 from envcfg.nodes.probe.slurm_job import run_command
 from envcfg.profile.words import Ref, Word
 
@@ -80,7 +80,7 @@ class Steps:
         env = {name: os.environ[name] for name in os.environ if name not in shares}
         reader = NodeReader(self._wanted.hosts)
         progress = NodeProgress(self._wanted.hosts, self._limits, time.monotonic())
-        end = run_script(
+        code, errors = run_script(
             script,
             env,
             reader.feed,
@@ -88,13 +88,13 @@ class Steps:
         )
         # Without any answer, the step itself failed, and its own messages are the
         # best explanation.
-        if not reader.answers and end.code:
-            _pass_on(end)
+        if not reader.answers and code:
+            _pass_on(errors)
             msg = "no node has answered: the step could not start"
             raise JobError(msg, hint="its own messages are above")
-        ended = ended_tasks(end.errors, starter.looking.ended)
+        ended = ended_tasks(errors, starter.looking.ended)
         if ended:
-            _pass_on(end)
+            _pass_on(errors)
         return reader.answers, self._by_name(ended)
 
     def add(self, observations: Answers, *, diagnostics: bool) -> Answers:
@@ -131,16 +131,16 @@ class Steps:
             limit = progress.deadline(reader.answers, reader.world, now)
             return limit if limit is None or cut is None else min(limit, cut)
 
-        end = run_script(script, os.environ, take, deadline)
-        if end.code != 0:
-            _pass_on(end)
+        code, errors = run_script(script, os.environ, take, deadline)
+        if code != 0:
+            _pass_on(errors)
         # The number of ranks is known only after they have answered.
         expect = expect._replace(ranks=reader.world)
         return observations._replace(
             ranks=reader.answers,
             world=reader.world,
-            tasks=self._by_name(ended_tasks(end.errors, self._starter.looking.ended)),
-            code=end.code,
+            tasks=self._by_name(ended_tasks(errors, self._starter.looking.ended)),
+            code=code,
             has_ranks=True,
             log=log.report(expect),
             is_cut=cut is not None,
@@ -211,9 +211,9 @@ def _expanded(word: Word) -> str | None:
     return None if None in parts else "".join(part or "" for part in parts)
 
 
-def _pass_on(end: StepEnd) -> None:
+def _pass_on(errors: Sequence[str]) -> None:
     # Notes of envcfg were printed when the step was made.
-    messages = [line for line in end.errors if not line.startswith("envcfg: note: ")]
+    messages = [line for line in errors if not line.startswith("envcfg: note: ")]
     for line in messages[-_SAID:]:
         sys.stderr.write(f"{safe_line(line)}\n")
 

@@ -294,10 +294,10 @@ def _profiles(
     report(notes)
 
     def find(sources: Sources, model: Model) -> Profile | None:
-        recognised = recognise(
+        profile, signs = recognise(
             [source for source in sources.all if source.base in model.read]
         )
-        if recognised is None or recognised.profile not in catalog.names():
+        if profile not in catalog.names():
             if otherwise and last is not None:
                 return load(otherwise, model)
             if model.scope != "batch":
@@ -317,11 +317,10 @@ def _profiles(
         report(catalog.ignored.values())
         if model.path not in reported:
             reported.add(model.path)
-            signs = ", ".join(recognised.signs)
-            path, profile = one_line(model.path), recognised.profile
-            message = f"{path} seems to be for {profile} ({signs})"
+            path = one_line(model.path)
+            message = f"{path} seems to be for {profile} ({', '.join(signs)})"
             tell(f"{message}; --profile chooses another system")
-        return load(recognised.profile, model)
+        return load(profile, model)
 
     return lambda sources: lambda model: find(sources, model)
 

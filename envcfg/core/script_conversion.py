@@ -94,16 +94,16 @@ def convert_file(
         source = sources.add(path, data)
         models = read_models([source], sources)
         _check_read(models, source, sources)
-        written = write_directive_options(source, models[0])
-        for offset, options in written.options.items():
+        chars, options = write_directive_options(source, models[0])
+        for offset, words in options.items():
             number = sources.line_number(offset)
             tell(
-                f"{path}:{number}: the line now has {options}, as a directive says",
+                f"{path}:{number}: the line now has {words}, as a directive says",
                 None,
             )
-        if written.options:
+        if options:
             sources = Sources()
-            source = sources.add(path, written.chars.encode("latin-1"))
+            source = sources.add(path, chars.encode("latin-1"))
             models = read_models([source], sources)
         catalog = open_catalog(writable=bool(values["allow_writable"]))
         name = values["profile"] or _recognised(source, sources, models, catalog, tell)
@@ -314,16 +314,16 @@ def _recognised(
 
     # The system is named only if its profile exists here.
     bases = {base for model in models for base in model.read}
-    recognised = recognise([source for source in sources.all if source.base in bases])
+    name, signs = recognise([source for source in sources.all if source.base in bases])
     path = one_line(source.path)
-    if recognised is None or recognised.profile not in catalog.names():
+    if name not in catalog.names():
         message = "its system is unknown: the job detects it, for which it needs envcfg"
         tell(
             f"{path}: {message}", "--profile NAME says which it is, and needs no envcfg"
         )
         return None
-    tell(f"{path} is for {recognised.profile}, by {', '.join(recognised.signs)}", None)
-    return recognised.profile
+    tell(f"{path} is for {name}, by {', '.join(signs)}", None)
+    return name
 
 
 def _check_line(

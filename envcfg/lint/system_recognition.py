@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
 from envcfg.common.datafile import load_kept
@@ -26,15 +26,11 @@ _LONGEST = 1000  # characters of a line that may hold a sign
 _ASK_GPUS = frozenset("gpus gres gpus-per-node gpus-per-task ntasks-per-gpu".split())
 
 
-class RecognisedSystem(NamedTuple):
-    """A profile, and the signs by which the scripts show it."""
+def recognise(sources: Iterable[Source]) -> tuple[str, tuple[str, ...]]:
+    """Return the profile of the one system with signs in the scripts, and the signs.
 
-    profile: str
-    signs: tuple[str, ...]
-
-
-def recognise(sources: Iterable[Source]) -> RecognisedSystem | None:
-    """Return the one system with signs in the scripts; None if it is not clear."""
+    Both are empty if the system is not clear.
+    """
     lines = (line for source in sources for line in source.chars.split("\n"))
     text = _COMMENT.sub("", "\n".join(line[:_LONGEST] for line in lines))
     # Signs of directives count only in directives; comments are removed before.
@@ -47,11 +43,11 @@ def recognise(sources: Iterable[Source]) -> RecognisedSystem | None:
             if _is_in(sign["pattern"], heads if sign["pattern"][0] == "^" else text)
         )
         if len(visited) >= ENOUGH:
-            systems.append(RecognisedSystem(name, visited))
+            systems.append((name, visited))
     # Two systems with equally many signs leave the answer open.
-    most = max((len(system.signs) for system in systems), default=0)
-    best = [system for system in systems if len(system.signs) == most]
-    return best[0] if len(best) == 1 else None
+    most = max((len(signs) for _, signs in systems), default=0)
+    best = [system for system in systems if len(system[1]) == most]
+    return best[0] if len(best) == 1 else ("", ())
 
 
 def _is_in(pattern: str, text: str) -> bool:

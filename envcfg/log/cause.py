@@ -25,7 +25,7 @@ from envcfg.log.exceptions import End, LogException, TracebackFrame
 from envcfg.log.job_state import JobLog
 from envcfg.log.line_owner import Owner, named
 from envcfg.log.numbers import ranks_of
-from envcfg.log.process_facts import Sighting
+from envcfg.log.process_facts import Sighting, clip
 from envcfg.log.rulebook import LogRule
 from envcfg.log.world import World
 
@@ -288,9 +288,9 @@ def _of_thrown(
     raised = [end for end in attempt.ends if isinstance(end, LogException)]
     same = [thrown for thrown in raised if fingerprint(thrown) == print_]
     frame = _frame(thrown)
-    text = _cut(thrown.text)
+    text = clip(thrown.text, _WIDE)
     if thrown.earlier:
-        text = f"{text}, {thrown.link} {_cut(thrown.earlier.text)}"
+        text = f"{text}, {thrown.link} {clip(thrown.earlier.text, _WIDE)}"
     where = f" ({frame.short})" if frame else ""
     return FirstEnd(
         rule=attempt.rule(thrown),
@@ -309,15 +309,11 @@ def _frame(thrown: LogException) -> TracebackFrame | None:
     return first if first and not first.is_library else thrown.frame
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDE else text[: _WIDE - 3] + "..."
-
-
 def fingerprint(thrown: LogException) -> str:
     """Return type, place in the program and message without numbers."""
     frame = _frame(thrown)
     place = f"{frame.short.rpartition(':')[0]}:{frame.function}" if frame else ""
-    message = _NUMBERS.sub("#", _cut(thrown.message))
+    message = _NUMBERS.sub("#", clip(thrown.message, _WIDE))
     return " ".join(filter(None, (thrown.kind, place, message)))
 
 

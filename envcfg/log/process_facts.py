@@ -133,6 +133,6 @@ def with_one(entries: frozenset[T], new: T) -> frozenset[T]:
     return entries | {new} if len(entries) < MANY >> 4 else entries
 
 
-def clip(text: str) -> str:
-    """Shorten a line to a readable length."""
-    return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."
+def clip(text: str, width: int = _TEXT) -> str:
+    """Shorten a line to *width* characters, or to a readable length."""
+    return text if len(text) <= width else text[: width - 3] + "..."

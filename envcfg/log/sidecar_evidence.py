@@ -44,7 +44,7 @@ def of_answers(answers: Sequence[RasReply]) -> Iterator[TraceFinding]:
         # An incomplete answer cannot prove that all ranks answer.
         if last.report.is_complete and not (by_subject or late):
             many = len(last.report.comms) or sum(
-                group.comms for group in last.report.groups
+                comms for comms, _ in last.report.groups
             )
             message = (
                 f"{count_of(many, 'communicator')}: all ranks answer, none is behind"

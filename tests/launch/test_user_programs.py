@@ -53,7 +53,7 @@ def test_a_row_of_the_user_starts_a_program_by_its_kind(
         "--node={node_rank}",
         "--procs={ranks}",
     )
-    assert found.program.source == f"{files[0]}:2"
+    assert found.program.reason.source == f"{files[0]}:2"
     assert started("python -m my.trainer x").launcher == "whole-node"
     assert started("sweep x").launcher == "once"
     assert started("python -m rl.main").launcher == "ray"

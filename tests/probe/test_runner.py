@@ -21,19 +21,19 @@ def test_lines_and_the_exit_code_are_those_of_the_script() -> None:
     lines: list[str] = []
     script = "echo one; echo 'tw\\o'; echo wrong >&2; exit 3"
     end = run_script(script, os.environ, lines.append, never)
-    assert (lines, end.code, end.errors) == (["one", "tw\\o"], 3, ("wrong",))
+    assert (lines, *end) == (["one", "tw\\o"], 3, ["wrong"])
 
 
 def test_a_script_longer_than_an_argument_runs() -> None:
     lines: list[str] = []
     script = f"text='{'x' * 300_000}'\necho ${{#text}}\n"
-    assert run_script(script, os.environ, lines.append, never).code == 0
+    assert run_script(script, os.environ, lines.append, never)[0] == 0
     assert lines == ["300000"]
 
 
 def test_where_all_is_said_the_script_gets_time_to_end() -> None:
     end = run_script("sleep 0.7; exit 5", os.environ, lambda _: None, lambda _: None)
-    assert end.code == 5
+    assert end[0] == 5
 
 
 def test_a_missing_srun_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from envcfg.common.bind import Bind
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding
 from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Setting
-from envcfg.profile.job_facts import Fact
+from envcfg.profile.job_facts import Fact, Reason
 from envcfg.profile.profile_model import Masks, Profile, Scratch, Visibility
 from envcfg.profile.scheduler_settings import EnvironmentModule
 from envcfg.profile.setting_scope import INSIDE
@@ -49,8 +49,7 @@ class ProgramStart(NamedTuple):
     place: int  # the number of words of the command before the options
     # Options, and variables as `NAME=VALUE`; see `program_start.ROLES`.
     words: tuple[str, ...]
-    source: str  # the source of the words, read on *date*
-    date: str
+    reason: Reason  # with the source of the words
     ranks: int | None  # on each node, if a number is known
     is_for_several: bool = False  # the words are given only on several nodes
     # Options of the nodes after the first, for the same case.

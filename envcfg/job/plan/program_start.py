@@ -14,6 +14,7 @@ from envcfg.backends.launchers import NODE, ONCE
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.common.getopt import OptionSpec, OptionTable, getopt
+from envcfg.job.plan.applicable_settings import GIVEN
 from envcfg.job.plan.launcher_words import LaunchSize, check_value, ranks_of
 from envcfg.job.plan.plan import Options, ProgramStart
 
@@ -69,8 +70,11 @@ def start(
         name=name,
         place=len(options.command),
         words=words_of_row,
-        source=row["source"],
-        date=str(row["date"]),
+        reason=GIVEN._replace(
+            why=f"{name} learns by it of the job",
+            source=row["source"],
+            date=str(row["date"]),
+        ),
         ranks=None,
         is_for_several="others" in row,
         others=tuple(row.get("others", "").split()),

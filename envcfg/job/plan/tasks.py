@@ -141,9 +141,7 @@ def agent_options(
     """Return the options of the program that starts a node's ranks; the user's come
     last."""
     if program := options.program:
-        why = f"{program.name} learns by it of the job"
-        reason = GIVEN._replace(why=why, source=program.source, date=program.date)
-        return tuple(Argument(word=word, reason=reason) for word in program.words)
+        return tuple(Argument(word, program.reason) for word in program.words)
     arguments = [Argument(word=word, reason=GIVEN) for word in options.agent_options]
     if not LAUNCHERS[launcher].own_options:
         return tuple(arguments)

@@ -6,8 +6,6 @@ A step is planned before the job, from the words of its line.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from envcfg.backends import programs
 from envcfg.job.script.quoting import quote
 from envcfg.lint.conversion.rewrite import apply_edits
@@ -16,16 +14,12 @@ from envcfg.lint.script_model import Model
 from envcfg.lint.script_source import Source
 
 
-class WrittenOptions(NamedTuple):
-    """A script with the options in its launch lines."""
+def write_directive_options(source: Source, model: Model) -> tuple[str, dict[int, str]]:
+    """Return the script with the options that its runtimes take from directives.
 
-    chars: str  # the new text; its lines have the same numbers
-    # The options of each runtime, by the offset of its word in the sources.
-    options: dict[int, str]
-
-
-def write_directive_options(source: Source, model: Model) -> WrittenOptions:
-    """Return the script with the options that its runtimes take from directives."""
+    Its lines keep their numbers. The second result are the options of each runtime, by
+    the offset of its word in the sources.
+    """
     given = {d.name: d.value for d in model.directives if d.value and not d.late}
     options: dict[int, str] = {}
     changes = {}
@@ -42,4 +36,4 @@ def write_directive_options(source: Source, model: Model) -> WrittenOptions:
         if words and offset >= 0 and source.chars[offset:end] == program:
             options[command.offset] = f"{program} {' '.join(words)}"
             changes[end] = Edit(end, end, "".join(f" {word}" for word in words))
-    return WrittenOptions(apply_edits(source.chars, list(changes.values())), options)
+    return apply_edits(source.chars, list(changes.values())), options

@@ -64,13 +64,6 @@ class RasComm(NamedTuple):
     spreads: tuple[DifferingValue, ...]  # values in which its ranks differ
 
 
-class RasGroup(NamedTuple):
-    """Communicators with the same properties: a line of the text's table."""
-
-    comms: int  # number of these communicators
-    size: int  # number of ranks of each of them
-
-
 class RasReport(NamedTuple):
     """One answer of NCCL's RAS."""
 
@@ -78,7 +71,9 @@ class RasReport(NamedTuple):
     missing: int  # number of processes that did not answer; large numbers are not named
     dead: int  # number of processes that NCCL has given up
     silent: tuple[RasProcess, ...]  # named processes of both kinds
-    groups: tuple[RasGroup, ...]  # the text's table; none in JSON
+    # Each row of the text's table, none in JSON: number of communicators with the same
+    # properties, and number of ranks of each of them.
+    groups: tuple[tuple[int, int], ...]
     comms: tuple[RasComm, ...]  # in the text those with a problem, in JSON all
     is_complete: bool  # True if the answer is complete
 

@@ -8,7 +8,6 @@ from envcfg.common.characters import split_lines
 from envcfg.log.trace.ras_records import (
     STATUS,
     RasComm,
-    RasGroup,
     RasProcess,
     RasRank,
     RasReport,
@@ -57,13 +56,13 @@ class _Comm:
         # For each difference: the values, the number of ranks, and the named ranks.
         self.spreads: dict[str, list[tuple[int | str, int, list[int]]]] = {}
 
-    def done(self, groups: Sequence[RasGroup]) -> RasComm:
+    def done(self, groups: Sequence[tuple[int, int]]) -> RasComm:
         """Return the record."""
         group = int(self.name[1:].partition("-")[0])
         return RasComm(
             hash=self.number.rjust(16, "0"),
             name=self.name,
-            size=groups[group].size if group < len(groups) else None,
+            size=groups[group][1] if group < len(groups) else None,
             failed=self.failed,
             ranks=self._ranks_of(self.ranks),
             spreads=tuple(
@@ -85,7 +84,7 @@ class _RasReader:
     def __init__(self) -> None:
         self.lost = self.dead = 0
         self.silent: list[RasProcess] = []
-        self.groups: list[RasGroup] = []
+        self.groups: list[tuple[int, int]] = []
         self.comms: dict[str, _Comm] = {}
         self.comm: _Comm | None = None
         self.problem = ""
@@ -109,7 +108,7 @@ class _RasReader:
         elif self.section in ("Errors", "Warnings"):
             self._detail(line)
         elif match := _GROUP.match(line):
-            self.groups.append(RasGroup(int(match[1]), int(match[2])))
+            self.groups.append((int(match[1]), int(match[2])))
         elif line.startswith("Communicators..."):
             self.section = ""
 

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from envcfg.log.numbers import grouped
 from envcfg.log.trace.flight_recorder import FlightDump, read_flight
@@ -11,6 +11,7 @@ from envcfg.log.trace.lagging_ranks import culprits, lag, out_of_step
 from envcfg.log.trace.trace_fields import LARGEST, TraceError
 from envcfg.nodes.hang.hang_records import (
     FLIGHT,
+    Evidence,
     HangNode,
     HangRank,
     LaggingRanks,
@@ -53,23 +54,14 @@ def last_line(path: str, now: float) -> LastLine:
     )
 
 
-class LibraryEvidence(NamedTuple):
-    """The evidence of NCCL and PyTorch, with fields as in ``Evidence``."""
-
-    behind: tuple[LaggingRanks, ...]
-    ras_read: tuple[str, ...]
-    flights: tuple[int, ...]
-    problems: dict[str, str]
-    called: float | None
-
-
 def ask_libraries(
-    nodes: Sequence[HangNode], now: float, before: Sequence[HangNode] = ()
-) -> LibraryEvidence:
-    """Return the evidence of NCCL and PyTorch on lagging ranks.
+    evidence: Evidence, now: float, before: Sequence[HangNode] = ()
+) -> Evidence:
+    """Return *evidence* with that of NCCL and PyTorch on lagging ranks.
 
     *now* is in seconds since 1970; *before* are the views of the look before, if any.
     """
+    nodes = evidence.nodes
     problems: dict[str, str] = {}
     behind, nodes_read = ask_ras(nodes, problems, before)
     ranks = [rank for node in nodes for rank in node.ranks]
@@ -90,7 +82,7 @@ def ask_libraries(
             behind.append(ranks_behind._replace(program=program))
         dumps += flight_dumps
     calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
-    return LibraryEvidence(
+    return evidence._replace(
         behind=tuple(behind),
         ras_read=nodes_read,
         flights=tuple(dump.rank for dump in dumps),

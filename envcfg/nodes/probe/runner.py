@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from envcfg.common.child_process import ChildProcess, Deadline, Take, file_of
 
@@ -36,19 +35,15 @@ class Patience:
         return self._limit if self._first is None else self._first + others_count
 
 
-class StepEnd(NamedTuple):
-    """The end of a step."""
-
-    code: int | None  # its exit code; None if this process ended it
-    errors: tuple[str, ...]  # its last lines on stderr
-
-
 def run_script(
     script: str, env: Mapping[str, str], take: Take, deadline: Deadline
-) -> StepEnd:
+) -> tuple[int | None, list[str]]:
     """Run bash until it ends, or until *deadline*; no process of it is left then.
 
     *take* receives each line of its stdout. After its last line bash ends within seconds.
+
+    Returns:
+        The exit code (None if this process ended it), and the last lines on stderr.
     """
     code: int | None = None
     # An argument has a limit of length.
@@ -60,7 +55,7 @@ def run_script(
                     step.read(take, at(time.monotonic() + _LEAVE))
             except EOFError:
                 code = step.wait()
-    return StepEnd(code, tuple(step.errors))
+    return code, list(step.errors)
 
 
 def ended_tasks(errors: Sequence[str], pattern: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ from envcfg.common.characters import text_width
 from envcfg.common.findings import Finding
 from envcfg.log.bugs import Bugs
 from envcfg.log.numbers import count_of, grouped, number_ranges
+from envcfg.log.process_facts import clip
 from envcfg.log.verdict import WORST_FIRST, JobReport, JobRow, LogReport, RankReport
 from envcfg.report.styled import wrapped
 
@@ -111,11 +112,7 @@ def _jobs(jobs: Sequence[JobRow]) -> Iterator[Line]:
     room = text_width()
     wide = min(_NAME, max(len(job_row.name) for job_row in ordered))
     for name, verdict, summary in ordered:
-        yield _cut(f"  {_cut(name, wide):<{wide}}  {summary}", room), _STYLES[verdict]
-
-
-def _cut(text: str, wide: int) -> str:
-    return text if len(text) <= wide else text[: wide - 3] + "..."
+        yield clip(f"  {clip(name, wide):<{wide}}  {summary}", room), _STYLES[verdict]
 
 
 def _facts(report: LogReport) -> Iterator[str]:
