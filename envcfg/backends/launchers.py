@@ -22,7 +22,7 @@ class Launcher(NamedTuple):
     # The program runs on the first node only; the module with the launcher's name
     # decides what the others do.
     is_once: bool = False
-    starters: tuple[str, ...] = tuple(STARTERS)  # the starters that can start its tasks
+    starters: tuple[str, ...] = tuple(STARTERS)
     takes_any: bool = False  # its command starts any program, not only Python programs
     own_options: bool = False  # a profile can set options for it, under `launch.NAME`
     # Its ranks meet through a PMI; if the starter has several, an option selects one.

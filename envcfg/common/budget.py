@@ -110,17 +110,12 @@ class Budget:
 
 
 class _BudgetState:
-    """The inputs for which the timer of this process counts, outermost first.
+    """The inputs for which the timer of this process counts, outermost first."""
 
-    Attributes:
-        timer: the earlier setting of the timer.
-    """
-
-    # The budgets.
     running: list[Budget] = []  # noqa: RUF012  # of the process, as its timer is
     # The handler of SIGPROF before; None if it was not set by Python.
     before: signal._HANDLER = None
-    timer = (0.0, 0.0)
+    timer = (0.0, 0.0)  # its earlier setting
 
 
 def _look(_: int, frame: FrameType | None) -> None:

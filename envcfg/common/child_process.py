@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     out: str = ""
     err: str = ""
     fault: str = ""  # the reason for that, with the program's name
-    is_absent: bool = False  # the program did not start
+    is_absent: bool = False
 
     @property
     def text(self) -> str:

@@ -30,7 +30,7 @@ class EvidenceLine(NamedTuple):
     """The first line with the evidence."""
 
     file: str  # name of the file, as given; `-` is standard input
-    line: int  # number of the line, from 1
+    line: int
     text: str  # the line, cut to a readable length
 
     def __str__(self) -> str:
@@ -43,10 +43,10 @@ class Finding(NamedTuple):
 
     rule: str  # short stable id, never reused (`fact-unknown`)
     severity: Severity  # `error` stops, `warning` may fail, `note` is information
-    subject: str  # its subject (a setting, a file, ranks)
+    subject: str
     message: str  # one sentence, lower case, no full stop
-    fix: str | None = None  # the remedy, if any
-    source: str | None = None  # the source, if it is not envcfg itself
+    fix: str | None = None
+    source: str | None = None
     why: str | None = None  # the meaning, if the message does not contain it
     evidence: EvidenceLine | None = None  # the first line that proves it
     # The number of occurrences.

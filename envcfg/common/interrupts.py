@@ -38,20 +38,14 @@ class Interrupted(KeyboardInterrupt):
 
 
 class _SignalState:
-    """The signal state of this process.
-
-    Attributes:
-        raises: whether they are raised, because more than a process must be cleaned up.
-        postponing: the number of open ``PostponedSignals`` blocks.
-        postponed: the first signal in these blocks; 0: none.
-        is_over: whether the end has begun.
-    """
+    """The signal state of this process."""
 
     caught: tuple[int, ...] = ()  # the signals that end the process by `_end`
+    # True if they are raised, because more than a process must be cleaned up.
     raises = False
-    postponing = 0
-    postponed = 0
-    is_over = False
+    postponing = 0  # open `PostponedSignals` blocks
+    postponed = 0  # the first signal in these blocks; 0: none
+    is_over = False  # True if the end has begun
 
 
 def listen() -> None:

@@ -57,7 +57,7 @@ class Default(NamedTuple):
     """The value of an option in a file or variable."""
 
     option: Option
-    value: Any  # the parsed value
+    value: Any
     file: str  # its path, or the name of a variable after a `$`
     line: int  # from 1; 0 for a variable
     state: str = IN_FORCE

@@ -62,7 +62,7 @@ class Step(NamedTuple):
     profile: Profile
     profile_hash: str  # SHA-256 over the bytes of the profile's files
     option_values: Mapping[str, Any]  # the values of the options `STEP`, by name
-    options: Options  # the checked options
+    options: Options
     findings: tuple[Finding, ...]  # possible problems, detected on this machine
     notes: tuple[Finding, ...]  # notes on the profile's files, for the plan
     inputs: tuple[str, ...]  # files from which the step is made, or that it needs

@@ -36,11 +36,7 @@ _COUNTED = 1 << 30  # bytes of a file, up to which lines are counted
 
 
 class Network:
-    """The network use of a step, from NCCL's lines.
-
-    Attributes:
-        is_good, is_bad: the verdict; a good one may still become bad.
-    """
+    """The network use of a step, from NCCL's lines."""
 
     def __init__(
         self,
@@ -72,6 +68,7 @@ class Network:
         self._files: dict[str, GrowingFile] = {}
         self._began = self._news = time.monotonic()
         self.is_open = verify != "off"  # there is no verdict yet
+        # A good verdict may still become bad.
         self.is_good = self.is_bad = False
         self.has_steps = False  # a line shows a step of the program
         self._is_told = self._is_near = self._is_start_told = False

@@ -33,7 +33,7 @@ class WrongExport(NamedTuple):
 
     line: int
     name: str
-    message: str  # lint's message
+    message: str
     is_removable: bool  # True if nothing else needs its line
 
 

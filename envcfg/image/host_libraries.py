@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 class Host(NamedTuple):
     """The properties of a machine that matter to an image."""
 
-    name: str  # the machine's name
+    name: str
     architecture: str  # `x86_64`, `aarch64`
     drivers: Mapping[str, str]  # versions of the loaded drivers
     # Libfabric, libcxi, glibc ... with their paths.

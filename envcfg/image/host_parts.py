@@ -27,7 +27,7 @@ _LIBFABRIC = "libfabric.so.1"
 class Image(NamedTuple):
     """An image as the loader sees it."""
 
-    tree: Tree  # its files; *facts*: those read in it
+    tree: Tree
     facts: Sequence[ImageFact]
     environ: Mapping[str, str]  # the variables by which the loader searches
     before: Sequence[str]  # the paths of the libraries that PyTorch has loaded already

@@ -23,10 +23,10 @@ class Library(NamedTuple):
     path: str  # the path in the image, without links
     soname: str = ""  # its own name; empty if it has none
     machine: str = ""  # `x86_64`, `aarch64`
-    needed: tuple[str, ...] = ()  # the sonames that it loads
+    needed: tuple[str, ...] = ()
     # For each of them, the required versions (`FABRIC_1.7`).
     requires: Mapping[str, tuple[str, ...]] = {}
-    provides: tuple[str, ...] = ()  # the versions that the library provides
+    provides: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()  # its search folders, with `$ORIGIN` unchanged
     # Whether they are searched before LD_LIBRARY_PATH (the older kind).
     is_rpath: bool = False
@@ -39,7 +39,7 @@ class Metadata(NamedTuple):
 
     form: str  # `sif`, `squashfs`, `folder`, `podman`
     architecture: str = ""  # `x86_64`, `aarch64`; empty if the form does not store it
-    labels: Mapping[str, str] = {}  # the labels of the image
+    labels: Mapping[str, str] = {}
     # Variables set by the image, if they are not shell text.
     environment: Mapping[str, str] = {}
     # The words of the entrypoint for `run`, if the form stores them.
@@ -50,12 +50,12 @@ class Metadata(NamedTuple):
 class Inspection(NamedTuple):
     """The result of reading one image."""
 
-    image: str  # its path or name, as given by the user
-    metadata: Metadata  # the metadata of its form
+    image: str
+    metadata: Metadata
     # In a fixed order, the valid one of each name first.
     facts: tuple[ImageFact, ...] = ()
     libraries: tuple[Library, ...] = ()  # the chain of NCCL, plug-in and libfabric
-    findings: tuple[Finding, ...] = ()  # problems, and unreadable parts
+    findings: tuple[Finding, ...] = ()
 
     def taken(self) -> dict[str, ImageFact]:
         """Return the valid fact of each name."""

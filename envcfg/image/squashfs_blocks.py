@@ -33,13 +33,7 @@ def stored_length(size: int) -> int:
 
 
 class Blocks:
-    """The blocks of one squashfs, read on demand.
-
-    Attributes:
-        block_size: bytes of a decompressed block of data.
-        inodes: the beginning of the table of inodes, in bytes from the image's start.
-        folders: the beginning of the table of folders.
-    """
+    """The blocks of one squashfs, read on demand."""
 
     def __init__(self, file: BoundedFile) -> None:
         """Read the first 96 bytes of *file*, which contains the file system.
@@ -48,6 +42,7 @@ class Blocks:
             OSError: it cannot be read; the message gives the reason.
         """
         self._file = file
+        # `inodes` and `folders` are the offsets of their tables.
         (
             magic, _, _, self.block_size, self._fragments, compression, bits, _, _,
             major, _, root, self._end, _, self._attributes,

@@ -35,8 +35,8 @@ class TreeEntry(NamedTuple):
     """An entry of a folder."""
 
     kind: Kind  # the kind of the entry itself, without following a link
-    size: int = 0  # the bytes of a file
-    executable: bool = False  # whether a file has an execute bit
+    size: int = 0
+    executable: bool = False
     target: str = ""  # the unchanged target of a link
 
 
@@ -46,12 +46,9 @@ class Tree(abc.ABC):
     A form of image implements ``entry``, ``children`` and ``open_entry``. Links are
     followed here and never lead out of the image. Damage raises OSError with a readable
     message, in every form.
-
-    Attributes:
-        is_closed: whether no file can be read: only the metadata is known.
     """
 
-    is_closed = False
+    is_closed = False  # True if no file can be read: only the metadata is known
 
     @abc.abstractmethod
     def entry(self, path: str) -> TreeEntry | None:

@@ -16,13 +16,9 @@ MISSPELT = "none"  # the type of a name that no program reads
 
 
 class Habits(NamedTuple):
-    """How a program reads values.
+    """How a program reads values."""
 
-    Attributes:
-        turns_on, turns_off: its words for a switch.
-    """
-
-    turns_on: tuple[str, ...] = ()
+    turns_on: tuple[str, ...] = ()  # its words for a switch
     turns_off: tuple[str, ...] = ()
     ignore_case: bool = False  # whether case is ignored in a switch
     tilde: bool = False  # a leading ~ is the home folder
@@ -46,11 +42,7 @@ def load_files() -> list[Any]:
 
 
 class Variable(NamedTuple):
-    """One variable with its known facts; facts without a source are empty.
-
-    Attributes:
-        since, deprecated, removed: versions of its first reader.
-    """
+    """One variable with its known facts; facts without a source are empty."""
 
     name: str
     meaning: str
@@ -67,7 +59,7 @@ class Variable(NamedTuple):
     markers: str = ""
     also: tuple[str, ...] = ()  # other accepted values, such as -1 for automatic
     default: str | None = None  # the value if it is unset, as text
-    since: str | None = None
+    since: str | None = None  # this and the next two: versions of its first reader
     deprecated: str | None = None
     removed: str | None = None
     # The releases that read it, with their defaults; a text for each library.

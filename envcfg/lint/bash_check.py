@@ -29,7 +29,7 @@ class Refusal(NamedTuple):
     """The message of bash on a text."""
 
     line: int  # the number of the line that it names, from 1
-    message: str  # its own words
+    message: str
     is_warning: bool = False  # True if bash accepts the text
 
 

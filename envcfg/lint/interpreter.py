@@ -75,7 +75,7 @@ class Frame(NamedTuple):
     substitution: bool = False
     reader: Frame | None = None  # of a substitution, the frame that reads its output
     piped: Text | None = None  # the text that its first command reads, if known
-    by_envcfg: bool = False  # see `Command`
+    by_envcfg: bool = False
     interpreter: str = ""  # the name of the shell that reads it; empty: unknown
 
     @property

@@ -6,14 +6,10 @@ from typing import NamedTuple
 
 
 class Redirection(NamedTuple):
-    """One redirection.
-
-    Attributes:
-        begin, end: offsets of the word after it.
-    """
+    """One redirection."""
 
     sign: str  # its operator, without the number of the file
-    begin: int
+    begin: int  # offset of the word after it
     end: int
     # Offsets of the text of a here-document; None: it is none.
     body: tuple[int, int] | None = None

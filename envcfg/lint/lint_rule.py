@@ -25,7 +25,7 @@ DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``det
 class Sample(NamedTuple):
     """A script with a fault of a rule, or a similar one without it."""
 
-    script: str  # the text
+    script: str
     lines: tuple[int, ...] = ()  # lines with the fault; empty in a good sample
     shows: str = ""  # the case, in words, that the rule deliberately does not report
     files: Mapping[str, str] = {}  # other files beside it, by name
@@ -46,7 +46,7 @@ class LintRule(NamedTuple):
     """One fault of scripts."""
 
     id: str  # `EC` with its group and its number in the list of all rules; never reused
-    name: str  # its name in words
+    name: str
     group: str
     severity: Severity
     message: str  # one sentence with placeholders `{...}` for values of the detector
@@ -91,16 +91,16 @@ class Fault(NamedTuple):
     words: Mapping[str, object] = {}  # values for the message of the rule
     form: str = ""  # name of one of the rule's other forms; empty: the rule's own text
     severity: Severity | None = None  # severity if it differs from that of the form
-    edit: Edit | None = None  # the certain repair, if there is one
+    edit: Edit | None = None
     is_secret: bool = False  # True if the line must not be shown
 
 
 class ScriptJob(NamedTuple):
     """The input of detectors: the model of a script, and certain facts about it."""
 
-    model: Model  # the model of the script
+    model: Model
     shape: ResourceShape  # of the whole job
-    profile: Profile | None = None  # the system, if it is known
+    profile: Profile | None = None
     # Returns the text before an offset on its line.
     before: Callable[[int], str] = lambda _: ""
     # Returns the text after an offset on its line.

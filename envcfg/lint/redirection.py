@@ -47,14 +47,10 @@ def layout_of(chars: str) -> Layout:
 
 
 class _Command:
-    """The current command.
-
-    Attributes:
-        first: offset of its first word; -1: none so far.
-        last: offset of the end of a compound command; -1: none so far.
-    """
+    """The current command."""
 
     def __init__(self) -> None:
+        # Offsets of its first word, and of the end of a compound command; -1: none.
         self.first = self.last = -1
         self.word = ""  # its first word
         self.row: Row = {}  # its redirections

@@ -70,7 +70,7 @@ class Command(NamedTuple):
     name: str  # the last part of its path; empty if unknown
     words: tuple[Word, ...]  # all words, including the name
     scope: Scope
-    offset: int  # offset of its name
+    offset: int
     context: Context
     number: int
     # The options in order, if the program is known to start others. Options stay a
@@ -119,17 +119,13 @@ class Command(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """An assignment of a value to a variable.
-
-    Attributes:
-        offset, value_at: offsets of name and value.
-    """
+    """An assignment of a value to a variable."""
 
     name: str
     value: Value  # None if the variable is unset, or only declared
     scope: Scope
-    offset: int
-    value_at: int
+    offset: int  # of the name
+    value_at: int  # offset of the value
     exported: bool  # True if programs inherit it
     context: Context
     number: int
@@ -168,13 +164,9 @@ class ShellText(NamedTuple):
 
 
 class Subshell(NamedTuple):
-    """A shell with variables of its own, which are lost at its end.
+    """A shell with variables of its own, which are lost at its end."""
 
-    Attributes:
-        begin, end: numbers of its first assignment, and of the first one after it.
-    """
-
-    begin: int
+    begin: int  # number of its first assignment, and of the first one after it
     end: int
     after: int  # number of the first expansion after it
     is_piped: bool  # True if it is a part of a pipeline

@@ -60,7 +60,7 @@ class Word(NamedTuple):
     """One argument of a command."""
 
     text: Text
-    offset: int  # offset of its first character in the sources
+    offset: int
     quoted: bool = False  # True if a part of it is in quotes
 
     @property

@@ -28,17 +28,13 @@ _ENOUGH = 8  # letters of a format that distinguish it from other text
 
 
 class WarningFormat(NamedTuple):
-    """A format of a warning.
-
-    Attributes:
-        since, last: the first and the last release that print it.
-    """
+    """A format of a warning."""
 
     library: str  # name of the repository's file (`nccl`, `aws-ofi-nccl`)
-    since: str
+    since: str  # the first release that prints it
     last: str
     newest: bool  # True if `last` is the newest release that was read
-    part: str  # of the library, one of `PARTS`
+    part: str
     effect: str  # `fails` or `goes on`: the result of the call that prints it
     path: str  # of the source in the newest of these releases
     pieces: tuple[str, ...]  # texts that every line of it holds, in this order

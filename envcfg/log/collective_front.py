@@ -22,7 +22,7 @@ class GroupProgress(NamedTuple):
 class Front(NamedTuple):
     """The oldest open collective of a group, with the ranks in order."""
 
-    seq: int  # its number
+    seq: int
     absent: tuple[int, ...]  # ranks that did not call it
     waiting: tuple[int, ...]  # ranks that called it, and on which it has not ended
     done: tuple[int, ...]  # ranks on which it has ended

@@ -45,14 +45,7 @@ class TracebackFrame(NamedTuple):
 
 
 class LogException:
-    """One exception in the log.
-
-    Attributes:
-        kind: its type without its modules.
-        message: the first line of its message.
-        said: type and message as printed, with the modules of the type.
-        link: relation to that exception.
-    """
+    """One exception in the log."""
 
     def __init__(self, prefix: str, process: str, *, aside: bool) -> None:
         """Begin with the first line of a traceback."""
@@ -60,7 +53,9 @@ class LogException:
         self.process = process  # its process, according to a line before it
         self.aside = aside  # True if Python continues after it
         self.is_headless = False  # True if its first lines are not in the log
-        self.kind = self.message = self.said = self.link = ""
+        # Its type without modules, the first line of its message, and both as printed.
+        self.kind = self.message = self.said = ""
+        self.link = ""  # relation to the exception before it
         # The innermost line of the user's program, else of all.
         self.frame: TracebackFrame | None = None
         self.outermost = ""  # the function in which the traceback begins
@@ -108,13 +103,7 @@ class LogException:
 
 
 class End:
-    """A line about the end of a process.
-
-    Attributes:
-        speaker: process that wrote the line.
-        root: True if the launcher calls it the first.
-        is_fenced: True if it is in a quoted part of a text.
-    """
+    """A line about the end of a process."""
 
     def __init__(self, match: Match, record: Record, sighting: Sighting) -> None:
         """Begin with the line that shows the end."""
@@ -122,7 +111,8 @@ class End:
         self.fields: Mapping[str, str | None] = match.fields  # captures of its pattern
         self.sighting = sighting  # the line
         self.time = record.time  # in front of it; empty if there is none
-        self.root = self.is_fenced = False
+        self.root = False  # True if the launcher calls it the first
+        self.is_fenced = False  # True if it is in a quoted part of a text
         self.lines = 0  # number of examined lines before it
         # Such a report has several lines, and fixed words in each of them.
         is_report = match.rule.event == "failure" and not record.copy

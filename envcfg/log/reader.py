@@ -50,27 +50,20 @@ class _OpenMessage(NamedTuple):
 
 
 class _Block:
-    """A block of whole lines, and the position of the reader in it.
-
-    Attributes:
-        spot: its begin.
-        here: the current line.
-        sign_line: line of the last sign before it, which begins at byte *sign_start*.
-        begins_inside: True if its first line began in the block before.
-        looked: True if at least one line was examined.
-        is_read: True if all lines were read.
-    """
+    """A block of whole lines, and the position of the reader in it."""
 
     def __init__(self, raw_bytes: bytes, text: bytes, spot: Spot) -> None:
         """Begin at the first line of the block."""
         self.raw_bytes = raw_bytes  # the bytes of the file
         self.text = text  # the same bytes, with a newline at the end of every line
-        self.spot = self.here = spot
+        self.spot = self.here = spot  # its begin, and the current line
         self.signs: _Signs = []  # signs of life after the current line
         # Where quoted parts begin and end, in turns; the end of the last one may be in
         # a later block.
         self.fences: list[int] = []
-        self.looked = self.is_read = self.begins_inside = False
+        self.looked = self.is_read = False
+        self.begins_inside = False  # True if its first line began in the block before
+        # Number and first byte of the line with the last sign before the current line.
         self._counted = self.sign_line = self.sign_start = 0
         self._lines: list[bytes] = []
 

@@ -40,7 +40,7 @@ _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
 class LogRule(NamedTuple):
     """One format of a line, or one judgement."""
 
-    id: str  # short stable name, never reused
+    id: str
     needle: str = ""  # text that every line of this format holds; empty for a judgement
     # Text in the place in NCCL's source, which precedes a warning; such a rule needs no
     # needle and wins over those without.
@@ -71,8 +71,8 @@ class LogRule(NamedTuple):
     # Verb phrase about ranks, in the plural, or about the process that ended, with
     # captures of the pattern.
     says: str = ""
-    meaning: str = ""  # the reason, in a sentence
-    fix: str | None = None  # the remedy
+    meaning: str = ""
+    fix: str | None = None
     # Class of the cause, by the rule or its file (the key is `class`); empty if it ends
     # no job.
     class_: CauseClass | Literal[""] = ""
@@ -80,7 +80,7 @@ class LogRule(NamedTuple):
     # nodes, `wait`, or `unknown`; by default that of the class. Of a consequence
     # unknown.
     next: Action | None = None
-    source: str = ""  # the source, with version or date
+    source: str = ""
     samples: tuple[str, ...] = ()  # whole lines that match this rule and no other
     counter: tuple[str, ...] = ()  # whole lines that this rule does not match
     # Exit codes, 128 and a signal; a rule with codes replaces that of a line.

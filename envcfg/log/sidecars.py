@@ -134,12 +134,12 @@ class RasReply(NamedTuple):
 class TraceFinding(NamedTuple):
     """A finding before it has its rule's words."""
 
-    rule: str  # id of the rule with its words
+    rule: str
     subject: str  # ranks, processes, or a communicator
-    message: str  # the problem of the subject
+    message: str
     evidence: EvidenceLine | None = None  # place of the line that shows it
     doubt: str = ""  # open question that it leaves, if any
-    cause: bool = True  # False if it follows from another finding
+    cause: bool = True
 
 
 class Traces(NamedTuple):

@@ -66,8 +66,8 @@ class Detection(NamedTuple):
 
     # The profiles that match by the best kind of evidence, maybe several.
     matches: tuple[ProfileMatch, ...]
-    others: tuple[ProfileMatch, ...]  # the other answers
-    broken: tuple[str, ...]  # files that could not be read
+    others: tuple[ProfileMatch, ...]
+    broken: tuple[str, ...]
 
     def single_match(self, allowed: Sequence[str] = ()) -> ProfileMatch | None:
         """Return the only match, or None.

@@ -14,13 +14,13 @@ DATA = "stacks.yaml"
 class Stack(NamedTuple):
     """A set of versions and settings that makes a job hang or fail."""
 
-    id: str  # the id of the rule
-    severity: Severity  # the severity of the finding
-    when: Condition  # the required facts
-    meaning: str  # the effect
-    why: str  # the cause
-    fix: str  # the remedy
-    source: str  # the source of the report
+    id: str
+    severity: Severity
+    when: Condition
+    meaning: str
+    why: str
+    fix: str
+    source: str
     date: str  # the date of the source, or of reading it
     provider: str = ""  # glob on the libfabric provider; empty: any
     profile: str = ""  # glob on the system's profile; empty: any
@@ -32,7 +32,7 @@ class KnownJob(NamedTuple):
 
     facts: Mapping[str, str]  # by their names
     provider: str | None = None  # the system's libfabric provider; None: unknown
-    profile: str | None = None  # the system's profile; None: unknown
+    profile: str | None = None
     # The values of the ranks' variables; None: unknown, then they only raise a doubt.
     env: Mapping[str, str] | None = None
 

@@ -41,6 +41,26 @@ def fields_of(record: Any) -> dict[str, object]:  # noqa: ANN401  # a named tupl
     return {name.rstrip("_"): field for name, field in record._asdict().items()}
 
 
+def pick_fields(record: object, keys: str) -> dict[str, object]:
+    """Return fields of *record* by their keys in JSON.
+
+    Args:
+        record: a named tuple.
+        keys: words such as ``KEY``, or ``KEY=FIELD`` if the names differ. A question mark
+            at the end: an empty field becomes None.
+
+    >>> from envcfg.common.bind import Bind
+    >>> pick_fields(Bind("/a", ""), "path=source inside=target?")
+    {'path': '/a', 'inside': None}
+    """
+    fields = {}
+    for word in keys.split():
+        key, _, field = word.rstrip("?").partition("=")
+        value = getattr(record, field or key)
+        fields[key] = (value or None) if word.endswith("?") else value
+    return fields
+
+
 def _plain(value: object, name: str = "") -> object:
     """Return *value* converted to JSON types, recursively, without secrets.
 

@@ -28,7 +28,7 @@ class Background(NamedTuple):
     """The place of a finding among others."""
 
     topic: str  # of several findings; empty: unknown
-    page: str  # of the documentation
+    page: str
     reasons: tuple[str, ...]  # ids of findings that can cause this one
     explains: tuple[str, ...]  # ids of findings that this one can cause
 

@@ -8,7 +8,7 @@ from envcfg.nodes.hang.hang_judge import Judgement
 from envcfg.nodes.hang.hang_records import Evidence, HangNode, HangRank, program_names
 from envcfg.nodes.hang.hang_rules import span
 from envcfg.nodes.hang.rank_activity import activity, does, is_in_collective
-from envcfg.report.document import json_text, rounded
+from envcfg.report.document import json_text, pick_fields, rounded
 from envcfg.report.styled import Line, in_columns
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": ""}
@@ -78,6 +78,14 @@ def _log(evidence: Evidence) -> Iterator[Line]:
         yield "", f"log: {log.path}{number}{ago}: {log.text}"
 
 
+# Keys of JSON, with their fields.
+_BEHIND = """
+    by ranks waiting operation group begun=number most waiting_seconds=since
+    called_at=where? differs? waits_itself_in=elsewhere? program?
+"""
+_NODE = "name=host answers answers_whole=is_complete reason? slurm_state=state?"
+
+
 def hang_json(evidence: Evidence, judgement: Judgement) -> str:
     """Return one JSON document; unknown values are null."""
     # Empty texts become null, so that programs need one test only.
@@ -93,29 +101,12 @@ def hang_json(evidence: Evidence, judgement: Judgement) -> str:
                 for rank in evidence.ranks
             ],
             "behind": [
-                {
-                    "by": behind.by,
-                    "ranks": behind.ranks,
-                    "waiting": behind.waiting,
-                    "operation": behind.operation,
-                    "group": behind.group,
-                    "begun": behind.number,
-                    "most": behind.most,
-                    "waiting_seconds": rounded(behind.since),
-                    "called_at": behind.where or None,
-                    "differs": behind.differs or None,
-                    "waits_itself_in": behind.elsewhere or None,
-                    "program": behind.program or None,
-                }
+                pick_fields(behind, _BEHIND)
+                | {"waiting_seconds": rounded(behind.since)}
                 for behind in evidence.behind
             ],
-            "log": {
-                "path": log.path or None,
-                "problem": log.problem or None,
-                "line": log.line,
-                "text": log.text or None,
-                "age_seconds": rounded(log.age),
-            },
+            "log": pick_fields(log, "path? problem? line text?")
+            | {"age_seconds": rounded(log.age)},
             "findings": judgement.findings,
         }
     )
@@ -123,11 +114,7 @@ def hang_json(evidence: Evidence, judgement: Judgement) -> str:
 
 def _node(node: HangNode, evidence: Evidence) -> dict[str, object]:
     return {
-        "name": node.host,
-        "answers": node.answers,
-        "answers_whole": node.is_complete,
-        "reason": node.reason or None,
-        "slurm_state": node.state or None,
+        **pick_fields(node, _NODE),
         # Without an answer, a count of zero processes would be wrong.
         "processes": node.processes if node.answers else None,
         "ras": node.host in evidence.ras_read,
@@ -138,18 +125,11 @@ def _node(node: HangNode, evidence: Evidence) -> dict[str, object]:
 def _rank(rank: HangRank, evidence: Evidence, program: str) -> dict[str, object]:
     doing = activity(rank)
     return {
-        "rank": rank.rank,
-        "local_rank": rank.local_rank,
-        "world_size": rank.world,
-        "node": rank.host,
+        **pick_fields(rank, "rank local_rank world_size=world node=host"),
         "program": program or None,
-        "pid": rank.pid,
-        "process": rank.name,
-        "state": rank.state,
-        "activity": doing.kind,
-        "activity_text": doing.phrase,
-        "kernel_function": rank.channel or None,
-        "kernel_stack": rank.kernel,
+        **pick_fields(rank, "pid process=name state"),
+        **pick_fields(doing, "activity=kind activity_text=phrase"),
+        **pick_fields(rank, "kernel_function=channel? kernel_stack=kernel"),
         "cores_used": None if rank.use is None else round(rank.use, 2),
         # Without a second look, standing still cannot be known.
         "stands_still": (
@@ -157,9 +137,7 @@ def _rank(rank: HangRank, evidence: Evidence, program: str) -> dict[str, object]
             if evidence.watched is not None
             else None
         ),
-        "age_seconds": rank.age,
-        "threads": rank.threads,
-        "python_stack": rank.stack,
+        **pick_fields(rank, "age_seconds=age threads python_stack=stack"),
         "python_stack_problem": rank.stack_problem or None,
         "in_collective": is_in_collective(rank) if rank.stack else None,
         "flight_recorder": rank.rank in evidence.flights,

@@ -9,7 +9,7 @@ from envcfg.image.image_facts import unclear_facts
 from envcfg.image.image_record import Inspection
 from envcfg.image.library_chain import Chain
 from envcfg.profile.conditions import usable_versions
-from envcfg.report.document import json_text
+from envcfg.report.document import json_text, pick_fields
 from envcfg.report.finding_report import STYLES, said
 from envcfg.report.styled import Line
 
@@ -79,21 +79,12 @@ def fact_words(inspection: Inspection) -> str:
 def inspection_json(inspection: Inspection, chain: Chain) -> str:
     """Return all facts, and the libraries loaded with NCCL and its plug-in."""
     links = [
-        {
-            "path": link.library.path,
-            "asked": link.asked,
-            "needed_by": link.needed_by or None,
-            "why": link.why,
-            "host": link.host or None,
-        }
+        {"path": link.library.path, **pick_fields(link, "asked needed_by? why host?")}
         for link in chain.own
     ]
     return json_text(
         {
-            "image": inspection.image,
-            "metadata": inspection.metadata,
-            "facts": inspection.facts,
-            "libraries": inspection.libraries,
+            **pick_fields(inspection, "image metadata facts libraries"),
             "chain": {"links": links, "missing": chain.missing},
             "findings": inspection.findings,
         }

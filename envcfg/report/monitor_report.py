@@ -22,7 +22,7 @@ from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.probe.sample import Counter
 from envcfg.nodes.probe.slurm_job import SlurmJob
-from envcfg.report.document import json_text, rounded
+from envcfg.report.document import json_text, pick_fields, rounded
 from envcfg.report.styled import Line, in_columns, is_screen, make_console
 
 if TYPE_CHECKING:
@@ -88,6 +88,13 @@ def showing(
         yield show
 
 
+# Keys of JSON, with their fields.
+_GPU = """
+    index=number name use_percent=use memory_used_bytes=memory_used
+    memory_total_bytes=memory_total power_watts=power idle=is_idle
+"""
+
+
 def monitor_json(
     job: SlurmJob,
     nodes: Sequence[NodeView],
@@ -123,26 +130,15 @@ def _node(node: NodeView) -> dict[str, object]:
         "gpu_tool": node.tool,
         "gpu_tool_waits_seconds": rounded(node.tool_waits),
         "gpu_problem": node.problem,
-        "gpus": [
-            {
-                "index": gpu.number,
-                "name": gpu.name,
-                "use_percent": gpu.use,
-                "memory_used_bytes": gpu.memory_used,
-                "memory_total_bytes": gpu.memory_total,
-                "power_watts": gpu.power,
-                "idle": gpu.is_idle,
-            }
-            for gpu in node.gpus
-        ],
+        "gpus": [pick_fields(gpu, _GPU) for gpu in node.gpus],
         "gpus_of_others": node.other_gpus,
         "interfaces": [
             {
                 "name": link.name,
                 "kind": "adapter" if link.is_adapter else "interface",
-                "interface": link.interface,
-                "received_bytes": link.received,
-                "sent_bytes": link.sent,
+                **pick_fields(
+                    link, "interface received_bytes=received sent_bytes=sent"
+                ),
                 "received_bytes_per_second": rounded(link.received_rate),
                 "sent_bytes_per_second": rounded(link.sent_rate),
             }

@@ -14,7 +14,7 @@ from envcfg.profile.evidence import cited
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import Rendezvous, Visibility
 from envcfg.profile.words import format_word
-from envcfg.report.document import json_text
+from envcfg.report.document import json_text, pick_fields
 from envcfg.report.styled import make_console
 
 # Every starter has its own key for the options of a bundle.
@@ -234,8 +234,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
         "prefix": plan.container.prefix,
         "exports": [
             {
-                "name": export.name,
-                "value": export.value,
+                **pick_fields(export, "name value"),
                 "when": _test_texts(export.when),
                 **export.reason._asdict(),
             }
@@ -265,10 +264,7 @@ def _test_texts(tests: Condition) -> list[str]:
 
 def _setting(setting: Setting) -> dict[str, object]:
     return {
-        "name": setting.name,
-        "where": setting.scope,
-        "force": setting.force,
-        "directory": setting.directory,
+        **pick_fields(setting, "name where=scope force directory"),
         "branches": [
             {
                 "value": None if case.value is None else format_word(case.value),

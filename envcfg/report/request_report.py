@@ -9,8 +9,13 @@ from envcfg.job.request.billing import Cost, decimal_text
 from envcfg.job.request.request import Request
 from envcfg.lint.conversion.conversion_result import Conversion
 from envcfg.profile.words import format_word
-from envcfg.report.document import json_text
+from envcfg.report.document import json_text, pick_fields
 from envcfg.report.plan_report import profile_json
+
+_SHAPE = """
+    nodes gpus_per_node=gpus tasks_per_node=tasks cores_per_node=cores
+    memory_per_node=memory
+"""
 
 
 def request_json(
@@ -28,16 +33,9 @@ def request_json(
         "profile": profile_json(plan),
         "defaults": plan.options.defaults,
         "request": {
-            "scheduler": request.scheduler,
-            "partition": request.partition,
-            "nodes": request.shape.nodes,
-            "gpus_per_node": request.shape.gpus,
-            "tasks_per_node": request.shape.tasks,
-            "cores_per_node": request.shape.cores,
-            "memory_per_node": request.shape.memory,
-            "whole_nodes": request.whole_nodes,
-            "seconds": request.seconds,
-            "options": request.lines,
+            **pick_fields(request, "scheduler partition"),
+            **pick_fields(request.shape, _SHAPE),
+            **pick_fields(request, "whole_nodes seconds options=lines"),
             "repeated_for_srun": [
                 {
                     "name": repeat.name,
@@ -76,9 +74,6 @@ def conversion_json(conversion: Conversion, path: str) -> str:
     return json_text(
         {
             "from": path,
-            "profile": conversion.profile,
-            "lines": conversion.lines,
-            "variables": conversion.variables,
-            "script": conversion.script,
+            **pick_fields(conversion, "profile lines variables script"),
         }
     )

@@ -10,7 +10,7 @@ IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
 class NodeGroup(NamedTuple):
     """Nodes with the same resources."""
 
-    number: int  # their number in a partition
+    number: int
     gpus: int  # GPUs per node, of all kinds
     kinds: tuple[str, ...]  # the kinds of GPUs, by Slurm's names
     cores: int  # cores per node for jobs, in the scheduler's count: usually threads
@@ -46,18 +46,18 @@ class Site(NamedTuple):
     """A machine, with all facts that could be read."""
 
     host: str
-    cluster: str | None = None  # its name in Slurm's configuration
+    cluster: str | None = None
     # Slurm, flux or pbs, by the commands on PATH; None: none.
     scheduler: str | None = None
-    gpus: str | None = None  # the option for the number of GPUs, if known
+    gpus: str | None = None
     # Whether a job is billed for its largest share, not for their sum.
     takes_most: bool = False
     partitions: tuple[SeenPartition, ...] = ()
-    interfaces: tuple[str, ...] = ()  # names of the network interfaces
+    interfaces: tuple[str, ...] = ()
     # The link of each adapter: `InfiniBand`, `Ethernet`, `EFA`.
     adapters: Mapping[str, str] = {}
     devices: tuple[str, ...] = ()  # existing paths that identify GPUs and networks
-    runtimes: tuple[str, ...] = ()  # names of the installed runtimes
+    runtimes: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()  # modules that may matter, with the names to load
     accounts: tuple[str, ...] = ()  # the user's accounts, the default first
     # Whether its nodes were examined in a job; *host* then represents them.

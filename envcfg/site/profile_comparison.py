@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
     value: str
     verdict: str  # `confirmed`, `contradicted` or `not seen`
     seen: str  # the actual value, or the evidence
-    place: Place  # the place of the value
+    place: Place
 
 
 def hold(view: View, observations: Observations) -> Iterator[Comparison]:

@@ -62,7 +62,7 @@ class Scheduler(NamedTuple):
     # Its name in profiles, and its folder in `job/script/templates`; `begin.sh` there
     # begins its jobs, and `requeue.sh` restarts them.
     name: str
-    title: str  # its name in texts
+    title: str
     mark: str  # the text that begins a directive in a job script
     prefix: str  # the prefix of the variables that it sets in its jobs
     job_variable: str  # one of them that is set only there

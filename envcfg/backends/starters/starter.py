@@ -41,7 +41,7 @@ class Starter(NamedTuple):
 
     name: str  # its name, and that of its folder of modules
     task: str  # a description of its tasks, for docs/launchers.md
-    names: Names = Names()  # its variables
+    names: Names = Names()
     looking: NodeTasks = NodeTasks()  # its use by preflight
     # Its keys in a bundle, the options of its program first, which is also the name of
     # their array in bash. Empty: bundles do not apply.

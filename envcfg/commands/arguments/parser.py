@@ -50,18 +50,14 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises instead of exiting; one place prints all errors.
+    """A parser that raises instead of exiting; one place prints all errors."""
 
-    Attributes:
-        taken: the options read so far, with the defaults of the others.
-        is_whole: the help is complete, even if it is longer than a screen.
-    """
-
-    words: Sequence[str] = ()  # the words to read
+    words: Sequence[str] = ()
     # Its commands by purpose, as listed in its help.
     roles: Mapping[str, Sequence[str]] = {}
+    # The options read so far, with the defaults of the others.
     taken = argparse.Namespace()
-    is_whole = False
+    is_whole = False  # True if the help is complete, even if it exceeds a screen
     # Returns values from files for these words, if allowed.
     preset: Callable[[Parser, Sequence[str]], Mapping[str, Any]] | None = None
     # Returns the help texts of options by flag, if the options have none.

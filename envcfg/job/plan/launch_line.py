@@ -21,13 +21,13 @@ class ParsedLaunch(NamedTuple):
     # The program that starts the tasks; `local`, with one rank, if none is named.
     launcher: str
     options: tuple[str, ...] = ()  # the options of that program
-    container: str | None = None  # the image; None if the line enters no container
-    runtime: str | None = None  # the runtime that enters it; None without an image
+    container: str | None = None
+    runtime: str | None = None
     binds: tuple[str, ...] = ()  # texts in the syntax of `--bind`
-    arguments: tuple[str, ...] = ()  # other options of the runtime
+    arguments: tuple[str, ...] = ()
     settings: Mapping[str, str] = {}  # variables that the runtime sets in the container
     exports: Mapping[str, str] = {}  # variables that *options* and *arguments* set
-    command: tuple[str, ...] = ()  # the program and its arguments
+    command: tuple[str, ...] = ()
 
 
 class CertainError(UsageError):

@@ -25,8 +25,8 @@ _LOOPBACK = r"(\w+://)?(localhost|127\.|\[?::1\]?|0\.0\.0\.0)"
 class LaunchSize(NamedTuple):
     """The size of the job that is known before it runs."""
 
-    nodes: int | None = None  # the number of nodes
-    ranks: int | None = None  # the number of ranks per node
+    nodes: int | None = None
+    ranks: int | None = None
 
 
 class LauncherCommand(NamedTuple):

@@ -30,8 +30,8 @@ class _NestedLauncher(NamedTuple):
     """A launcher inside a command."""
 
     record: Mapping[str, Any]
-    name: str  # its name in the command
-    words: Sequence[str]  # the words after its name
+    name: str
+    words: Sequence[str]
     behind: tuple[str, ...]  # the programs before it, the nearest last
 
 

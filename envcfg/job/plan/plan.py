@@ -197,7 +197,7 @@ class Plan(NamedTuple):
     # The modules of the profile among them, even if none is loaded.
     known_modules: tuple[EnvironmentModule, ...]
     scratch: Scratch | None  # only if a setting uses it
-    notes: tuple[Finding, ...]  # findings for the user
+    notes: tuple[Finding, ...]
     # The command line that checks nodes and network before the step.
     preflight: tuple[str, ...] = ()
 

@@ -41,7 +41,7 @@ class Cost(NamedTuple):
     per_hour: Fraction  # units per hour of one job
     # Units for the requested time and all jobs of the array; None without a time.
     total: Fraction | None
-    parts: tuple[CostPart, ...]  # the costs of the single resources
+    parts: tuple[CostPart, ...]
     decides: CostPart | None  # the part that determines the cost; None if parts add up
 
 

@@ -40,8 +40,8 @@ class Request(NamedTuple):
     seconds: int | None
     # The ranks per node for `wrap`; None if the starter knows or assumes the number.
     ranks: int | None
-    repeats: tuple[Repeat, ...]  # variables that the script exports before the step
-    findings: tuple[Finding, ...]  # notes and warnings for the user
+    repeats: tuple[Repeat, ...]
+    findings: tuple[Finding, ...]
 
 
 def scheduler_of(profile: Profile) -> Asking:

@@ -40,7 +40,7 @@ class UserRequest(NamedTuple):
     cpus_per_gpu: int | None = None
     mem_per_gpu: str | None = None  # in Slurm's form, `60G`
     nvme: int | None = None  # GiB of local disk on each node
-    seconds: int | None = None  # the time limit
+    seconds: int | None = None
     exclusive: bool = False
     requeue: bool = False  # the job saves after the signal, and starts again
     restarts: int = 0  # the most restarts after a failed step; 0: no restart

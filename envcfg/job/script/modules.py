@@ -37,7 +37,7 @@ class Module(NamedTuple):
 
     name: str  # its name, and that of its file in the folder of modules
     version: str  # a number that grows with each change of its text
-    about: str  # its purpose
+    about: str
     # The words of its declarations, by the keys of `INTERFACE`.
     interface: Mapping[str, list[str]]
     text: str  # the bash below its head

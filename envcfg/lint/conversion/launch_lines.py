@@ -27,18 +27,14 @@ Named = Sequence[int]  # numbers of lines that the user names
 
 
 class LaunchLine(NamedTuple):
-    """A launch line.
-
-    Attributes:
-        begin, end: offsets of the line in the sources.
-    """
+    """A launch line."""
 
     written: ScriptCommand  # the source text, unchanged
-    line: int  # its line number in the script
+    line: int
     words: tuple[Word, ...]  # its words after expansion
     # Numbers of the words with which the programs of the line begin.
     programs: frozenset[int] = frozenset()
-    begin: int = 0
+    begin: int = 0  # offset in the sources
     end: int = 0
 
 

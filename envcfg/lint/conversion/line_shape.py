@@ -34,13 +34,9 @@ _VERBS = frozenset({"exec", "run"})
 
 
 class LinePart(NamedTuple):
-    """One word of a launch line, before its program.
+    """One word of a launch line, before its program."""
 
-    Attributes:
-        before, after: the text of the line itself around the value.
-    """
-
-    before: str
+    before: str  # the text of the line itself before the value
     # The value, if the script decides it; None if only the job knows it.
     value: str | None = None
     after: str = ""

@@ -34,13 +34,9 @@ RUNNERS = frozenset(
 
 
 class ScriptCommand(NamedTuple):
-    """A command of the script itself.
+    """A command of the script itself."""
 
-    Attributes:
-        start, end: offsets of the command, with its own assignments.
-    """
-
-    start: int
+    start: int  # offset of the command, with its own assignments
     end: int
     spans: tuple[tuple[int, int], ...]  # of each of its words
     # Each as bash reads it; None if it is expanded, or quoted in parts.
@@ -62,7 +58,7 @@ class ScriptCommand(NamedTuple):
 class Text(NamedTuple):
     """The text of a script."""
 
-    commands: tuple[ScriptCommand, ...]  # all commands outside strings
+    commands: tuple[ScriptCommand, ...]
     functions: frozenset[str]  # names of its functions and aliases
     body: int  # offset of the first command, and of the comments right above it
     # Offsets of here-documents without the line that ends them.

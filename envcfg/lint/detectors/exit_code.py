@@ -69,19 +69,16 @@ class _Shell(NamedTuple):
     """The commands of one shell, with the places that decide about earlier steps.
 
     A script may start thousands of steps, so no step may search all later commands.
-
-    Attributes:
-        keeps, waits, breaks: index of the last command that keeps an exit code, waits
-            for the background, leaves a loop; -1: there is none.
     """
 
     commands: Sequence[Command]  # in the order they run
     # The main programs, by the number of the command that starts each.
     mains: Mapping[int, Command]
     exits: Sequence[int]  # indexes of the commands that may end the shell
-    keeps: int
-    waits: int
-    breaks: int
+    # Index of the last command that does so; -1: there is none.
+    keeps: int  # an exit code
+    waits: int  # for the background
+    breaks: int  # a loop
 
 
 def _read_shell(commands: Sequence[Command], job: ScriptJob) -> _Shell:

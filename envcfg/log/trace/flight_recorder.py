@@ -73,7 +73,7 @@ class FlightEntry(NamedTuple):
 class FlightDump(NamedTuple):
     """The record of one rank."""
 
-    rank: int  # its number in the job
+    rank: int
     # Of each group, by name; without groups with unknown ranks.
     ranks: Mapping[str, tuple[int, ...]]
     # Operations in their order; a full buffer has lost the first.

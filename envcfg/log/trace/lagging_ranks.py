@@ -26,7 +26,7 @@ class GroupLag(NamedTuple):
 
     group: str  # name of the process group
     desc: str  # PyTorch's description of it, as in `default_pg`
-    seq: int  # number of the collective in the group
+    seq: int
     operation: str  # its name and sizes, as a rank that called it reports them
     place: str  # `FILE:LINE` of the program with the call; empty if unknown
     # Ranks that did not call it, with their last number: the suspects.
@@ -58,7 +58,7 @@ class GroupLag(NamedTuple):
 class OutOfStep(NamedTuple):
     """The first number of a group under which ranks called different things."""
 
-    group: str  # name of the process group
+    group: str
     desc: str  # PyTorch's description of it
     seq: int  # the number
     differs: str  # `operation`, `size` or `type`

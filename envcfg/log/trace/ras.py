@@ -47,8 +47,8 @@ _OTHERS = r"^\[|\bNCCL (?:INFO|WARN) |^(?:srun|slurmstepd): |^Traceback \(|Error
 class Laggard(NamedTuple):
     """Ranks that have launched fewer operations than others of their communicator."""
 
-    comm: RasComm  # the communicator
-    operation: str  # the collective
+    comm: RasComm
+    operation: str
     share: Share  # the ranks, and the number of operations that they launched
     most: int  # the number that others launched
 

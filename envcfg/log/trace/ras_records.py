@@ -13,17 +13,17 @@ class RasProcess(NamedTuple):
     """A process of the job that did not answer."""
 
     host: str  # address of its node in the answer; empty if unknown
-    pid: int | None  # its process id there; None if unknown
+    pid: int | None
     dead: bool  # True if NCCL has given it up; else it did not answer in time
 
 
 class RasRank(NamedTuple):
     """A rank of a communicator."""
 
-    rank: int  # its number in the communicator
+    rank: int
     host: str = ""  # address of its node; empty if unknown
-    pid: int | None = None  # process id there; None if unknown
-    error: str = ""  # error that NCCL reports for it; empty if none
+    pid: int | None = None
+    error: str = ""
     # Operations that it has launched, by collective; empty if unknown.
     counts: Mapping[str, int] = {}
 
@@ -58,9 +58,9 @@ class RasComm(NamedTuple):
 
     hash: str  # its number, 16 hex digits, the `commId` of NCCL's log
     name: str  # its place in the text's table (`#0-1`); empty in JSON
-    size: int | None  # number of its ranks; None if the text does not show it
+    size: int | None
     failed: bool  # True if NCCL reports an error for it
-    ranks: tuple[RasRank, ...]  # ranks in the answer, rising
+    ranks: tuple[RasRank, ...]
     spreads: tuple[DifferingValue, ...]  # values in which its ranks differ
 
 
@@ -75,7 +75,7 @@ class RasReport(NamedTuple):
     # properties, and number of ranks of each of them.
     groups: tuple[tuple[int, int], ...]
     comms: tuple[RasComm, ...]  # in the text those with a problem, in JSON all
-    is_complete: bool  # True if the answer is complete
+    is_complete: bool
 
 
 def spread_of(subject: str, shares: Sequence[Share]) -> DifferingValue:

@@ -15,22 +15,22 @@ RAS, FLIGHT = "RAS", "Flight Recorder"
 class HangRank(NamedTuple):
     """The program of a rank, at one moment."""
 
-    rank: int  # its number in the whole job, from its environment
-    host: str  # its node, as Slurm names it
-    pid: int  # its process id there
-    local_rank: int | None = None  # its number on the node; None if unknown
+    rank: int
+    host: str
+    pid: int
+    local_rank: int | None = None
     # Number of ranks of the job, from its environment; None if unknown.
     world: int | None = None
     state: str = "?"  # the kernel's letter: `R`, `S`, `D`, `T`, `t`, `Z`
     # Cores that it used during the look: 1.0 is one; None if unknown.
     use: float | None = None
     age: int = 0  # seconds since it was started
-    threads: int = 1  # number of its threads
+    threads: int = 1
     # Number of the system call in which its first thread waits; None if it runs or the
     # number is not readable.
     call: int | None = None
     channel: str = ""  # the kernel function in which it waits; empty if unknown
-    name: str = ""  # of the process
+    name: str = ""
     step: str = ""  # its Slurm step; empty in the batch script itself
     port: str = ""  # port at which the ranks of its program meet; empty if unknown
     # Number of times that its first thread has run; None if unknown.
@@ -53,18 +53,18 @@ class RasAnswer(NamedTuple):
     # `complete`, `cut`, `silent` (open without an answer), `stranger` (no RAS),
     # `refused` (closed).
     end: str
-    text: str = ""  # the answer
+    text: str = ""
 
 
 class HangNode(NamedTuple):
     """A node."""
 
-    host: str  # as Slurm names it
+    host: str
     answers: bool = False  # True if at least one line came
     is_complete: bool = False  # True if all lines came
-    processes: int = 0  # number of processes of the job
-    ranks: tuple[HangRank, ...] = ()  # their programs
-    ras: tuple[RasAnswer, ...] = ()  # answers on NCCL's port
+    processes: int = 0
+    ranks: tuple[HangRank, ...] = ()
+    ras: tuple[RasAnswer, ...] = ()
     gpus: tuple[Gpu, ...] = ()  # of the job, from the node's tool
     # That program; `none` if there is none, empty if it has not answered.
     tool: str = ""
@@ -81,7 +81,7 @@ class LastLine(NamedTuple):
     problem: str = ""  # reason why it is unreadable; empty if it is readable
     # The number of the last non-empty line, from 1; None of a long log.
     line: int | None = None
-    text: str = ""  # that line
+    text: str = ""
     # Seconds since the last write; None if envcfg itself wrote after the job.
     age: float | None = None
 
@@ -92,10 +92,10 @@ class LaggingRanks(NamedTuple):
     """
 
     by: str  # `RAS` or `Flight Recorder`
-    ranks: tuple[int, ...]  # lagging ranks of the job, rising
+    ranks: tuple[int, ...]
     waiting: int  # number of ranks that wait for them
-    operation: str  # the collective, as its source names it
-    group: str  # the communicator or group of processes
+    operation: str
+    group: str
     number: int | None = None  # operations that they have begun of it; None if unknown
     most: int | None = None  # operations that the waiting ranks have begun
     # Seconds for which the others have waited; None if unknown.
@@ -116,9 +116,9 @@ class LaggingRanks(NamedTuple):
 class Evidence(NamedTuple):
     """The evidence on a job at one moment."""
 
-    job: str  # as the user names it
-    nodes: tuple[HangNode, ...]  # in Slurm's order
-    log: LastLine = LastLine()  # its end
+    job: str
+    nodes: tuple[HangNode, ...]
+    log: LastLine = LastLine()
     behind: tuple[LaggingRanks, ...] = ()  # lagging ranks, from the libraries
     flights: tuple[int, ...] = ()  # ranks with a readable dump
     ras_read: tuple[str, ...] = ()  # nodes with a readable RAS answer

@@ -28,8 +28,8 @@ _IDLE = 0.05  # cores that a heartbeat thread may use
 class Activity(NamedTuple):
     """The activity of a rank."""
 
-    kind: Kind  # the kind for comparisons with other ranks
-    phrase: str  # the activity as a verb phrase
+    kind: Kind
+    phrase: str
 
 
 def activity(rank: HangRank) -> Activity:

@@ -26,12 +26,12 @@ class NodeView(NamedTuple):
     # The newest sample; None if the node has never answered.
     sample: NodeSample | None = None
     age: float | None = None  # seconds since it came
-    is_silent: bool = True  # True if an answer is overdue
+    is_silent: bool = True
     processor_use: float | None = None  # percent of all cores since the sample before
     links: tuple[Counter, ...] = ()
     # Number of GPUs that Slurm reports for the step; None if unknown.
     allotted: int | None = None
-    tool: str | None = None  # program that reports the GPUs, `none` if there is none
+    tool: str | None = None
     gpus: tuple[Gpu, ...] = ()  # of this job, as far as the tool shows it
     other_gpus: int = 0  # number of the node's GPUs that the job does not have
     problem: str | None = None  # message of the tool instead of numbers

@@ -35,7 +35,7 @@ class ExpectedNodes(NamedTuple):
     # GPUs of the other nodes, if the request is unknown; 0: unknown.
     usual_gpus: int = 0
     interfaces: tuple[str, ...] = ()  # interfaces for the traffic; empty: unknown
-    profile: str = ""  # name of the profile with these requirements
+    profile: str = ""
 
 
 class NodeFinding(NamedTuple):
@@ -43,7 +43,7 @@ class NodeFinding(NamedTuple):
 
     finding: Finding
     gpus: tuple[int, ...] = ()  # in question, as the node's tool counts them
-    ranks: tuple[int, ...] = ()  # that use these GPUs; empty if they are unknown
+    ranks: tuple[int, ...] = ()
 
     @property
     def kind(self) -> str:

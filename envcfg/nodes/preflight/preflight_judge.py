@@ -21,16 +21,16 @@ from envcfg.nodes.probe.node_answer import NodeAnswer
 class Answers(NamedTuple):
     """The collected answers."""
 
-    answers: Mapping[str, NodeAnswer]  # answers of the nodes, by host
+    answers: Mapping[str, NodeAnswer]
     # Hosts with a task that ended before its answer, and the reason.
     ended: Mapping[str, str]
-    ranks: Mapping[int, RankAnswer] = {}  # answers of the ranks
-    world: int | None = None  # number of ranks
+    ranks: Mapping[int, RankAnswer] = {}
+    world: int | None = None
     # Hosts with a rank that ended by itself, and the reason.
     tasks: Mapping[str, str] = {}
     # The exit code of the ranks' step; None if it was ended from outside.
     code: int | None = None
-    has_ranks: bool = False  # True if there was a collective
+    has_ranks: bool = False
     # The verdict on NCCL's log; None if NCCL printed nothing.
     log: LogReport | None = None
     is_cut: bool = False  # True if the ranks were ended because of a bad log

@@ -43,7 +43,7 @@ class RankAnswer(NamedTuple):
 
     rank: int
     host: str
-    stage: int = 0  # number of `collective.STAGES` that it has reached
+    stage: int = 0
     # Seconds by which its node's clock is ahead of the first node's.
     clock: float | None = None
     # Address of the first node that it could not reach, and the reason.
@@ -59,7 +59,7 @@ class RankAnswer(NamedTuple):
     multiply: float | None = None  # 10^12 operations per second of its GPU
     sums: tuple[Sum, ...] = ()
     wrong: int | None = None  # size of the first all-reduce with a wrong sum
-    failed: str | None = None  # its error
+    failed: str | None = None
 
 
 class Requirements(NamedTuple):
@@ -67,11 +67,11 @@ class Requirements(NamedTuple):
 
     hosts: tuple[str, ...]  # all nodes of the job, in order
     interfaces: tuple[str, ...] = ()  # of each node
-    gpus: int | None = None  # of each node
+    gpus: int | None = None
     devices: tuple[str, ...] = ()  # patterns of paths, each of which must exist
     is_fast: bool = False  # True if the network between nodes must not be TCP
     bandwidth: float | None = None  # of a large all-reduce, GB/s
-    profile: str = ""  # name of the profile with these requirements
+    profile: str = ""
     # The interface that each GPU is attached to, in the order of GPUs.
     nics: tuple[str, ...] = ()
     buses: tuple[str, ...] = ()  # the PCI bus of each GPU, in the same order
@@ -82,13 +82,13 @@ class Report(NamedTuple):
 
     # Findings on each host, in the order of the job's nodes.
     nodes: Mapping[str, tuple[Finding, ...]]
-    job: tuple[Finding, ...]  # findings on the whole job
-    answers: Mapping[str, NodeAnswer]  # answers of the nodes
+    job: tuple[Finding, ...]
+    answers: Mapping[str, NodeAnswer]
     # Answers of the ranks; empty if there was no collective.
     ranks: Mapping[int, RankAnswer]
     network: str  # `fast`, `slow`, `unknown` or `unneeded`: proven by NCCL's log
-    verdict: str  # the verdict on that log, in a sentence
-    is_inconclusive: bool  # True if a part of the evidence is missing
+    verdict: str
+    is_inconclusive: bool
 
     @property
     def failed(self) -> list[str]:

@@ -39,7 +39,6 @@ class Gpu(NamedTuple):
     power: float | None = None
     name: str | None = None
     is_ours: bool = True  # False: the tool lists it, and the job does not have it
-    power_limit: float | None = None
     clock: float | None = None
     throttle: int | None = None  # NVML's mask of the reasons for a low clock
     # Errors of its memory since the driver was loaded; on a board, since the first sample.
@@ -104,7 +103,6 @@ def _nvidia(lines: Sequence[str]) -> tuple[Gpu, ...]:
         # A driver that does not know the other fields prints these alone.
         if len(values) == 10:
             gpu = gpu._replace(
-                power_limit=_number(values[4]),
                 clock=_number(values[5]),
                 corrected=whole_number(values[6]),
                 uncorrected=whole_number(values[7]),
@@ -136,10 +134,7 @@ def _rocm(lines: Sequence[str]) -> tuple[Gpu, ...]:
             power = next((v for v in powers if _number(v) is not None), None)
             gpu = _gpu(int(number[1]), *map(values.get, _ROCM), power)
             clock = _CLOCK.fullmatch(str(values.get("sclk clock speed:")))
-            limit = _number(values.get("Max Graphics Package Power (W)"))
-            gpus.append(
-                gpu._replace(clock=_number(clock and clock[1]), power_limit=limit)
-            )
+            gpus.append(gpu._replace(clock=_number(clock and clock[1])))
     return tuple(sorted(gpus, key=lambda gpu: gpu.number))
 
 

@@ -17,11 +17,7 @@ _MOST_LINES = 4096  # lines of a sample; more are not the probe's
 
 
 class Counter(NamedTuple):
-    """Bytes that an interface or an adapter has counted since it came up.
-
-    Attributes:
-        received_rate, sent_rate: bytes per second; None before the second sample.
-    """
+    """Bytes that an interface or an adapter has counted since it came up."""
 
     name: str  # the kernel's name: `hsn0`, `mlx5_0`, `cxi0`
     received: int
@@ -29,7 +25,7 @@ class Counter(NamedTuple):
     interface: str | None = None  # interface of an adapter, if known
     # True if it also counts traffic that bypasses the kernel (RDMA).
     is_adapter: bool = False
-    received_rate: float | None = None
+    received_rate: float | None = None  # per second; None before the second sample
     sent_rate: float | None = None
 
     @property
@@ -42,7 +38,7 @@ class RankSample(NamedTuple):
     """The program of a rank, and the processes that it has started: its workers."""
 
     rank: int
-    local: int | None  # its number on the node; None if unknown
+    local: int | None
     ticks: int  # time of processors so far, in ticks of the kernel
     workers: int
     worker_ticks: int
@@ -73,21 +69,16 @@ def core_numbers(text: str) -> frozenset[int]:
 
 
 class NodeSample(NamedTuple):
-    """The state of a node.
-
-    Attributes:
-        busy, spent: time of all cores so far, in ticks of the kernel.
-        memory_used, memory_total: bytes; used is memory not available to programs.
-    """
+    """The state of a node."""
 
     host: str
     number: int  # number of the question that it answers
     time: float  # seconds since the node came up
     load: float | None = None  # processes that run or want to, mean of a minute
     cores: int | None = None
-    busy: int | None = None
-    spent: int | None = None
-    memory_used: int | None = None
+    busy: int | None = None  # time of all cores so far, in ticks of the kernel
+    spent: int | None = None  # the same with the time without work
+    memory_used: int | None = None  # bytes that are not available to programs
     memory_total: int | None = None
     counters: tuple[Counter, ...] = ()  # of all interfaces and adapters
     states: tuple[tuple[str, str], ...] = ()  # `up` or `down` of each interface

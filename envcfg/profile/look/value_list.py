@@ -56,7 +56,7 @@ class Value(NamedTuple):
     # The entry, or the key of a block; empty if the section is a single value.
     name: str
     text: str | None  # None unsets a variable
-    place: Place  # where it stands
+    place: Place
     reason: Reason | None = None  # None if the profile gives none, as for its summary
     # The condition; *otherwise*: the value applies if no case does.
     when: Condition = ALWAYS

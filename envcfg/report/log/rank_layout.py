@@ -18,7 +18,7 @@ class NodeBox(NamedTuple):
 
     name: str  # the host, or `UNNAMED` or `MISSING`
     known: bool  # False if the name is not a host
-    ranks: tuple[int, ...]  # numbers of its ranks, ascending
+    ranks: tuple[int, ...]
     # The template reads these fields, so their names are part of its interface.
     alike: int = 0  # how many other nodes it stands for, which look the same
 
@@ -29,7 +29,7 @@ class RankLayout(NamedTuple):
     # Hosts in the order of their first rank, then hosts without a rank, then the ranks
     # without a host.
     nodes: tuple[NodeBox, ...]
-    ranks: dict[int, RankReport]  # the facts of each rank
+    ranks: dict[int, RankReport]
 
     @property
     def size(self) -> int:

@@ -42,30 +42,25 @@ _Ways = Counter[tuple[int, str]]  # badness and description
 
 
 class _Axis(NamedTuple):
-    names: tuple[str, ...]  # names of the rows and columns
+    names: tuple[str, ...]
     numbers: tuple[int, ...]  # numbers of the ranks, if each row is a rank
-    places: dict[int, int]  # the row and column of each rank
+    places: dict[int, int]
     blocks: tuple[tuple[str, int, int], ...]  # nodes: label, first row, end
 
 
 class Matrix(NamedTuple):
-    """The dimensions of the drawing, in pixels.
-
-    Attributes:
-        left, top: the position of the first cell.
-        thin, strong: rows that begin with a line: between cells, and between nodes.
-    """
+    """The dimensions of the drawing, in pixels."""
 
     axis: _Axis  # rows, which are the columns as well
     nodes: int  # their number, whether drawn or not
-    cell: int  # side of a cell
-    side: int  # side of the whole square
+    cell: int
+    side: int
     gutter: int  # room for the numbers of ranks; 0: no numbers
-    left: float
+    left: float  # the position of the first cell
     top: float
     flat: bool  # whether the names above the columns fit horizontally
-    thin: list[int]
-    strong: list[int]
+    thin: list[int]  # rows that begin with a line between cells
+    strong: list[int]  # rows that begin with a line between nodes
     labels: list[tuple[str, float]]  # names of nodes that fit, with the middle of each
     # Row, first column, end, kind and text of adjacent equal cells.
     runs: list[tuple[int, int, int, str, str]]

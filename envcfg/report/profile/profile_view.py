@@ -10,7 +10,7 @@ from envcfg.profile.evidence import DEFAULT, cited, evidence_of
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.look.difference import Difference, Side
 from envcfg.profile.look.value_list import Value, ValueState, View
-from envcfg.report.document import json_text
+from envcfg.report.document import json_text, pick_fields
 from envcfg.report.styled import Line, wrapped
 
 _STYLES = {
@@ -69,18 +69,14 @@ def view_json(view: View) -> str:
         {
             "profile": view.profile.name,
             "kind": view.profile.kind,
-            "files": view.files,
-            "facts": view.facts,
+            **pick_fields(view, "files facts"),
             "values": [
                 {
-                    "section": value.section,
-                    "name": value.name,
-                    "value": value.text,
+                    **pick_fields(value, "section name value=text"),
                     "when": condition_text(value.when),
                     "otherwise": value.otherwise,
                     "state": value.state.value,
-                    "missing": value.missing,
-                    "place": value.place,
+                    **pick_fields(value, "missing place"),
                     "why": value.reason and value.reason.why,
                     "source": value.reason and value.reason.source,
                     "date": value.reason and value.reason.date,
@@ -151,9 +147,7 @@ def diff_json(old: str, new: str, differences: Sequence[Difference]) -> str:
             "new": new,
             "differences": [
                 {
-                    "section": difference.section,
-                    "name": difference.name,
-                    "kind": difference.kind,
+                    **pick_fields(difference, "section name kind"),
                     "old": [_side(side) for side in difference.old],
                     "new": [_side(side) for side in difference.new],
                 }
