@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     result = linter.judge(texts, marks_repairs=not (options.fix or options.diff))
     options.repairs = result.repairs
     # Without a script among the files, nothing was checked.
-    unread = [found for found in result.all if found.rule == "not-a-script"]
+    unread = [finding for finding in result.all if finding.rule == "not-a-script"]
     is_unread = bool(texts) and len(unread) == len(texts)
     if options.diff:
         return exit_code(result.all, strict=True, inconclusive=is_unread)

@@ -32,12 +32,12 @@ class OptionTable(NamedTuple):
         """Return the spellings that *spelling* may be short for."""
         if spelling in self.options:
             return [spelling]
-        found = (
+        matches = (
             [name for name in names if name.startswith(spelling)]
             for names in self.abbreviated
             if spelling != "--"
         )
-        return next(filter(None, found), [])
+        return next(filter(None, matches), [])
 
 
 class OptionWord(NamedTuple):
@@ -81,13 +81,13 @@ def _split_word(table: OptionTable, word: str) -> Iterator[tuple[OptionSpec, int
     """Yield the options of one word, each with the place of its value and its fault."""
     head = word.partition("=")[0]
     cut = len(head) + 1 if head != word else 0
-    found = {table.options[spelling] for spelling in table.find(head)}
-    if len(found) == 1:
-        (option,) = found
+    specs = {table.options[spelling] for spelling in table.find(head)}
+    if len(specs) == 1:
+        (option,) = specs
         yield option, cut, "unwanted" if cut and not option.takes else ""
         return
     if word.startswith("--") or not (table.clusters or word[2:].isdigit()):
-        fault = "ambiguous" if found else "unknown"
+        fault = "ambiguous" if specs else "unknown"
         yield OptionSpec(head.lstrip("-")), cut, fault
         return
     for position, letter in enumerate(word[1:], 2):

@@ -71,14 +71,14 @@ def hide(text: str) -> str:
             text = pattern.sub(rf"\g<before>{HIDDEN}\g<after>", text)
     heads, word = _assignments()
     for pattern in heads:
-        made, end = "", 0
+        hidden, end = "", 0
         for head in pattern.finditer(text):
             if head.end() > end and is_secret(head["name"]):
-                made += text[end : head.end()]
+                hidden += text[end : head.end()]
                 value = word.match(text, head.end())
                 end = value.end() if value else head.end()
-                made += HIDDEN if value else ""
-        text = made + text[end:]
+                hidden += HIDDEN if value else ""
+        text = hidden + text[end:]
     return text
 
 

@@ -214,47 +214,47 @@ def _document(data: bytes, path: str) -> tuple[str, Mapping[str, Any]]:
         ) from None
 
 
-def _value(option: Option, said: Any, folder: str) -> Any:  # noqa: ANN401  # any option's
+def _value(option: Option, value: Any, folder: str) -> Any:  # noqa: ANN401  # any option's
     """Return the option's value for a value of TOML; raise ``ValueError`` for a wrong
     type."""
     # A switch has no text form, so a quoted "false" would mean true.
-    if option.kind == "switch" and not isinstance(said, bool):
+    if option.kind == "switch" and not isinstance(value, bool):
         msg = "takes true or false"
         raise UsageError(msg, hint=f"as in {option.flag[2:]} = true")
     if option.kind == "switch":
-        return said
-    if isinstance(said, bool) and option.kind == "maybe":
-        return option.alone if said else option.default
+        return value
+    if isinstance(value, bool) and option.kind == "maybe":
+        return option.alone if value else option.default
     # A table of NAME=VALUE options is natural TOML, and repeats the option for each
     # entry.
-    several = [said]
-    if isinstance(said, dict) and option.metavar == "NAME=VALUE":
-        several = [f"{name}={_text(part)}" for name, part in said.items()]
-    elif isinstance(said, dict) and option.metavar == _GLOB:
+    several = [value]
+    if isinstance(value, dict) and option.metavar == "NAME=VALUE":
+        several = [f"{name}={_text(part)}" for name, part in value.items()]
+    elif isinstance(value, dict) and option.metavar == _GLOB:
         lists = {
             name: rules if isinstance(rules, list) else [rules]
-            for name, rules in said.items()
+            for name, rules in value.items()
         }
         several = [
             f"{name}={','.join(map(_text, rules))}" for name, rules in lists.items()
         ]
-    elif isinstance(said, list) and option.kind == "many":
-        several = said
+    elif isinstance(value, list) and option.kind == "many":
+        several = value
     texts = (_placed(option, _text(text), folder) for text in several)
     values = [read_value(option, text) for text in texts]
     return values if option.kind == "many" else values[0]
 
 
-def _text(said: object) -> str:
+def _text(value: object) -> str:
     # bool is a subclass of int, so it is tested first.
-    if isinstance(said, bool) or not isinstance(said, (str, int, float)):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         kinds = {bool: "true or false", list: "a list", dict: "a table"}
-        msg = f"takes a text or a number, not {kinds.get(type(said), 'a date')}"
+        msg = f"takes a text or a number, not {kinds.get(type(value), 'a date')}"
         raise ValueError(msg)  # noqa: TRY004  # as readers of options raise it
-    if isinstance(said, int) and abs(said) >= 1 << 63:  # TOML needs only 64 bits
+    if isinstance(value, int) and abs(value) >= 1 << 63:  # TOML needs only 64 bits
         msg = "takes a number of 64 bits at most"
         raise ValueError(msg)
-    if "\0" in (text := str(said)):
+    if "\0" in (text := str(value)):
         msg = "holds a NUL, which no command line can"
         raise ValueError(msg)
     return text

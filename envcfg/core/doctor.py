@@ -112,10 +112,10 @@ def _own_rows() -> Iterator[DoctorRow]:
     )
     yield DoctorRow("envcfg", "kernel", f"{platform.system()} {platform.release()}")
     for package, use in PACKAGES.items():
-        found = _version_of(package)
+        version = _version_of(package)
         # A zipapp contains packages without the metadata that has the version.
-        if found or folder.endswith(".pyz/envcfg"):
-            yield DoctorRow("envcfg", package, found or "in the zipapp")
+        if version or folder.endswith(".pyz/envcfg"):
+            yield DoctorRow("envcfg", package, version or "in the zipapp")
         else:
             hint = f"python3 -m pip install {package}"
             value = f"missing, needed for {use}"

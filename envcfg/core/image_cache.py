@@ -173,13 +173,13 @@ def _look(image: str) -> tuple[ImageFacts, str, bool]:
         with budget, open_image(image, program=runtime_here()) as (tree, metadata):
             patient = DeadlineTree(tree, PATIENCE)
             inspection = inspect_tree(patient, metadata, image)
-            read = inspection.metadata
+            image_metadata = inspection.metadata
             bases: tuple[str, ...] = ()
             imports: dict[str, tuple[str, str]] = {}
             if not tree.is_closed:
-                bases = bases_of(patient, read.labels)
+                bases = bases_of(patient, image_metadata.labels)
                 with suppress(TimeIsUpError):  # the facts count without them
-                    imports = command_imports(patient, read.environment)
+                    imports = command_imports(patient, image_metadata.environment)
             facts, plugin = step_facts(inspection), plugin_state(inspection)
             return ImageFacts(facts, bases, "", imports, plugin), "", False
     except TimeIsUpError:

@@ -193,12 +193,12 @@ class Linter:
 
     def _ignored_in(self, path: str) -> frozenset[str]:
         """Return the rules that are ignored in this file."""
-        whole = os.path.abspath(path)
+        full_path = os.path.abspath(path)
         return frozenset(
             rule
             for glob, rules in self._ignored
-            if fnmatchcase(os.path.basename(whole), glob)
-            or ("/" in glob and fnmatchcase(whole, os.path.abspath(glob)))
+            if fnmatchcase(os.path.basename(full_path), glob)
+            or ("/" in glob and fnmatchcase(full_path, os.path.abspath(glob)))
             for rule in rules
         )
 
@@ -218,8 +218,8 @@ def _unread(source: Source) -> Finding:
         message = (
             "it holds a NUL byte, so it was not checked: no shell reads it as meant"
         )
-        read = "" if source.path == "-" else f" <{shlex.quote(source.path)}"
-        fix = f"tr -d '\\0'{read} >new.sh, and check that file"
+        redirection = "" if source.path == "-" else f" <{shlex.quote(source.path)}"
+        fix = f"tr -d '\\0'{redirection} >new.sh, and check that file"
         return Finding("nul-in-script", "error", source.path, message, fix)
     # A folder may contain any files, so an unchecked file is only a note.
     message = "not checked: it is neither a bash script nor the output of env"

@@ -94,15 +94,15 @@ def read_options(table: Table, inputs: Iterable[tuple[str, Given]]) -> dict[str,
         UsageError: an option does not exist, or rejects its value.
     """
     rows = [row for options in table.values() for row in options]
-    known = {row.flag[2:].replace("-", "_"): row for row in rows}
+    by_name = {row.flag[2:].replace("-", "_"): row for row in rows}
     values: dict[str, Any] = {
         row.name: [] if row.kind == "many" else row.default for row in rows
     }
     for name, value in inputs:
-        option = known.get(name)
+        option = by_name.get(name)
         if option is None:
             msg = f"there is no option {name}"
-            raise UsageError(msg, hint=suggest(name, known))
+            raise UsageError(msg, hint=suggest(name, by_name))
         # None and False let a program pass optional values without a test.
         if value is None or value is False:
             continue

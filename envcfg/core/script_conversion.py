@@ -140,11 +140,11 @@ def convert_file(
         functions = functions.encode("utf-8", "surrogateescape").decode("latin-1")
         changes = edits(lines, text.body, functions)
         changes += _dropped(known_exports, rows)
-        made = decoded(apply_edits(source.chars, changes))
+        new_text = decoded(apply_edits(source.chars, changes))
     # A script without an interpreter line keeps its first line as text.
-    first, _, rest = made.partition("\n")
+    first, _, rest = new_text.partition("\n")
     if not first.startswith("#!"):
-        first, rest = "# A job script, changed by envcfg", made
+        first, rest = "# A job script, changed by envcfg", new_text
     elif by_bash := _for_bash(first):
         # The functions are for bash, and sh is another shell on some systems.
         tell(

@@ -83,10 +83,13 @@ def require_removable(
     Raises:
         UsageError: the user did not ask for it, or other text needs one of the lines.
     """
-    kept = [export for export in exports if not (drop_known and export.is_removable)]
-    if kept:
+    remaining = [
+        export for export in exports if not (drop_known and export.is_removable)
+    ]
+    if remaining:
         names = "; ".join(
-            f"{export.name} in line {export.line} ({export.message})" for export in kept
+            f"{export.name} in line {export.line} ({export.message})"
+            for export in remaining
         )
         case = "export-in-use" if drop_known else "wrong-export"
         refuse(case, path=path, names=names)

@@ -31,10 +31,10 @@ class Python(NamedTuple):
 def find_program(tree: Tree, name: str, path: str) -> str | None:
     """Return the first executable *name* on PATH; None if there is none."""
     for folder in (path or DEFAULT_PATH).split(":")[:100]:
-        here = f"{folder.rstrip('/')}/{name}"
-        entry = tree.look(here) if folder.startswith("/") else None
+        candidate = f"{folder.rstrip('/')}/{name}"
+        entry = tree.look(candidate) if folder.startswith("/") else None
         if entry and entry.kind == "file" and entry.executable:
-            return here
+            return candidate
     return None
 
 

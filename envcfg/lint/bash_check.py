@@ -62,24 +62,24 @@ def find_refusal(chars: str) -> Refusal | None:
 def _ask_bash(path: str, chars: str) -> Refusal | None:
     # Patterns such as !(a) need "shopt", which is not executed here.
     options = ("-O", "extglob") if "extglob" in chars else ()
-    status, said = _run(path, (_READ, "bash", *options), chars.encode("latin-1"))
-    found = _SAID.match(said)
-    if found is None and status == 0:
+    status, answer = _run(path, (_READ, "bash", *options), chars.encode("latin-1"))
+    match = _SAID.match(answer)
+    if match is None and status == 0:
         return None
     # An older bash may refuse correct text, so only its silence counts.
-    if found is None or not (_version(path) or ()) >= _OLDEST:
+    if match is None or not (_version(path) or ()) >= _OLDEST:
         raise NoBashError
-    message = found[2].removeprefix("warning: ")[:_MOST]
-    return Refusal(int(found[1]), message, is_warning=message != found[2][:_MOST])
+    message = match[2].removeprefix("warning: ")[:_MOST]
+    return Refusal(int(match[1]), message, is_warning=message != match[2][:_MOST])
 
 
 @cache
 def _version(path: str) -> tuple[int, int] | None:
     """Return the version of bash; None: unknown."""
     command = 'printf %s.%s "${BASH_VERSINFO[0]}" "${BASH_VERSINFO[1]}"'
-    _, said = _run(path, (f"{command} >&2",), b"")
-    found = re.fullmatch(r"(\d+)\.(\d+)", said)
-    return (int(found[1]), int(found[2])) if found else None
+    _, answer = _run(path, (f"{command} >&2",), b"")
+    match = re.fullmatch(r"(\d+)\.(\d+)", answer)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _run(path: str, words: tuple[str, ...], given: bytes) -> tuple[int, str]:

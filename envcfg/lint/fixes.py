@@ -112,8 +112,10 @@ def _look(
     inputs = [sources.add(path, data) for path, data in texts.items()]
     models = read_models(inputs, sources)
     profile = profile_of(sources)
-    found = judge(inputs, sources, models, rules=rules, profile_of=profile, facts=facts)
-    remarks = [remark for remarks in found.values() for remark in remarks]
+    remarks_by_file = judge(
+        inputs, sources, models, rules=rules, profile_of=profile, facts=facts
+    )
+    remarks = [remark for remarks in remarks_by_file.values() for remark in remarks]
     scripts = {source.base for source in inputs if source.kind == "script"}
     return _Look(
         sorted(set(_changes(remarks, sources, scripts))),
@@ -172,6 +174,6 @@ def _is_left(
             low += (
                 grown if edit.end <= change.offset and edit.start < change.offset else 0
             )
-    same = [each for each in remaining if each.path == change.path]
+    same = [fault for fault in remaining if fault.path == change.path]
     places = range(min(low, high), max(low, high) + 1)
-    return any(each.rule == change.rule and each.offset in places for each in same)
+    return any(fault.rule == change.rule and fault.offset in places for fault in same)

@@ -165,9 +165,9 @@ def _follow(flat: Flat, source: Source, sources: Sources, model: Model) -> None:
     frame = Frame(
         shared, flat, model.scope, state, folder=folder, interpreter=interpreter
     )
-    for given in model.directives:
-        if given.name == "export" and given.value and not given.late:
-            word = Word(plain(given.value, given.offset), given.offset)
+    for directive in model.directives:
+        if directive.name == "export" and directive.value and not directive.late:
+            word = Word(plain(directive.value, directive.offset), directive.offset)
             assign_words(frame, split_list(word))
     frame.run_flat(flat)
     for name in list(shared.uncalled):

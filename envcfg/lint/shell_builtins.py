@@ -36,23 +36,23 @@ class Redirects(NamedTuple):
 
 def find_file(frame: Frame, word: Word) -> Source | None:
     """Return the file that *word* names: an argument of lint, or near the script."""
-    said = literal(word.text)
-    if said is None:
+    text = literal(word.text)
+    if text is None:
         last = word.text[-1]
         if last.hole or not last.chars.startswith("/"):
             return None
-        said = last.chars[1:]  # below an unknown folder, usually that of the script
-    if not said or "\0" in said:
+        text = last.chars[1:]  # below an unknown folder, usually that of the script
+    if not text or "\0" in text:
         return None
     # A relative path may start at the folder of the file or of the submitted script.
     homes = (frame.folder, os.path.dirname(frame.model.path))
-    paths = [os.path.normpath(os.path.join(home, said)) for home in homes]
+    paths = [os.path.normpath(os.path.join(home, text)) for home in homes]
     for source in frame.shared.sources.all:
         if os.path.normpath(source.path) in paths:
             return source
     # An absolute path does not exist here, but a file with its name may be given.
-    if os.path.isabs(said):
-        name = os.path.basename(said)
+    if os.path.isabs(text):
+        name = os.path.basename(text)
         same = [s for s in frame.shared.sources.all if os.path.basename(s.path) == name]
         return same[0] if len(same) == 1 else None
     # A script from stdin has no folder to look in.
@@ -221,8 +221,8 @@ def _on_declaration_command(frame: Frame, node: Node) -> None:
     how = "export" if exported else word if word in _DECLARES else "="
     if exported and "f" in flags:
         functions = frame.state.functions
-        named = {name: functions[name] for name in words if name in functions}
-        frame.state.passed = {**frame.state.passed, **named}
+        copied = {name: functions[name] for name in words if name in functions}
+        frame.state.passed = {**frame.state.passed, **copied}
         return
     for child in node.children[1:]:
         if child.type == "variable_assignment":

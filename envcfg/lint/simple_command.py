@@ -89,8 +89,8 @@ def _command(frame: Frame, node: Node) -> None:
 
     # Assignments are made late, because they need the number of the command.
     def sets(within: Frame, number: int) -> None:
-        for each in assigned:
-            assign_node(within, each, exported=True, command=number)
+        for word in assigned:
+            assign_node(within, word, exported=True, command=number)
 
     _start_variants(frame, spans, redirects, sets if assigned else None)
 

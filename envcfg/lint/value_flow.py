@@ -118,8 +118,8 @@ def _row(command: Command) -> Mapping[str, Any] | None:
     # Many rules ask for every command, so the name alone decides most of them.
     if not command.name.startswith("python") and command.name not in _first_words():
         return None
-    found = launcher_of([word.shown for word in command.words])
-    return found[0] if found else None
+    launcher = launcher_of([word.shown for word in command.words])
+    return launcher[0] if launcher else None
 
 
 @lru_cache(maxsize=1)
@@ -178,8 +178,8 @@ def program_name(command: Command) -> str:
     if not command.name.startswith("python"):
         return command.name
     words = [word.shown for word in command.words]
-    found = launcher_of(words)
-    has_module = found is not None and "launcher" not in found[0] and "-m" in words
+    match = launcher_of(words)
+    has_module = match is not None and "launcher" not in match[0] and "-m" in words
     return words[words.index("-m") + 1] if has_module else "the launcher"
 
 

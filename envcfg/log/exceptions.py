@@ -111,8 +111,8 @@ class End:
         self.fields: Mapping[str, str | None] = match.fields  # captures of its pattern
         self.sighting = sighting  # the line
         self.time = record.time  # in front of it; empty if there is none
-        self.root = False  # True if the launcher calls it the first
-        self.is_fenced = False  # True if it is in a quoted part of a text
+        # Whether the launcher calls it the first, and whether it is in quoted text.
+        self.root = self.is_fenced = False
         self.lines = 0  # number of examined lines before it
         # Such a report has several lines, and fixed words in each of them.
         is_report = match.rule.event == "failure" and not record.copy

@@ -61,8 +61,8 @@ class _Block:
         # Where quoted parts begin and end, in turns; the end of the last one may be in
         # a later block.
         self.fences: list[int] = []
-        self.looked = self.is_read = False
-        self.begins_inside = False  # True if its first line began in the block before
+        # The last one: whether the first line began in the block before.
+        self.looked = self.is_read = self.begins_inside = False
         # Number and first byte of the line with the last sign before the current line.
         self._counted = self.sign_line = self.sign_start = 0
         self._lines: list[bytes] = []

@@ -210,8 +210,8 @@ def _follow(
     return current or "/", way
 
 
-def _entry(path: str, found: os.stat_result) -> OwnedPath:
-    return OwnedPath(path, found.st_uid, found.st_gid, found.st_mode)
+def _entry(path: str, status: os.stat_result) -> OwnedPath:
+    return OwnedPath(path, status.st_uid, status.st_gid, status.st_mode)
 
 
 def _is_users_alone(entry: OwnedPath, uid: int) -> bool:

@@ -28,8 +28,8 @@ def read_line(name: str) -> Mapping[str, Any]:
     if not is_program(name):
         return {}
     entry = load_yaml(_path(name))
-    other = entry.get("like")
-    merged = _merged(entry, load_yaml(_path(other)) if other else {})
+    like = entry.get("like")
+    merged = _merged(entry, load_yaml(_path(like)) if like else {})
     return merged["line"]
 
 

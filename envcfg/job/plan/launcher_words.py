@@ -94,9 +94,9 @@ def split_words(
             decided.append((word.partition("=")[0], option, value))
     # The command's own number of ranks may come after that of all ranks.
     job = job._replace(ranks=ranks_of(name, ranks) or job.ranks)
-    for given, option, value in decided:
+    for spelling, option, value in decided:
         role = next((r for r in _ROLES if option in record.get(r, "").split()), "")
-        check_value(name, given, value, role, job)
+        check_value(name, spelling, value, role, job)
     if record.get("next_program") in rest:
         msg = f"{name} with several programs: one step runs one"
         hint = "let one program look at its RANK, or run a step for each"

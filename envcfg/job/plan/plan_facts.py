@@ -64,11 +64,11 @@ def wrong_architecture(
     profile: Profile, facts: Facts, image: str | None
 ) -> Iterator[Finding]:
     """Yield an error if the image's programs cannot run on the nodes of *profile*."""
-    wanted = profile.node.architecture if profile.node else None
+    machine = profile.node.architecture if profile.node else None
     fact = facts.known.get("architecture")
-    if wanted and fact and fact.value != wanted:
-        message = f"is for {fact.value}, and the nodes of {profile.name} are {wanted}"
-        fix = f"use an image for {wanted}"
+    if machine and fact and fact.value != machine:
+        message = f"is for {fact.value}, and the nodes of {profile.name} are {machine}"
+        fix = f"use an image for {machine}"
         yield Finding("image-architecture", "error", image or "", message, fix)
 
 
@@ -103,12 +103,12 @@ def _name_facts(profile: Profile, options: Options) -> tuple[dict[str, Fact], Fa
     globs = list(_globs(profile)) if options.image_facts.bases else []
     patterns = [name_fact.pattern for name_fact in profile.image_facts or ()]
     name, reason = own, by_name
-    for each in (own, *map(_last_part, options.image_facts.bases)):
-        is_known = any(glob.holds_for(each) for glob in globs)
-        if is_known or any(re.search(pattern, each) for pattern in patterns):
-            if each != own:
-                why = f"the image was made from {each}"
-                name, reason = each, by_name._replace(why=why)
+    for image_name in (own, *map(_last_part, options.image_facts.bases)):
+        is_known = any(glob.holds_for(image_name) for glob in globs)
+        if is_known or any(re.search(pattern, image_name) for pattern in patterns):
+            if image_name != own:
+                why = f"the image was made from {image_name}"
+                name, reason = image_name, by_name._replace(why=why)
             break
     facts = {}
     for name_fact in profile.image_facts or ():

@@ -100,11 +100,11 @@ def start(
     job = _Job(name, row, options, gpus)
     length = len(options.command) - len(words)
     before = job.without_variables(options.command[:length])
-    kept = job.without_options(words)
+    remaining = job.without_options(words)
     separator = row.get("separator")
-    if separator and separator not in kept:
-        kept.append(separator)
-    command = (*before, *kept)
+    if separator and separator not in remaining:
+        remaining.append(separator)
+    command = (*before, *remaining)
     is_first = row.get("place") == "begin"
     program = program._replace(
         place=len(before) if is_first else len(command), ranks=job.ranks or gpus

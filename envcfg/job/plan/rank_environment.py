@@ -139,22 +139,22 @@ def _expand(text: str, report: RankEnvironment) -> str:
     except WordError:
         return text
     # The rank's own value comes first, because a setup command may have changed it.
-    made, environments = "", (report.rank, report.start, report.job)
+    filled, environments = "", (report.rank, report.start, report.job)
     for part in word:
         if isinstance(part, str):
-            made += part
+            filled += part
         else:
             values = (
                 environment[part.name]
                 for environment in environments
                 if environment.get(part.name)
             )
-            made += next(values, part.default or "")
+            filled += next(values, part.default or "")
         # A value that refers to itself can double at each step, so its length is
         # limited.
-        if len(made) > _LONGEST:
-            return made[:_LONGEST]
-    return made
+        if len(filled) > _LONGEST:
+            return filled[:_LONGEST]
+    return filled
 
 
 def _planned(

@@ -60,12 +60,12 @@ def read_options(
             problems.append(Problem("refused", at, message, fix))
 
     skips = False
-    for given in getopt(table.reader, [word for word, _ in words]):
-        word, offset = words[given.begin]
+    for option_word in getopt(table.reader, [word for word, _ in words]):
+        word, offset = words[option_word.begin]
         # After an error, the following words are probably its values, and each would be
         # a second error.
         skips = skips and not word.startswith("-")
-        name, fault = given.name, given.fault
+        name, fault = option_word.name, option_word.fault
         # A name with an unknown part may be any option, so it is not judged.
         if skips or word == "--" or HOLE in word.partition("=")[0]:
             continue
@@ -87,7 +87,7 @@ def read_options(
                 refuse(
                     fault, offset, f"{table.dashed(name)} alone", name=name, word=word
                 )
-            given_options.append(GivenOption(name, given.value, offset, part))
+            given_options.append(GivenOption(name, option_word.value, offset, part))
     return given_options, problems
 
 

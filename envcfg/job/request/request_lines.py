@@ -78,12 +78,12 @@ def request_lines(
         )
     if request.requeue:
         yield Line("--requeue", None, "the job may start again, as at the end below")
-    given = {word.partition("=")[0] for word in request.extra}
+    names = {word.partition("=")[0] for word in request.extra}
     # Slurm itself starts a job again after a node failure, and without append truncates
     # its output. A file of several jobs is truncated by each of them, as usual.
-    starts_again = "--requeue" not in by.lacks and "--no-requeue" not in given
+    starts_again = "--requeue" not in by.lacks and "--no-requeue" not in names
     own_file = any(number in (output or "") for number in ("%j", "%A", "%J"))
-    if request.requeue or (starts_again and own_file and "--open-mode" not in given):
+    if request.requeue or (starts_again and own_file and "--open-mode" not in names):
         yield Line("--open-mode", "append", "each start adds to the same output")
     for word in request.extra:
         option, equals, value = word.partition("=")

@@ -20,15 +20,15 @@ def write_directive_options(source: Source, model: Model) -> tuple[str, dict[int
     Its lines keep their numbers. The second result are the options of each runtime, by
     the offset of its word in the sources.
     """
-    given = {d.name: d.value for d in model.directives if d.value and not d.late}
+    values = {d.name: d.value for d in model.directives if d.value and not d.late}
     options: dict[int, str] = {}
     changes = {}
     for command in model.commands:
         names = programs.read_line(command.name).get("directives", "").split()
         words = [
-            f"--{name}={quote(given[name])}"
+            f"--{name}={quote(values[name])}"
             for name in names
-            if name in given and name not in command.options
+            if name in values and name not in command.options
         ]
         offset, program = command.offset - source.base, command.words[0].shown
         end = offset + len(program)

@@ -220,12 +220,12 @@ def _needs_number(expansion: Expansion, job: ScriptJob) -> Severity | None:
         if is_agent(option.command) or option.command.is_step:
             return "error"
     for assignment in job.model.assignments:
-        found = list(holes(text_of(assignment.value)))
+        holes_used = list(holes(text_of(assignment.value)))
         is_sum = any(
             hole.kind == "arithmetic" and re.search(rf"\b{expansion.name}\b", hole.text)
-            for hole in found
+            for hole in holes_used
         )
-        is_plain = any(hole.offset == expansion.offset for hole in found)
+        is_plain = any(hole.offset == expansion.offset for hole in holes_used)
         # A number of threads may be empty: programs then use their default.
         if is_sum or (is_plain and _SIZES.search(assignment.name)):
             return "warning"

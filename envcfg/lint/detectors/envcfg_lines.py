@@ -205,12 +205,12 @@ def _is_lost(expansion: Expansion, subshell: _Subshell) -> bool:
     return op in _MUSTS or "nounset" in subshell.command.context.options
 
 
-def _is_asked_for(each: Expansion, asked_at: Mapping[str, int]) -> bool:
+def _is_asked_for(expansion: Expansion, asked_at: Mapping[str, int]) -> bool:
     """Return whether the job's own shell would already have failed on the unset
     variable."""
-    if any(each.name in test for test in each.context.conditions):
+    if any(expansion.name in test for test in expansion.context.conditions):
         return True
-    return asked_at.get(each.name, each.offset) < each.offset
+    return asked_at.get(expansion.name, expansion.offset) < expansion.offset
 
 
 def _written(subshell: _Subshell, offset: int, otherwise: str) -> str:

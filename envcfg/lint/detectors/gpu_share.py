@@ -65,11 +65,13 @@ def idle_gpus(job: ScriptJob) -> Iterator[Fault]:
 
 def _whole_node(job: ScriptJob) -> Iterator[Fault]:
     """Yield --exclusive in a job of one GPU, whose other GPUs are paid for and idle."""
-    given = [d for d in job.model.directives if d.name == "exclusive" and not d.late]
+    exclusive = [
+        d for d in job.model.directives if d.name == "exclusive" and not d.late
+    ]
     per_node = job.profile.gpus if job.profile else None
     one_gpu = _gpus_of(job, job.shape) == 1 and (job.shape.nodes or 1) == 1
-    if given and not given[-1].value and one_gpu and per_node != 1:
-        yield Fault(given[-1].line_offset, {"gpus": 1}, "exclusive")
+    if exclusive and not exclusive[-1].value and one_gpu and per_node != 1:
+        yield Fault(exclusive[-1].line_offset, {"gpus": 1}, "exclusive")
 
 
 def _gpus_of(job: ScriptJob, shape: ResourceShape) -> int | None:
@@ -115,14 +117,14 @@ def _starts(job: ScriptJob) -> Iterator[Start]:
         count: int | None = tasks
         offset = command.offset if step is None else step.offset
         if agent is not None:
-            each = processes_of(command, shape)
+            total = processes_of(command, shape)
             # torchrun starts one process unless it is told another number.
             names = {option.name for option in options(command)}
             is_told = command.is_open or not names.isdisjoint(_COUNTS)
-            if each is None and "each_gpu" not in agent and not is_told:
-                each = 1, command.offset
+            if total is None and "each_gpu" not in agent and not is_told:
+                total = 1, command.offset
             machines = (shape.nodes or 1) if "own_hosts" in agent else tasks
-            count, offset = (each[0] * machines, each[1]) if each else (None, offset)
+            count, offset = (total[0] * machines, total[1]) if total else (None, offset)
         elif program_row(command) is not None:
             count = None  # it starts its processes, or others do
         nodes = (
@@ -151,8 +153,8 @@ def _is_main(command: Command) -> bool:
         return False
     if all(word[:1] == "-" and word != "-m" for word in words):
         return False
-    named = re.split(r"[\W_\d]+", " ".join(words[:3]).lower())
-    return known_words("EC650", "prepares").isdisjoint(named)
+    parts = re.split(r"[\W_\d]+", " ".join(words[:3]).lower())
+    return known_words("EC650", "prepares").isdisjoint(parts)
 
 
 def _few_processes(start: Start, job: ScriptJob) -> Iterator[Fault]:

@@ -21,20 +21,20 @@ def too_little_memory(job: ScriptJob) -> Iterator[Fault]:
     """A number without its unit, little memory for each task, or a step with too much."""
     if not SCHEDULERS[job.model.scheduler].sizes:
         return
-    asked = {name: d for name, d in directives(job).items() if name in _OPTIONS}
-    for name, directive in asked.items():
+    requests = {name: d for name, d in directives(job).items() if name in _OPTIONS}
+    for name, directive in requests.items():
         text = directive.value or ""
         if 0 < (whole_number(text) or 0) < _LEAST:
             words = {"option": f"--{name}={text}", "limit": text}
             yield Fault(directive.offset, words, "no-unit")
             return
-    size = _size(asked["mem"].value) if "mem" in asked else None
+    size = _size(requests["mem"].value) if "mem" in requests else None
     if size is None:
         return
     tasks = job.shape.per_node or 1
     words = {"limit": size_text(size), "tasks": f"{tasks}", "each": f"{size // tasks}"}
     if tasks > 1 and size < tasks * _LEAST_OF_GPU_TASK and is_gpu_job(job):
-        yield Fault(asked["mem"].offset, words, "each")
+        yield Fault(requests["mem"].offset, words, "each")
     for step in job.model.commands:
         value = step.options.get("mem") if step.is_srun else None
         own = _size(value.literal) if value else None

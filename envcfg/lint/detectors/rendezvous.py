@@ -74,12 +74,12 @@ def _set_address(
         and assignment.exported
         and not assignment.context.is_chosen
     ):
-        said = literal(value)
+        text = literal(value)
         # Without a step on all nodes the address is used on the first node only.
         counts = (step_nodes(step, job.shape) or 1 for step in steps(job.model))
-        if said and _HERE.match(said) and max(counts, default=1) > 1:
+        if text and _HERE.match(text) and max(counts, default=1) > 1:
             offset = max(start(value), assignment.offset)
-            yield Fault(offset, {"value": said, "name": assignment.name})
+            yield Fault(offset, {"value": text, "name": assignment.name})
 
 
 def _told_addresses(job: ScriptJob) -> Iterator[Fault]:
@@ -118,8 +118,8 @@ def _own(value: Text) -> int | None:
         is_asked = hole.kind == "command" and _HOSTNAME.match(hole.text)
         if is_asked or hole.name in ("HOSTNAME", "SLURMD_NODENAME"):
             return hole.offset
-    said = literal(value)
-    return start(value) if said is not None and _HERE.match(said) else None
+    text = literal(value)
+    return start(value) if text is not None and _HERE.match(text) else None
 
 
 def _is_alone(assignment: Assignment, job: ScriptJob) -> bool:

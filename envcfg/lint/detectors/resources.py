@@ -318,10 +318,10 @@ def gpu_mask(job: ScriptJob) -> Iterator[Fault]:
     by_name = {a.name: a for a in masks}
     outer = by_name.get("ROCR_VISIBLE_DEVICES")
     inner = [by_name[n] for n in GPU_MASKS[1:] if n in by_name]
-    for each in inner:
+    for mask in inner:
         # A copy of the outer mask counts in the wrong numbers inside it.
-        if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(each.value))):
-            yield Fault(each.offset, {"name": each.name}, "copied")
+        if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(mask.value))):
+            yield Fault(mask.offset, {"name": mask.name}, "copied")
             return
     mask_found = next(
         (

@@ -48,8 +48,8 @@ def _refused(flat: Flat, refusal: Refusal) -> Fault:
     if _ends_before(flat.chars, line[0]):
         return Fault(flat.origin(line[0]), words_of_bash, "never")
     for slip in known_values("EC748", "slips")["patterns"]:
-        for found in re.compile(slip["pattern"]).finditer(flat.chars, 0, line[1]):
-            fault = _mended(flat, found, slip, words_of_bash)
+        for match in re.compile(slip["pattern"]).finditer(flat.chars, 0, line[1]):
+            fault = _mended(flat, match, slip, words_of_bash)
             if fault is not None:
                 return fault
     placeholder = re.compile(r"<[^<>|;&\n]+>").search(flat.chars, *line)
@@ -61,25 +61,25 @@ def _refused(flat: Flat, refusal: Refusal) -> Fault:
 
 def _mended(
     flat: Flat,
-    found: re.Match[str],
+    match: re.Match[str],
     slip: dict[str, str],
     words_of_bash: dict[str, str],
 ) -> Fault | None:
     """Return the fault of a slip; None if bash refuses the text even after its repair."""
-    right = found.expand(slip["right"])
-    chars = flat.chars[: found.start()] + right + flat.chars[found.end() :]
+    right = match.expand(slip["right"])
+    chars = flat.chars[: match.start()] + right + flat.chars[match.end() :]
     try:
         after = find_refusal(chars)
     except NoBashError:
         return None
-    before = flat.chars.count("\n", 0, found.start()) + 1
+    before = flat.chars.count("\n", 0, match.start()) + 1
     # The slip is proven only if its repair moves the error further down.
     if after is not None and (after.is_warning or after.line <= before):
         return None
-    begin, end = flat.origin(found.start()), flat.origin(found.end() - 1) + 1
-    is_one = end - begin == len(found[0])
+    begin, end = flat.origin(match.start()), flat.origin(match.end() - 1) + 1
+    is_one = end - begin == len(match[0])
     edit = Edit(begin, end, right) if is_one and after is None else None
-    words = {**words_of_bash, "wrong": found[0].strip(), "right": right.strip()}
+    words = {**words_of_bash, "wrong": match[0].strip(), "right": right.strip()}
     return Fault(begin, words, "slip", edit=edit)
 
 
@@ -114,4 +114,4 @@ def _unreadable(text: ShellText) -> Iterator[Fault]:
         if node.type == "ERROR" or node.is_missing:
             yield Fault(text.flat.origin(node.start_byte), {}, "grammar")
             return
-        waiting += (each for each in reversed(node.children) if each.has_error)
+        waiting += (child for child in reversed(node.children) if child.has_error)

@@ -217,20 +217,20 @@ def _unfit(name: str, assignment: Assignment, value: str) -> Iterator[Fault]:
 
 def _cut(job: ScriptJob, assignment: Assignment, text: Text) -> bool:
     """Return whether a blank without quotes has cut the value."""
-    said = literal(text)
-    if said is None:
+    value = literal(text)
+    if value is None:
         return False
     if assignment.command is not None and assignment.command < len(job.model.commands):
         name = job.model.commands[assignment.command].name
-        return bool(_UNQUOTED.search(said)) or (said == "AWS" and name == "Libfabric")
+        return bool(_UNQUOTED.search(value)) or (value == "AWS" and name == "Libfabric")
     if assignment.how != "export":
         return False
     # "export A=AWS Libfabric" exports a second, empty variable after the blank.
     bare = (a.offset for a in job.model.assignments if a.bare and a.name == "Libfabric")
-    is_near = said == "AWS" and any(
+    is_near = value == "AWS" and any(
         0 < offset - assignment.offset < 60 for offset in bare
     )
-    return is_near or bool(_UNQUOTED.search(said))
+    return is_near or bool(_UNQUOTED.search(value))
 
 
 @detects("EC106")

@@ -81,9 +81,9 @@ def judge(evidence: Evidence) -> Judgement:
 
 def _with_program(part: Evidence, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the findings of a program, with its name if the job has several."""
-    for each in findings:
+    for reason in findings:
         name = f" of {part.program}" if part.program else ""
-        yield each._replace(subject=f"{each.subject}{name}")
+        yield reason._replace(subject=f"{reason.subject}{name}")
 
 
 def wants_another_look(evidence: Evidence, judgement: Judgement) -> bool:
@@ -212,6 +212,6 @@ def _with_log(findings: Iterable[Finding], evidence: Evidence) -> Iterator[Findi
     """Yield *findings*; the last line of the log becomes the evidence of the first one."""
     log = evidence.log
     first = Line(log.path, log.line or 1, log.text) if log.text else None
-    for each in findings:
-        yield each._replace(evidence=first) if first else each
+    for reason in findings:
+        yield reason._replace(evidence=first) if first else reason
         first = None

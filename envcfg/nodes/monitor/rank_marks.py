@@ -106,7 +106,7 @@ def _loaders(node: NodeView) -> Iterator[NodeFinding]:
 def _unlike(nodes: Sequence[NodeView]) -> Iterator[NodeFinding]:
     """Yield GPUs with clearly less use, memory, power or clock than their like."""
     gpus = [(node, gpu) for node in nodes for gpu in node.gpus]
-    kinds = grouped(gpus, lambda one: (one[1].name, one[1].memory_total))
+    kinds = grouped(gpus, lambda pair: (pair[1].name, pair[1].memory_total))
     for peers in kinds.values():
         if len(peers) < _LEAST_GPUS:
             continue

@@ -194,7 +194,9 @@ def _torch(
     ):
         yield finding("torch-without-gpus", "")
         return
-    yield from _of_hosts("gpu-unseen", [each for each in answers if each.devices == 0])
+    yield from _of_hosts(
+        "gpu-unseen", [answer for answer in answers if answer.devices == 0]
+    )
 
 
 def speeds(ranks: Mapping[int, RankAnswer]) -> Speeds:
