@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
 from envcfg.lint.layout import Layout, Redirection, Row
 from envcfg.lint.word_scanner import COMMENT, TooDeepError, WordScanner
@@ -61,22 +60,15 @@ class _Command:
         return self.first < 0 and self.last < 0
 
 
-class _Document(NamedTuple):
-    """A here-document with a text that begins at the next line."""
-
-    offset: int
-    last: str
-    is_indented: bool
-    row: Row
-
-
 class _Scanner(WordScanner):
     """Reads a text as bash does, in the detail that redirections require."""
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout.bare)
         self.layout = layout
-        self.documents: list[_Document] = []
+        # Here-documents with a text that begins at the next line: offset, last line,
+        # whether it is indented, and the redirections of its command.
+        self.documents: list[tuple[int, str, bool, Row]] = []
 
     def read(self) -> None:
         """Read all of the text."""
@@ -236,7 +228,7 @@ class _Scanner(WordScanner):
             # Any quote in the delimiter turns expansion off, as in bash.
             redirection = redirection._replace(is_quoted=bool(_ESCAPE.search(word)))
             last, is_indented = _ESCAPE.sub("", word), operator == "<<-"
-            self.documents.append(_Document(offset, last, is_indented, command.row))
+            self.documents.append((offset, last, is_indented, command.row))
         command.row[offset] = redirection
         self.layout.mask(offset, end)
         return end
@@ -244,23 +236,21 @@ class _Scanner(WordScanner):
     def bodies(self, offset: int) -> int:
         """Read the here-documents that begin here, and return the offset after them."""
         documents, self.documents = self.documents, []
-        for document in documents:
+        for start, ending, is_indented, row in documents:
             begin, end, is_ended = offset, self.size, False
             while offset < self.size and not is_ended:
                 end = self.chars.find("\n", offset)
                 end = end if end >= 0 else self.size
                 line = self.chars[offset:end]
-                line = line.lstrip("\t") if document.is_indented else line
-                is_ended = line == document.last
+                line = line.lstrip("\t") if is_indented else line
+                is_ended = line == ending
                 # In a substitution bash accepts closing characters after the delimiter.
-                if not is_ended and self.depth > 1 and line.startswith(document.last):
-                    rest = line[len(document.last) :]
+                if not is_ended and self.depth > 1 and line.startswith(ending):
+                    rest = line[len(ending) :]
                     is_ended = bool(rest) and not rest.strip(' \t;)`"')
                     end -= len(rest) if is_ended else 0
                 last, offset = offset, end + (self.chars[end : end + 1] == "\n")
             stop = last if is_ended else self.size
-            document.row[document.offset] = document.row[document.offset]._replace(
-                body=(begin, stop), is_ended=is_ended
-            )
+            row[start] = row[start]._replace(body=(begin, stop), is_ended=is_ended)
             self.layout.mask(begin, offset)
         return offset

@@ -53,9 +53,9 @@ class LogException:
         self.process = process  # its process, according to a line before it
         self.aside = aside  # True if Python continues after it
         self.is_headless = False  # True if its first lines are not in the log
-        # Its type without modules, the first line of its message, and both as printed.
-        self.kind = self.message = self.said = ""
-        self.link = ""  # relation to the exception before it
+        # Its type without modules, the first line of its message, both as printed, and
+        # the relation to the exception before it.
+        self.kind = self.message = self.said = self.link = ""
         # The innermost line of the user's program, else of all.
         self.frame: TracebackFrame | None = None
         self.outermost = ""  # the function in which the traceback begins

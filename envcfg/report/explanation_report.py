@@ -19,7 +19,7 @@ from envcfg.lint.lint_rule import LintRule, unfilled
 from envcfg.log.rulebook import LogRule
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use
-from envcfg.report.document import fields_of, json_text
+from envcfg.report.document import fields_of, json_text, pick_fields
 from envcfg.report.profile.profile_view import reason_lines
 from envcfg.report.styled import Line, wrapped
 
@@ -213,20 +213,17 @@ def _variable_data(explained: Explained) -> dict[str, object]:
         "name": explained.name,
         "read": bool(variable and variable.is_read),
         **fields,
-        "misspellings": list(explained.slips),
-        "rules": list(explained.rules),
+        **pick_fields(explained, "misspellings=slips rules"),
         "set_by": [
             {
                 "value": use.value,
                 "when": condition_text(use.when),
-                "otherwise": use.otherwise,
-                "bundle": use.bundle,
-                "profiles": list(use.profiles),
+                **pick_fields(use, "otherwise bundle profiles"),
                 **use.reason._asdict(),
             }
             for use in explained.uses
         ],
-        "taken_back_by": list(explained.removed_by),
+        "taken_back_by": explained.removed_by,
     }
 
 

@@ -55,10 +55,10 @@ def plan_json(plan: Plan) -> str:
             {
                 "name": bundle.name,
                 "env": {name: format_word(value) for name, value in bundle.env.items()},
-                "network": list(bundle.network),
+                "network": bundle.network,
                 # All keys are present, so that a program need not test for them.
                 **{name: [] for name in _BUNDLED},
-                program: list(getattr(bundle, program)),
+                program: getattr(bundle, program),
                 "when": _test_texts(bundle.when),
                 **bundle.reason._asdict(),
             }
@@ -78,7 +78,7 @@ def plan_json(plan: Plan) -> str:
         "visibility": _with_reason(plan.visibility),
         "rendezvous": _with_reason(plan.profile.rendezvous),
         "scratch": None if plan.scratch is None else format_word(plan.scratch.root),
-        "cpu_masks": list(plan.masks.masks) if plan.masks else [],
+        "cpu_masks": plan.masks.masks if plan.masks else [],
         "expect": {
             name: {"value": value, **plan.profile.expect.reason_of(name)._asdict()}
             for name, value in plan.profile.expect.said().items()
@@ -225,7 +225,7 @@ def _container(plan: Plan) -> dict[str, object] | None:
             {
                 "source": bind.bind.source,
                 "target": bind.bind.target or bind.bind.source,
-                "options": list(bind.bind.options),
+                "options": bind.bind.options,
                 "if_exists": bind.if_exists,
                 "when": _test_texts(bind.when),
             }

@@ -56,7 +56,6 @@ def recognise(
         return options, [*_unknown_notes(options)]
     # Import late: most commands name no launcher, and the module loads more tables.
     from envcfg.job.plan.launcher_words import (
-        LaunchSize,
         program_of,
         ranks_of,
         recognised_note,
@@ -77,8 +76,8 @@ def recognise(
         msg = f"the command begins with {name}, which --launcher {options.launcher} is not"
         hint = f"leave out --launcher, or {name} from the command"
         raise UsageError(msg, hint=hint)
-    job = LaunchSize(options.known_nodes, options.ranks or gpus)
-    split = split_words(module[0] if module else name, record, words, job)
+    size = options.known_nodes, options.ranks or gpus
+    split = split_words(module[0] if module else name, record, words, *size)
     program, index = program_of(name, python, split)
     # Old scripts parse --local_rank, and torch.distributed.launch added it unless
     # told otherwise.

@@ -22,13 +22,6 @@ _GPUS = frozenset(name for starter in STARTERS.values() for name in starter.name
 _LOOPBACK = r"(\w+://)?(localhost|127\.|\[?::1\]?|0\.0\.0\.0)"
 
 
-class LaunchSize(NamedTuple):
-    """The size of the job that is known before it runs."""
-
-    nodes: int | None = None
-    ranks: int | None = None
-
-
 class LauncherCommand(NamedTuple):
     """A launcher's command: options kept, options left out, ranks, and the program."""
 
@@ -46,13 +39,14 @@ def split_words(
     name: str,
     record: Mapping[str, Any],
     words: Sequence[str],
-    job: LaunchSize = LaunchSize(),  # noqa: B008  # a tuple
+    nodes: int | None,
+    ranks_per_node: int | None,
 ) -> LauncherCommand:
     """Split the words after a launcher by their treatment.
 
     Args:
         record: its record in ``programs.yaml``.
-        job: the size of the job.
+        nodes: the nodes of the job, with *ranks_per_node*; None: unknown before it runs.
 
     Raises:
         UsageError: an option is unknown, lacks its value or contradicts the job;
@@ -93,10 +87,10 @@ def split_words(
         else:
             decided.append((word.partition("=")[0], option, value))
     # The command's own number of ranks may come after that of all ranks.
-    job = job._replace(ranks=ranks_of(name, ranks) or job.ranks)
+    ranks_per_node = ranks_of(name, ranks) or ranks_per_node
     for spelling, option, value in decided:
         role = next((r for r in _ROLES if option in record.get(r, "").split()), "")
-        check_value(name, spelling, value, role, job)
+        check_value(name, spelling, value, role, nodes, ranks_per_node)
     if record.get("next_program") in rest:
         msg = f"{name} with several programs: one step runs one"
         hint = "let one program look at its RANK, or run a step for each"
@@ -117,7 +111,9 @@ def split_words(
 _ROLES = ("nodes", "all_ranks")
 
 
-def check_value(name: str, option: str, value: str, role: str, job: LaunchSize) -> None:
+def check_value(
+    name: str, option: str, value: str, role: str, nodes: int | None, ranks: int | None
+) -> None:
     """Refuse an option of a launcher that contradicts the job.
 
     Args:
@@ -126,23 +122,23 @@ def check_value(name: str, option: str, value: str, role: str, job: LaunchSize) 
     Raises:
         UsageError: it does.
     """
-    if job.nodes is None:
+    if nodes is None:
         return
     own = f"{name} {option} {value}".strip()
     number = whole_number(value)
-    if role == "nodes" and number not in {None, job.nodes}:
-        msg = f"{own}: the job has {job.nodes} nodes"
+    if role == "nodes" and number not in {None, nodes}:
+        msg = f"{own}: the job has {nodes} nodes"
         raise UsageError(msg, hint=f"leave out {option}")
-    total = job.nodes * job.ranks if job.ranks else None
+    total = nodes * ranks if ranks else None
     if role == "all_ranks" and number and total and number != total:
-        nodes = "one node" if job.nodes == 1 else f"{job.nodes} nodes"
-        msg = f"{own}: the job has {total} ranks on {nodes}"
+        where = "one node" if nodes == 1 else f"{nodes} nodes"
+        msg = f"{own}: the job has {total} ranks on {where}"
         hint = f"leave out {option}"
-        if number % job.nodes == 0:
-            hint += f"; or give --ranks {number // job.nodes} to envcfg"
+        if number % nodes == 0:
+            hint += f"; or give --ranks {number // nodes} to envcfg"
         raise UsageError(msg, hint=hint)
-    if job.nodes > 1 and (re.match(_LOOPBACK, value) or option == "--standalone"):
-        msg = f"{own}: {job.nodes} nodes cannot meet on one of them"
+    if nodes > 1 and (re.match(_LOOPBACK, value) or option == "--standalone"):
+        msg = f"{own}: {nodes} nodes cannot meet on one of them"
         hint = f"leave out {option}: the address of the first node is used"
         raise UsageError(msg, hint=hint)
 

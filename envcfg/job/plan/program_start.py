@@ -15,7 +15,7 @@ from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.common.getopt import OptionSpec, OptionTable, getopt
 from envcfg.job.plan.applicable_settings import GIVEN
-from envcfg.job.plan.launcher_words import LaunchSize, check_value, ranks_of
+from envcfg.job.plan.launcher_words import check_value, ranks_of
 from envcfg.job.plan.plan import Options, ProgramStart
 
 # Values that a program gets from the job, by their names in the table, and how a task
@@ -237,6 +237,6 @@ class _Job:
                 raise UsageError(msg, hint=hint)
             self.ranks = self.ranks or number
         else:
-            size = LaunchSize(self.nodes, self.ranks or self.gpus)
-            check_value(self.name, name, value, template.strip("{}"), size)
+            role, ranks = template.strip("{}"), self.ranks or self.gpus
+            check_value(self.name, name, value, role, self.nodes, ranks)
         self.left_out.append(name)
