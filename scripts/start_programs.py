@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cluster import Cluster
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from holder import take_cluster
 from job import ClusterError
 from real_programs import (
@@ -40,7 +40,7 @@ def run(cluster: Cluster, tool: Path, program: Program) -> tuple[str, int, list[
 
 def main(parts: list[str]) -> int:
     """Start the programs whose command has one of *parts*; all without parts."""
-    rows = load_knowledge_file("programs.yaml")
+    rows = load_yaml("knowledge/programs.yaml")
     results = []
     with take_cluster():
         cluster = Cluster()

@@ -1,6 +1,5 @@
 """The commands: their names, modules and texts."""
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -24,7 +23,6 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 ALIASES = {"sbatch": "job", "qsub": "job"}
 NAMES = (*(name for names in ROLES.values() for name in names), *ALIASES)
 _MODULES = {"submit": "job", **ALIASES}
-_TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "texts.yaml")
 
 
 def load(name: str) -> Any:  # noqa: ANN401  # a module, which mypy cannot check
@@ -44,7 +42,7 @@ def texts() -> Mapping[str, Any]:
     """Return ``texts.yaml``, which is needed only for help, errors and terminals."""
     from envcfg.common.datafile import load_kept
 
-    (entries,) = load_kept("commands", [_TEXTS])
+    (entries,) = load_kept("commands", "commands/texts.yaml")
     for name, entry in entries.items():
         if name != "look" and "description" not in entry:
             entry["description"] = f"{entry['help'][0].upper()}{entry['help'][1:]}."

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 Record = TypeVar("Record")
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of envcfg
-_KNOWLEDGE = os.path.join(_HERE, "knowledge")
 _LOADER: Any = __spec__.loader if __spec__ else None
 # The archive that contains this module, if any: the importers of zipimport know it.
 _PATH: str = getattr(_LOADER, "archive", "")
@@ -37,9 +36,14 @@ def read_data(path: str) -> bytes:
         return file.read()
 
 
-def read_text(path: str) -> str:
+def data_path(name: str) -> str:
+    """Return the path of one of envcfg's own files, as in ``log/names.yaml``."""
+    return os.path.join(_HERE, name)
+
+
+def read_text(name: str) -> str:
     """Return the text of one of envcfg's own files."""
-    return read_data(path).decode("utf-8")
+    return read_data(data_path(name)).decode("utf-8")
 
 
 def names_in(folder: str) -> list[str]:
@@ -93,9 +97,9 @@ def _inside(path: str) -> str:
     return full_path[len(ARCHIVE) + 1 :] if full_path.startswith(f"{ARCHIVE}/") else ""
 
 
-def load_yaml(path: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
+def load_yaml(name: str) -> Any:  # noqa: ANN401  # checked by tests, not at each start
     """Read one of envcfg's own data files."""
-    return parse_yaml(read_text(path))
+    return parse_yaml(read_text(name))
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401  # as above
@@ -121,31 +125,23 @@ def record(kind: type[Record], entry: Mapping[str, Any]) -> Record:
     return kind(**fields_given)
 
 
-def load_knowledge_file(name: str) -> Any:  # noqa: ANN401  # as above
-    """Read ``envcfg/knowledge/NAME``."""
-    return load_yaml(knowledge_path(name))
-
-
-def knowledge_path(name: str) -> str:
-    """Return the path of ``envcfg/knowledge/NAME``."""
-    return os.path.join(_KNOWLEDGE, name)
-
-
 @cache
-def load_room_file(room: str, name: str) -> Any:  # noqa: ANN401  # as above
-    """Read ``envcfg/ROOM/NAME``, once."""
-    return load_yaml(os.path.join(_HERE, room, name))
+def load_findings(room: str) -> Any:  # noqa: ANN401  # as above
+    """Read ``envcfg/ROOM/findings.yaml``, once."""
+    return load_yaml(f"{room}/findings.yaml")
 
 
-def load_kept(name: str, paths: Sequence[str]) -> list[Any]:
+def load_kept(name: str, *files: str) -> list[Any]:
     """Return the contents of several data files from a cache, because YAML is slow to
     parse.
 
     Args:
         name: the name of the cache entry in the user's folder.
-        paths: of the files.
+        files: as for :func:`data_path`.
     """
     from envcfg.common.cache import remember
+
+    paths = [data_path(file) for file in files]
 
     def load() -> Any:  # noqa: ANN401  # as above
         import json

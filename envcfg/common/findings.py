@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from envcfg.common.datafile import load_room_file
+from envcfg.common.datafile import load_findings
 from envcfg.common.secrets import safe_line
 
 EXIT_FINDINGS = 1
@@ -79,7 +79,7 @@ def finding_in(
 
     If a rule has several texts, *which* selects one: ``RULE/WHICH``.
     """
-    texts = load_room_file(room, "findings.yaml")[f"{rule}/{which}" if which else rule]
+    texts = load_findings(room)[f"{rule}/{which}" if which else rule]
     # Texts are filled here, so that a missing word fails at once.
     filled = {name: text.format(**words) for name, text in texts.items()}
     return Finding(rule, subject=subject, **filled)

@@ -1,6 +1,5 @@
 """The record of an option: read from text, and written back as words."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from os import PathLike
@@ -56,7 +55,7 @@ switch = partial(Option, kind="switch")
 @cache
 def help_texts() -> Mapping[str, str]:
     """Return the help texts of the options in the core's tables, by flag."""
-    (texts,) = load_kept("options", [f"{os.path.dirname(__file__)}/options.yaml"])
+    (texts,) = load_kept("options", "core/options.yaml")
     return dict(texts)
 
 

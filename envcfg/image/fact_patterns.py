@@ -1,6 +1,5 @@
 """The signs of facts in an image: the records of ``facts.yaml``."""
 
-import os
 import posixpath
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -88,7 +87,7 @@ class Signs(NamedTuple):
 @cache
 def load_signs() -> Signs:
     """Return the signs in ``facts.yaml``."""
-    data = load_yaml(os.path.join(os.path.dirname(__file__), "facts.yaml"))
+    data = load_yaml("image/facts.yaml")
     own = {
         "texts": tuple(record(TextSign, text) for text in data["texts"]),
         "extensions": tuple(

@@ -164,8 +164,7 @@ def _open_folder(name: str, puller: str) -> tuple[Tree, Metadata]:
 
 
 def _unsupported() -> Any:  # noqa: ANN401  # an own data file
-    folder = os.path.dirname(__file__)
-    return load_yaml(os.path.join(folder, "unsupported_formats.yaml"))
+    return load_yaml("image/unsupported_formats.yaml")
 
 
 def _recognise(descriptor: int, head: bytes, path: str, program: str) -> FormError:

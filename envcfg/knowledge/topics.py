@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from envcfg.common.datafile import knowledge_path, load_yaml, names_in, record
+from envcfg.common.datafile import data_path, load_yaml, names_in, record
 
 
 class Topic(NamedTuple):
@@ -27,7 +27,7 @@ def load_topics() -> list[Topic]:
     """Return every topic, in the order of files and of each file."""
     # The order is fixed by the file names, so that lists do not change between
     # systems.
-    folder = knowledge_path("topics")
+    folder = data_path("knowledge/topics")
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     return [
         record(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.common.datafile import load_kept, names_in, record
+from envcfg.common.datafile import data_path, load_kept, names_in, record
 
-FOLDER = os.path.join(os.path.dirname(__file__), "variables")
-READERS = os.path.join(os.path.dirname(__file__), "readers.yaml")
-HISTORY = os.path.join(os.path.dirname(__file__), "history.yaml")
+FOLDER = data_path("knowledge/variables")
+READERS = data_path("knowledge/readers.yaml")
+HISTORY = data_path("knowledge/history.yaml")
 MISSPELT = "none"  # the type of a name that no program reads
 
 
@@ -36,9 +35,9 @@ def load_readers() -> Mapping[str, Habits]:
 def load_files() -> list[Any]:
     """Return the contents of the files: readers, releases, then variables."""
     names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
-    paths = [READERS, HISTORY, *(os.path.join(FOLDER, name) for name in names)]
+    paths = [READERS, HISTORY, *(f"{FOLDER}/{name}" for name in names)]
     # All files are cached together, because a check may need any of them.
-    return load_kept("variables", paths)
+    return load_kept("variables", *paths)
 
 
 class Variable(NamedTuple):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envcfg.common.datafile import load_kept, names_in
+from envcfg.common.datafile import data_path, load_kept, names_in
 from envcfg.common.findings import Finding, Severity
 from envcfg.lint.resource_facts import ResourceShape
 from envcfg.lint.script_model import Model
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 # Takes the words after ``envcfg``, and returns findings on them.
 ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
-FOLDER = os.path.join(os.path.dirname(__file__), "rules")
+FOLDER = data_path("lint/rules")
 Detector = Callable[["ScriptJob"], Iterator["Fault"]]
 DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``detectors``
 
@@ -127,7 +126,7 @@ def detects(rule: str) -> Callable[[Detector], Detector]:
 def load_rules() -> Mapping[str, LintRule]:
     """Return every rule by its id, sorted."""
     names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
-    files = load_kept("lint", [os.path.join(FOLDER, name) for name in names])
+    files = load_kept("lint", *(f"{FOLDER}/{name}" for name in names))
     rules = (_rule(rule, data["group"]) for data in files for rule in data["rules"])
     return {rule.id: rule for rule in sorted(rules)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 # Images have a known ending, a registry, a tag, or the digits of an image id.
 _IMAGE = re.compile(r"\.(?:sif|img|simg|sqsh|squashfs)$|://|^[\w./-]+:[\w.-]+$|^\d")
-_FILES = [
-    os.path.join(os.path.dirname(__file__), f"{name}.yaml")
-    for name in ("words", "programs")
-]
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 # An assignment in a list with commas; quotes may protect them.
 _IN_LIST = re.compile(r"(?:^|,)([A-Za-z_]\w*=)('[^']*'|\"[^\"]*\"|[^,]*)")
@@ -80,7 +75,7 @@ class ShellInput(NamedTuple):
 @cache
 def _tables() -> Sequence[Mapping[str, Any]]:
     """Return the tables of ``words`` and ``programs``."""
-    return load_kept("programs", _FILES)
+    return load_kept("programs", "lint/words.yaml", "lint/programs.yaml")
 
 
 @cache

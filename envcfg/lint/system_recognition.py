@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from envcfg.lint.script_model import Command, Model
     from envcfg.profile.profile_model import Profile
 
-_FILE = os.path.join(os.path.dirname(__file__), "systems.yaml")
 _COMMENT = re.compile(rf"^[ \t]*(?!{MARK})#.*$", re.MULTILINE)
 ENOUGH = 2
 _LONGEST = 1000  # characters of a line that may hold a sign
@@ -36,7 +34,7 @@ def recognise(sources: Iterable[Source]) -> tuple[str, tuple[str, ...]]:
     # Signs of directives count only in directives; comments are removed before.
     heads = "\n".join(line for line in text.split("\n") if line[:1] == "#")
     systems = []
-    for name, signs in load_kept("systems", [_FILE])[0].items():
+    for name, signs in load_kept("systems", "lint/systems.yaml")[0].items():
         visited = tuple(
             sign["sign"]
             for sign in signs

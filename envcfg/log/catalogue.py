@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from envcfg.common.datafile import names_in, read_text
+from envcfg.common.datafile import data_path, names_in, read_text
 from envcfg.log.process_facts import Sighting
 
-FOLDER = os.path.join(os.path.dirname(__file__), "warnings")
+FOLDER = data_path("log/warnings")
 PARTS = "init bootstrap topology transport proxy plugin memory call tuning".split()
 EFFECTS = {"fails": "-failed", "goes on": ""}
 # A line may be cut, quoted or wrapped, so only the text between these is compared.

@@ -22,7 +22,7 @@ def _load_classes() -> tuple[Sequence[str], _Signs, Mapping[CauseClass, Action]]
     """Return the general classes, the signs of the others, and the next step of each."""
     from envcfg.common.datafile import load_kept
 
-    data = load_kept("cause-classes", [CLASSES])[0]
+    data = load_kept("cause-classes", CLASSES)[0]
     classes = data["classes"]
     signs = {
         name: [re.compile(sign) for sign in record.get("signs", ())]

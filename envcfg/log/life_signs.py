@@ -7,7 +7,6 @@ show nothing new.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
@@ -20,7 +19,6 @@ from envcfg.log.process_facts import Spot, clip
 from envcfg.log.steps import StepLine
 from envcfg.log.verdict import ProgramProgress
 
-_FILE = os.path.join(os.path.dirname(__file__), "life_signs.yaml")
 _EACH = 4  # last lines with one needle to examine in a block
 _LONGEST = 2048  # bytes of a line to examine
 TAIL = 1 << 13  # bytes at the end of a block that are searched for signs only
@@ -56,7 +54,9 @@ def _signs() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
     from envcfg.common.datafile import load_kept
 
-    signs: Sequence[Mapping[str, str]] = load_kept("life", [_FILE])[0]["signs"]
+    signs: Sequence[Mapping[str, str]] = load_kept("life", "log/life_signs.yaml")[0][
+        "signs"
+    ]
     return grouped(signs, lambda sign: sign["needle"].encode())
 
 
@@ -64,7 +64,9 @@ def _signs() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
 def _compilers() -> Sequence[Mapping[str, str]]:
     from envcfg.common.datafile import load_kept
 
-    compilers: Sequence[Mapping[str, str]] = load_kept("life", [_FILE])[0]["compiles"]
+    compilers: Sequence[Mapping[str, str]] = load_kept("life", "log/life_signs.yaml")[
+        0
+    ]["compiles"]
     return compilers
 
 

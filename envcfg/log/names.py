@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
@@ -21,7 +20,6 @@ _NODE = re.compile(
 )
 _LONGEST_NAME = 250  # characters of a name without its ranges
 _MOST_NODES = 1 << 16  # nodes of a name; more are not read by Slurm
-_FILE = os.path.join(os.path.dirname(__file__), "names.yaml")
 
 
 def is_node_name(text: str) -> bool:
@@ -111,7 +109,9 @@ def _find(kind: str, name: str) -> Mapping[str, Any]:
 def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     from envcfg.common.datafile import load_kept
 
-    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept("names", [_FILE])[0]
+    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept(
+        "names", "log/names.yaml"
+    )[0]
     return names
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -19,8 +18,6 @@ from envcfg.log.rulebook import RAISED, LogRule
 from envcfg.log.summary import said
 from envcfg.log.verdict import Cause, LogReport
 from envcfg.log.world import World
-
-_FILE = os.path.join(os.path.dirname(__file__), "network_ends.yaml")
 
 
 def leads(first: FirstEnd | None, job: JobLog) -> bool:
@@ -101,7 +98,7 @@ def _network_ends() -> tuple[Sequence[str], Sequence[Mapping[str, re.Pattern[str
     that follow from those ends."""
     from envcfg.common.datafile import load_kept
 
-    data = load_kept("network-ends", [_FILE])[0]
+    data = load_kept("network-ends", "log/network_ends.yaml")[0]
     tables = [
         {rule: re.compile(pattern) for rule, pattern in data[name].items()}
         for name in ("ends", "follow")

@@ -6,7 +6,6 @@ but the message may be missing. ``[DEV]`` is the index of a GPU in its process, 
 rank.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -47,7 +46,6 @@ class Record(NamedTuple):
     form: str = ""  # the launcher's form of that name
 
 
-_FILE = os.path.join(os.path.dirname(__file__), "prefixes.yaml")
 # Bounded, so that a long word is not tried again from each of its letters. Lines around a
 # match of grep have the file, the number and the line with dashes between them.
 _HOST = (
@@ -114,7 +112,9 @@ def prefixes(kind: str) -> Sequence[tuple[re.Pattern[str], str]]:
     """Return the patterns of *kind* in ``prefixes.yaml``, each with its meaning."""
     from envcfg.common.datafile import load_kept
 
-    entries: Sequence[Mapping[str, str]] = load_kept("prefixes", [_FILE])[0][kind]
+    entries: Sequence[Mapping[str, str]] = load_kept("prefixes", "log/prefixes.yaml")[
+        0
+    ][kind]
     return [(re.compile(entry["pattern"]), entry.get("means", "")) for entry in entries]
 
 

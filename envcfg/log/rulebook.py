@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from signal import Signals
 from typing import Any, Literal, NamedTuple
 
-from envcfg.common.datafile import load_kept, names_in
+from envcfg.common.datafile import data_path, load_kept, names_in
 from envcfg.common.findings import Finding, Severity
 from envcfg.log.numbers import grouped
 from envcfg.log.verdict import Action, CauseClass
@@ -29,9 +29,8 @@ _FRONTS = re.compile(
 _FRONT, _PARTS = 2048, 12
 # A missing capture, with the punctuation that it leaves without a purpose.
 _GAPS = re.compile(rf" ?\({_GAP}\)|[:,]? ?{_GAP}(?=$|[:,;])|{_GAP} ?")
-_HERE = os.path.dirname(__file__)
-FOLDER = os.path.join(_HERE, "rules")
-CLASSES = os.path.join(_HERE, "cause_classes.yaml")
+FOLDER = data_path("log/rules")
+CLASSES = "log/cause_classes.yaml"
 RAISED = "exception"  # the event of a line that counts only at the end of a traceback
 # Events of lines that can be the cause of an end. The class of a file counts for them.
 _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
@@ -280,7 +279,7 @@ def load_rules(folder: str = FOLDER) -> list[LogRule]:
     """Return every rule of *folder*, in the order of files and of each file."""
     names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
     paths = [os.path.join(folder, name) for name in names]
-    *files, classes = load_kept("rules", [*paths, CLASSES])
+    *files, classes = load_kept("rules", *paths, CLASSES)
     rules = []
     for name, file in zip(names, files, strict=True):
         gates = tuple(file.get("gates", ()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -37,7 +36,7 @@ def starter(
         host: the host's name.
         sections: the machine's facts, by section, as YAML.
     """
-    template = load_yaml(os.path.join(os.path.dirname(__file__), "draft.yaml"))
+    template = load_yaml("profile/draft.yaml")
     comment = (
         template["read"].format(family=family, why=quote_comment(why)) if why else ""
     )

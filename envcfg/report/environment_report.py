@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from envcfg.common.characters import whole_number
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.findings import Finding
 from envcfg.job.plan.rank_environment import Row
 from envcfg.report.document import json_text
@@ -21,7 +21,7 @@ _STYLES = {
 
 @cache
 def _words() -> Any:  # noqa: ANN401  # an own data file
-    return load_knowledge_file("rank_environment.yaml")
+    return load_yaml("knowledge/rank_environment.yaml")
 
 
 def _origin(row: Row, subject: str) -> str | None:

@@ -5,7 +5,6 @@ It contains no names of users, accounts or hosts, and no paths of home folders.
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,7 +14,6 @@ from envcfg.report.log.log_html import content_hash, template_of
 from envcfg.report.styled import Line, wrapped
 
 _STYLES = {"contradicted": "red", "confirmed": "green", "not seen": "dim"}
-_TEMPLATE = os.path.join(os.path.dirname(__file__), "probe_report.html")
 Document = Mapping[str, Any]
 
 
@@ -30,7 +28,7 @@ def probe_html(document: Document) -> str:
     Raises:
         LibraryError: Jinja is not installed.
     """
-    text, template = template_of(_TEMPLATE)
+    text, template = template_of("report/probe_report.html")
     style_hash = content_hash(text, "style")
     page = template.render(document, counted=counted(document), style_hash=style_hash)
     return marked("page", page.partition("\n")[2])

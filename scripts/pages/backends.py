@@ -9,7 +9,7 @@ from envcfg.backends import programs, runtimes
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.backends.starters import STARTERS
-from envcfg.common.datafile import load_knowledge_file, load_yaml
+from envcfg.common.datafile import load_yaml
 from envcfg.profile.conditions import FACTS
 from scripts.pages.markdown import code, text
 
@@ -42,7 +42,7 @@ def launcher_rows() -> Iterator[list[str]]:
 
 def program_rows() -> Iterator[list[str]]:
     """Yield the table of programs in docs/launchers.md."""
-    for row in load_knowledge_file("programs.yaml").values():
+    for row in load_yaml("knowledge/programs.yaml").values():
         words = [*row.get("options", ()), *row.get("variables", ())]
         gets = ", ".join(map(code, words)) or "nothing"
         if "launcher" in row:

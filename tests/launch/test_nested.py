@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.job.plan.nested_launcher import look_inside
 from envcfg.job.plan.plan import Options
 from support import bash
@@ -139,7 +139,7 @@ def test_what_replaces_a_shell_has_the_words_that_the_shell_would_give(
 
 
 def test_wrappers_are_no_launchers_and_say_what_to_do_instead() -> None:
-    known = load_knowledge_file("wrappers.yaml")
+    known = load_yaml("knowledge/wrappers.yaml")
     assert known["source"]
     assert known["date"]
     for name, each in known["wrappers"].items():

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from asking import asking
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.command_launcher import recognise
 from envcfg.job.plan.plan import ImageFacts, Options
@@ -233,7 +233,7 @@ def test_ranks_of_the_user_may_repeat_those_of_the_command() -> None:
 
 
 def test_each_row_has_its_kind_its_source_and_known_values() -> None:
-    rows = load_knowledge_file("programs.yaml")
+    rows = load_yaml("knowledge/programs.yaml")
     for name, row in rows.items():
         assert row["kind"] in KINDS, name
         assert row["begins"], name

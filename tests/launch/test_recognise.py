@@ -9,7 +9,7 @@ import yaml
 
 from envcfg import knowledge
 from envcfg.backends.launchers import LAUNCHERS
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.command_launcher import recognise
 from envcfg.job.plan.plan import Options
@@ -72,7 +72,7 @@ TAKEN = {
 
 
 def test_launchers_that_begin_commands_are_known() -> None:
-    known = load_knowledge_file("programs.yaml").values()
+    known = load_yaml("knowledge/programs.yaml").values()
     launchers = {each["launcher"] for each in known if "launcher" in each}
     assert launchers <= LAUNCHERS.keys()
 

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from envcfg.common.datafile import is_data, load_kept, load_yaml, names_in
+from envcfg.common.datafile import data_path, is_data, load_kept, load_yaml, names_in
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_FOLDER = data_path("backends/programs")
 _SECTIONS = ("line", "lint")
 
 
@@ -41,7 +40,7 @@ def load_all() -> Mapping[str, Mapping[str, Any]]:
         for name in names_in(_FOLDER)
         if name.endswith(".yaml")
     )
-    contents = load_kept("launch-lines", [_path(name) for name in names])
+    contents = load_kept("launch-lines", *map(_path, names))
     entries = dict(zip(names, contents, strict=True))
     return {
         name: _merged(entry, entries.get(entry.get("like"), {}))
@@ -55,11 +54,10 @@ def _merged(
     """Return the sections of *entry*, whose keys override those of *other*."""
     sections = {key: {**other.get(key, {}), **entry.get(key, {})} for key in _SECTIONS}
     if scheduler := sections["line"].get("options_of"):
-        folder = os.path.join(os.path.dirname(_FOLDER), "schedulers")
-        (data,) = load_kept(scheduler, [os.path.join(folder, f"{scheduler}.yaml")])
+        (data,) = load_kept(scheduler, f"backends/schedulers/{scheduler}.yaml")
         sections["line"]["options"] = {**data["options"], **data["plugins"]}
     return sections
 
 
 def _path(name: str) -> str:
-    return os.path.join(_FOLDER, f"{name}.yaml")
+    return f"{_FOLDER}/{name}.yaml"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import UsageError, nearest, suggest
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")  # argparse reads it as a value
@@ -176,7 +176,7 @@ def _synonym(parser: UsageParser, word: str) -> str | None:
 @cache
 def option_aliases() -> Mapping[str, Mapping[str, str]]:
     """Return options of other programs, by command, with their names in envcfg."""
-    data = load_knowledge_file("option_aliases.yaml")
+    data = load_yaml("knowledge/option_aliases.yaml")
     aliases = {}
     for line, own in data["commands"].items():
         groups = [data["groups"][name] for name in own.pop("groups", "").split()]

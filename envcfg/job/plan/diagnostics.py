@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import UsageError
 from envcfg.job.plan.applicable_settings import recorded
 from envcfg.job.plan.plan import Options
@@ -20,8 +20,8 @@ def profiler_words(name: str, arguments: Sequence[str]) -> tuple[Word, ...]:
         name: one of :data:`PROFILERS`.
         arguments: further options, put before the program.
     """
-    profilers: Mapping[str, Mapping[str, list[str]]] = load_knowledge_file(
-        "profilers.yaml"
+    profilers: Mapping[str, Mapping[str, list[str]]] = load_yaml(
+        "knowledge/profilers.yaml"
     )
     out = _OUT.format(name=name)
     words = [word.replace("${OUT}", out) for word in profilers[name]["words"]]
@@ -66,7 +66,7 @@ def flight_settings(options: Options) -> Iterator[Setting]:
     if options.flight_recorder is None:
         return
     folder = (*_absolute(options.flight_recorder), *parse_word("/flight-${ENVCFG_JOB}"))
-    for name, record in load_knowledge_file("flight_recorder.yaml").items():
+    for name, record in load_yaml("knowledge/flight_recorder.yaml").items():
         rest = record["value"].removeprefix("${OUT}")  # the rest is the folder
         word = parse_word(rest)
         yield recorded(name, word if rest == record["value"] else folder + word, record)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from envcfg.common.datafile import load_knowledge_file
+from envcfg.common.datafile import load_yaml
 from envcfg.common.findings import Finding
 from envcfg.profile.profile_model import Profile
 
@@ -91,5 +91,5 @@ def _hub_name(words: Sequence[str]) -> str | None:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = load_knowledge_file("downloads.yaml")
+    table: Mapping[str, Any] = load_yaml("knowledge/downloads.yaml")
     return table

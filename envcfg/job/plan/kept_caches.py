@@ -56,7 +56,7 @@ def _own_folders(setting: Setting) -> Iterator[str]:
 
 
 def _records() -> Mapping[str, Mapping[str, Any]]:
-    from envcfg.common.datafile import load_knowledge_file
+    from envcfg.common.datafile import load_yaml
 
-    records: Mapping[str, Mapping[str, Any]] = load_knowledge_file("kept_caches.yaml")
+    records: Mapping[str, Mapping[str, Any]] = load_yaml("knowledge/kept_caches.yaml")
     return records

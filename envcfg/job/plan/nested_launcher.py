@@ -42,10 +42,10 @@ def look_inside(options: Options) -> tuple[Options, list[Finding]]:
         return options, []  # the usual case reads no other file
     if program_of_command(command):
         return options, []
-    from envcfg.common.datafile import load_knowledge_file
+    from envcfg.common.datafile import load_yaml
     from envcfg.job.plan.shell_text import plain_command
 
-    wrappers = {**load_knowledge_file("wrappers.yaml")["wrappers"], **_containers()}
+    wrappers = {**load_yaml("knowledge/wrappers.yaml")["wrappers"], **_containers()}
     inside = next(_launchers(command, wrappers, ()), None)
     if inside is None or not inside.behind:
         return options, []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -35,7 +34,7 @@ _FLAGS = frozenset(
     "--account --partition --qos --constraint --nodes --time --exclusive --array "
     "--job-name --output --requeue --signal --gpus-per-node --gpus".split()
 )
-_INSTEAD = os.path.join(os.path.dirname(__file__), "instead.yaml")
+_INSTEAD = "job/request/instead.yaml"
 
 
 # Options that select a queue, or a part of one.

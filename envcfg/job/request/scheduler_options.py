@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.backends import schedulers
 from envcfg.common.datafile import load_kept, record
 from envcfg.common.getopt import OptionTable, read_table
 
@@ -50,8 +48,7 @@ class Table(NamedTuple):
 @cache
 def option_table(scheduler: str) -> Table:
     """Return the options of *scheduler*, a name in ``SCHEDULERS``."""
-    folder = os.path.dirname(schedulers.__file__)
-    (data,) = load_kept(scheduler, [os.path.join(folder, f"{scheduler}.yaml")])
+    (data,) = load_kept(scheduler, f"backends/schedulers/{scheduler}.yaml")
     options, plugins = data["options"], data.get("plugins", {})
     reader = read_table({**data, "options": {**options, **plugins}})
     # An equals sign after a letter is a part of the value.

@@ -5,19 +5,16 @@ it declare its interface (``INTERFACE``), which is all that Python reads of a mo
 script contains a module completely or not at all.
 """
 
-import os.path
 import re
 from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
 from envcfg.backends.starters import STARTERS
-from envcfg.common.datafile import is_data, read_text
+from envcfg.common.datafile import data_path, is_data, read_text
 from envcfg.common.provenance import sha256_of
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_FOLDER = os.path.join(_HERE, "modules")
-_TEMPLATES = os.path.join(_HERE, "templates")
+_FOLDER = data_path("job/script/modules")
 _WIDTH = 86
 INTERFACE = {
     "needs": "modules that come before it",
@@ -86,13 +83,13 @@ def render_module(name: str) -> str:
 
 def _included(match: re.Match[str]) -> str:
     """Return the text of the file beside this one that a line of a module names."""
-    return read_text(os.path.join(_HERE, match[1])).rstrip("\n")
+    return read_text(f"job/script/{match[1]}").rstrip("\n")
 
 
 def _path(name: str) -> str:
     # The folder of a starter contains the module with its name.
     file = f"{name}/{name}" if name in STARTERS else name
-    return os.path.join(_FOLDER, f"{file}.sh")
+    return f"{_FOLDER}/{file}.sh"
 
 
 def template(name: str) -> str:
@@ -101,13 +98,13 @@ def template(name: str) -> str:
     Args:
         name: path in the folder of templates, without ``.sh``.
     """
-    text = read_text(os.path.join(_TEMPLATES, f"{name}.sh"))
+    text = read_text(f"job/script/templates/{name}.sh")
     return text.partition("\n")[2].lstrip("\n")  # the first line is for shellcheck
 
 
 def has_template(name: str) -> bool:
     """Return whether the template exists."""
-    return is_data(os.path.join(_TEMPLATES, f"{name}.sh"))
+    return is_data(data_path(f"job/script/templates/{name}.sh"))
 
 
 def title(text: str) -> str:

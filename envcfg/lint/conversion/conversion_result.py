@@ -1,12 +1,9 @@
 """The result of a conversion: the changes for reports, or the reason for a refusal."""
 
-import os
 from typing import NamedTuple, NoReturn
 
 from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import UsageError
-
-_REFUSALS = os.path.join(os.path.dirname(__file__), "refusals.yaml")
 
 
 class ChangedLine(NamedTuple):
@@ -45,6 +42,6 @@ def refuse(which: str, *, place: str = "", **words: object) -> NoReturn:
     Raises:
         UsageError: always; *place* precedes its text.
     """
-    template = load_yaml(_REFUSALS)[which]
+    template = load_yaml("lint/conversion/refusals.yaml")[which]
     msg = f"{place}{template['why'].format(**words)}"
     raise UsageError(msg, hint=template["fix"].format(**words))

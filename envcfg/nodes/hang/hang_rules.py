@@ -1,6 +1,5 @@
 """The messages on a hanging job: its rules and their subjects."""
 
-import os.path
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -10,13 +9,14 @@ from envcfg.log.numbers import count_of, first_of, ranks_of
 from envcfg.log.rulebook import LogRule
 from envcfg.nodes.hang.hang_records import FLIGHT, LaggingRanks
 
-_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "rules.yaml")
-
 
 @cache
 def hang_rules() -> dict[str, LogRule]:
     """Return all rules by id."""
-    return {rule["id"]: LogRule(**rule) for rule in load_yaml(_FILE)["rules"]}
+    return {
+        rule["id"]: LogRule(**rule)
+        for rule in load_yaml("nodes/hang/rules.yaml")["rules"]
+    }
 
 
 def finding(rule: str, subject: str, message: str) -> Finding:

@@ -1,6 +1,5 @@
 """The activity of a rank, by the kernel state of its first thread; pure."""
 
-import os.path
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -11,7 +10,6 @@ from envcfg.nodes.hang.hang_records import HangRank
 
 Kind = Literal["stopped", "ended", "stuck", "sleeps", "waits", "runs", "unknown"]
 
-_FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "channels.yaml")
 _channels = cache(load_yaml)
 # Numbers of nanosleep and clock_nanosleep on x86_64 and arm64, if no function is named.
 _SLEEPS = frozenset({35, 230, 101, 115})
@@ -46,7 +44,9 @@ def activity(rank: HangRank) -> Activity:
     if rank.state == "R":
         return Activity("runs", "runs")
     fits = (
-        e["said"] for e in _channels(_FILE) if re.search(e["pattern"], rank.channel)
+        e["said"]
+        for e in _channels("nodes/hang/channels.yaml")
+        if re.search(e["pattern"], rank.channel)
     )
     text = next(fits, "") if rank.channel else ""
     # Without a readable kernel function, the system call shows the activity.

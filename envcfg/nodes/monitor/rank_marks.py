@@ -1,6 +1,5 @@
 """Findings about ranks: their cores, their loaders, and GPUs unlike the others; pure."""
 
-import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from statistics import median
@@ -24,7 +23,6 @@ _SLOWER = 0.75  # share of the others' clock; GPUs of one kind differ by up to a
 _LEAST_GPUS = 4  # fewer have no usual value
 _SPREAD = 3  # times the median distance from the usual value
 _MANY = 16  # GPUs, of which one may have less memory
-_THROTTLE = os.path.join(os.path.dirname(__file__), "throttle.yaml")
 
 
 def rank_marks(nodes: Sequence[NodeView]) -> Iterator[NodeFinding]:
@@ -147,7 +145,7 @@ def _is_busy(gpu: Gpu) -> bool:
 
 
 def _throttle_text(mask: int) -> str:
-    reasons: Mapping[int, str] = load_yaml(_THROTTLE)["reasons"]
+    reasons: Mapping[int, str] = load_yaml("nodes/monitor/throttle.yaml")["reasons"]
     names = [name for bit, name in reasons.items() if mask & bit]
     return f": throttled by {' and '.join(names)}" if names else ""
 

@@ -3,7 +3,6 @@
 Lines without a rank's prefix belong to NCCL or the program.
 """
 
-import os.path
 from collections.abc import Collection
 from contextlib import suppress
 from math import isfinite
@@ -17,15 +16,13 @@ from envcfg.nodes.probe.node_answer import job_name
 from envcfg.nodes.probe.probes import words_of
 
 _LEAST, _MOST = 1e-9, 10**15  # seconds, bytes; other values are torn or invented
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def collective_command(nodes: int, seconds: float) -> tuple[str, ...]:
     """Return the command of each rank, which measures for *seconds*."""
     # The program travels as an argument, because nodes may not share a file system.
     start, program = (
-        read_text(os.path.join(_FOLDER, f"collective.{ending}"))
-        for ending in ("sh", "py")
+        read_text(f"nodes/preflight/collective.{ending}") for ending in ("sh", "py")
     )
     words = (program, str(nodes), f"{seconds:g}")
     return ("/bin/sh", "-c", start, "envcfg-preflight", *words)

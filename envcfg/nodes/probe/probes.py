@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 from envcfg.common.datafile import read_text
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__))
-
 
 class Probe(NamedTuple):
     """The probe that a command of envcfg runs on each node."""
@@ -21,7 +19,7 @@ class Probe(NamedTuple):
 
     def script(self) -> str:
         """Return the text of the probe's script."""
-        texts = [read_text(os.path.join(_FOLDER, file)) for file in self.files]
+        texts = [read_text(f"nodes/probe/{file}") for file in self.files]
         return "\n".join(texts)
 
     def command(self, *words: str) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ click. Nothing of a log becomes markup, because each value is escaped.
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +23,6 @@ from envcfg.report.log.log_text import progress_of
 from envcfg.report.log.rank_layout import fold_alike, lay_out, without_silent
 from envcfg.report.log.traffic_matrix import MARKS, describe, lay_matrix, ways_of
 
-_TEMPLATE = os.path.join(os.path.dirname(__file__), "page.html")
 _URL = re.compile(r"https?://[^\s<>\"']+")
 _WIDE = 160  # characters of a title, which may list a thousand files
 _MOST_LISTED = 50_000  # transports for the script, which lists those of one rank
@@ -51,7 +49,7 @@ _COLUMNS = {
 
 def log_html(report: LogReport, title: str) -> str:
     """Return the report as a page; *title* is the name of the log."""
-    text, template = template_of(_TEMPLATE)
+    text, template = template_of("report/log/page.html")
     layout = lay_out(report)
     # Equal nodes are drawn once, because a page with ten thousand cells is slow.
     ranks = fold_alike(layout)
