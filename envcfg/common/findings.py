@@ -46,7 +46,7 @@ class Finding(NamedTuple):
     subject: str
     message: str  # one sentence, lower case, no full stop
     fix: str | None = None
-    source: str | None = None
+    source: str | None = None  # the source, if it is not envcfg itself
     why: str | None = None  # the meaning, if the message does not contain it
     evidence: EvidenceLine | None = None  # the first line that proves it
     # The number of occurrences.

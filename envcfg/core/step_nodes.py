@@ -38,7 +38,7 @@ class Probing(NamedTuple):
     """A running probe."""
 
     step: ChildProcess
-    hosts: Sequence[str]
+    hosts: Sequence[str]  # the nodes that answer
     # GPUs of each node that the job requested; None: unknown; 0: none.
     asked_gpus: int | None
 

@@ -50,7 +50,7 @@ class Metadata(NamedTuple):
 class Inspection(NamedTuple):
     """The result of reading one image."""
 
-    image: str
+    image: str  # its path or name, as given by the user
     metadata: Metadata
     # In a fixed order, the valid one of each name first.
     facts: tuple[ImageFact, ...] = ()

@@ -20,7 +20,7 @@ _MOST = 500  # libraries; PyTorch loads some hundred
 class Link(NamedTuple):
     """A library of the chain."""
 
-    library: Library
+    library: Library  # the library; its path is the path in the container
     asked: str  # the name used to load it
     needed_by: str  # the path of the first library that loads it; empty: the program
     why: str  # the rule by which the loader found it

@@ -90,7 +90,7 @@ class Fault(NamedTuple):
     words: Mapping[str, object] = {}  # values for the message of the rule
     form: str = ""  # name of one of the rule's other forms; empty: the rule's own text
     severity: Severity | None = None  # severity if it differs from that of the form
-    edit: Edit | None = None
+    edit: Edit | None = None  # the certain repair, if there is one
     is_secret: bool = False  # True if the line must not be shown
 
 

@@ -34,7 +34,7 @@ class WarningFormat(NamedTuple):
     since: str  # the first release that prints it
     last: str
     newest: bool  # True if `last` is the newest release that was read
-    part: str
+    part: str  # of the library, one of `PARTS`
     effect: str  # `fails` or `goes on`: the result of the call that prints it
     path: str  # of the source in the newest of these releases
     pieces: tuple[str, ...]  # texts that every line of it holds, in this order

@@ -39,7 +39,7 @@ _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
 class LogRule(NamedTuple):
     """One format of a line, or one judgement."""
 
-    id: str
+    id: str  # short stable name, never reused
     needle: str = ""  # text that every line of this format holds; empty for a judgement
     # Text in the place in NCCL's source, which precedes a warning; such a rule needs no
     # needle and wins over those without.
@@ -79,7 +79,7 @@ class LogRule(NamedTuple):
     # nodes, `wait`, or `unknown`; by default that of the class. Of a consequence
     # unknown.
     next: Action | None = None
-    source: str = ""
+    source: str = ""  # the source, with version or date
     samples: tuple[str, ...] = ()  # whole lines that match this rule and no other
     counter: tuple[str, ...] = ()  # whole lines that this rule does not match
     # Exit codes, 128 and a signal; a rule with codes replaces that of a line.

@@ -139,7 +139,7 @@ class TraceFinding(NamedTuple):
     message: str
     evidence: EvidenceLine | None = None  # place of the line that shows it
     doubt: str = ""  # open question that it leaves, if any
-    cause: bool = True
+    cause: bool = True  # False if it follows from another finding
 
 
 class Traces(NamedTuple):

@@ -291,6 +291,6 @@ class NodeKind(NamedTuple):
 class Layer(NamedTuple):
     """One file of those that make a profile."""
 
-    path: str
+    path: str  # its name in messages
     data: bytes
     profile: Profile  # the content of this file alone

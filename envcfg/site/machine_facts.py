@@ -10,7 +10,7 @@ IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
 class NodeGroup(NamedTuple):
     """Nodes with the same resources."""
 
-    number: int
+    number: int  # their number in a partition
     gpus: int  # GPUs per node, of all kinds
     kinds: tuple[str, ...]  # the kinds of GPUs, by Slurm's names
     cores: int  # cores per node for jobs, in the scheduler's count: usually threads
@@ -49,7 +49,7 @@ class Site(NamedTuple):
     cluster: str | None = None
     # Slurm, flux or pbs, by the commands on PATH; None: none.
     scheduler: str | None = None
-    gpus: str | None = None
+    gpus: str | None = None  # the option for the number of GPUs, if known
     # Whether a job is billed for its largest share, not for their sum.
     takes_most: bool = False
     partitions: tuple[SeenPartition, ...] = ()

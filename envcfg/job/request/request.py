@@ -40,7 +40,7 @@ class Request(NamedTuple):
     seconds: int | None
     # The ranks per node for `wrap`; None if the starter knows or assumes the number.
     ranks: int | None
-    repeats: tuple[Repeat, ...]
+    repeats: tuple[Repeat, ...]  # variables that the script exports before the step
     findings: tuple[Finding, ...]
 
 

@@ -20,7 +20,7 @@ class RasProcess(NamedTuple):
 class RasRank(NamedTuple):
     """A rank of a communicator."""
 
-    rank: int
+    rank: int  # its number in the communicator
     host: str = ""  # address of its node; empty if unknown
     pid: int | None = None
     error: str = ""

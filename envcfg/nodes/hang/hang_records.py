@@ -15,7 +15,7 @@ RAS, FLIGHT = "RAS", "Flight Recorder"
 class HangRank(NamedTuple):
     """The program of a rank, at one moment."""
 
-    rank: int
+    rank: int  # its number in the whole job, from its environment
     host: str
     pid: int
     local_rank: int | None = None
@@ -92,7 +92,7 @@ class LaggingRanks(NamedTuple):
     """
 
     by: str  # `RAS` or `Flight Recorder`
-    ranks: tuple[int, ...]
+    ranks: tuple[int, ...]  # lagging ranks of the job, rising
     waiting: int  # number of ranks that wait for them
     operation: str
     group: str
@@ -117,7 +117,7 @@ class Evidence(NamedTuple):
     """The evidence on a job at one moment."""
 
     job: str
-    nodes: tuple[HangNode, ...]
+    nodes: tuple[HangNode, ...]  # in Slurm's order
     log: LastLine = LastLine()
     behind: tuple[LaggingRanks, ...] = ()  # lagging ranks, from the libraries
     flights: tuple[int, ...] = ()  # ranks with a readable dump

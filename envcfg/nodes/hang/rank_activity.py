@@ -27,7 +27,7 @@ class Activity(NamedTuple):
     """The activity of a rank."""
 
     kind: Kind
-    phrase: str
+    phrase: str  # the activity as a verb phrase
 
 
 def activity(rank: HangRank) -> Activity:

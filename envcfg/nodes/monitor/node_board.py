@@ -31,7 +31,7 @@ class NodeView(NamedTuple):
     links: tuple[Counter, ...] = ()
     # Number of GPUs that Slurm reports for the step; None if unknown.
     allotted: int | None = None
-    tool: str | None = None
+    tool: str | None = None  # program that reports the GPUs, `none` if there is none
     gpus: tuple[Gpu, ...] = ()  # of this job, as far as the tool shows it
     other_gpus: int = 0  # number of the node's GPUs that the job does not have
     problem: str | None = None  # message of the tool instead of numbers

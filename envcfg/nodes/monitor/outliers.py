@@ -43,7 +43,7 @@ class NodeFinding(NamedTuple):
 
     finding: Finding
     gpus: tuple[int, ...] = ()  # in question, as the node's tool counts them
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()  # that use these GPUs; empty if they are unknown
 
     @property
     def kind(self) -> str:

@@ -32,7 +32,7 @@ class StepHealth(NamedTuple):
     """The state of all nodes of a step."""
 
     findings: tuple[NodeFinding, ...] = ()
-    gpus: int = 0
+    gpus: int = 0  # number of the GPUs with a known use
     use: float | None = None  # their mean use in percent; None if there are none
     is_whole: bool = True  # every node has answered the last question
     # In order; the use of a GPU is that of the last samples.

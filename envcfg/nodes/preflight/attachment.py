@@ -20,7 +20,7 @@ _PCI = re.compile(
 class AttachedGpu(NamedTuple):
     """A GPU, and the NICs that are near to it."""
 
-    number: int
+    number: int  # in the order of PCI addresses, as drivers count
     address: str
     nics: tuple[str, ...] = ()  # names for people: `hsn0 (cxi0)`; empty: unknown
     reason: str = "unknown"  # `bridge`, `NUMA node`, `root complex` or `unknown`

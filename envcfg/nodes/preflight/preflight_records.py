@@ -43,7 +43,7 @@ class RankAnswer(NamedTuple):
 
     rank: int
     host: str
-    stage: int = 0
+    stage: int = 0  # number of `collective.STAGES` that it has reached
     # Seconds by which its node's clock is ahead of the first node's.
     clock: float | None = None
     # Address of the first node that it could not reach, and the reason.
@@ -67,7 +67,7 @@ class Requirements(NamedTuple):
 
     hosts: tuple[str, ...]  # all nodes of the job, in order
     interfaces: tuple[str, ...] = ()  # of each node
-    gpus: int | None = None
+    gpus: int | None = None  # of each node
     devices: tuple[str, ...] = ()  # patterns of paths, each of which must exist
     is_fast: bool = False  # True if the network between nodes must not be TCP
     bandwidth: float | None = None  # of a large all-reduce, GB/s
@@ -87,7 +87,7 @@ class Report(NamedTuple):
     # Answers of the ranks; empty if there was no collective.
     ranks: Mapping[int, RankAnswer]
     network: str  # `fast`, `slow`, `unknown` or `unneeded`: proven by NCCL's log
-    verdict: str
+    verdict: str  # the verdict on that log, in a sentence
     is_inconclusive: bool
 
     @property
