@@ -126,7 +126,7 @@ def test_a_kept_value_of_another_shape_is_not_taken(
     words = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")
     words += ("--", "true")
     assert envcfg("wrap", *words).code == 0
-    path = tmp_path / "envcfg/stacks.json"
+    path = tmp_path / "envcfg/knowledge/stacks.json"
     head, _, text = path.read_bytes().partition(b"\n")
     path.write_bytes(head.replace(text, b"[]") + b"\n[]" * bool(text))
     if not text:  # all in one object

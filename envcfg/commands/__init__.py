@@ -40,9 +40,9 @@ def load(name: str) -> Any:  # noqa: ANN401  # a module, which mypy cannot check
 @cache
 def texts() -> Mapping[str, Any]:
     """Return ``texts.yaml``, which is needed only for help, errors and terminals."""
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    (entries,) = load_kept("commands", "commands/texts.yaml")
+    entries = load_kept_file("commands/texts.yaml")
     for name, entry in entries.items():
         if name != "look" and "description" not in entry:
             entry["description"] = f"{entry['help'][0].upper()}{entry['help'][1:]}."

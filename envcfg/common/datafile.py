@@ -131,6 +131,11 @@ def load_findings(room: str) -> Any:  # noqa: ANN401  # as above
     return load_yaml(f"{room}/findings.yaml")
 
 
+def load_kept_file(name: str) -> Any:  # noqa: ANN401  # as above
+    """Return the content of one data file from a cache, because YAML is slow to parse."""
+    return load_kept(name.removesuffix(".yaml"), name)[0]
+
+
 def load_kept(name: str, *files: str) -> list[Any]:
     """Return the contents of several data files from a cache, because YAML is slow to
     parse.

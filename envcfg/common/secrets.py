@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from envcfg.common.characters import one_line, printable
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept_file
 
 HIDDEN = "***"
 # A reference such as $(<~/.key) is no secret.
@@ -100,7 +100,7 @@ def option_name(word: object) -> str:
 
 @cache
 def _content() -> Any:  # noqa: ANN401  # an own data file
-    return load_kept("secrets", "knowledge/secrets.yaml")[0]
+    return load_kept_file("knowledge/secrets.yaml")
 
 
 @cache

@@ -5,7 +5,7 @@ from functools import cache, partial
 from os import PathLike
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError, suggest
 
 # The values that a program can pass to an option.
@@ -55,7 +55,7 @@ switch = partial(Option, kind="switch")
 @cache
 def help_texts() -> Mapping[str, str]:
     """Return the help texts of the options in the core's tables, by flag."""
-    (texts,) = load_kept("options", "core/options.yaml")
+    texts = load_kept_file("core/options.yaml")
     return dict(texts)
 
 

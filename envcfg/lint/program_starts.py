@@ -75,7 +75,7 @@ class ShellInput(NamedTuple):
 @cache
 def _tables() -> Sequence[Mapping[str, Any]]:
     """Return the tables of ``words`` and ``programs``."""
-    return load_kept("programs", "lint/words.yaml", "lint/programs.yaml")
+    return load_kept("lint-programs", "lint/words.yaml", "lint/programs.yaml")
 
 
 @cache

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept_file
 from envcfg.job.request.amounts import mebibytes
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.script_source import Source
@@ -34,7 +34,7 @@ def recognise(sources: Iterable[Source]) -> tuple[str, tuple[str, ...]]:
     # Signs of directives count only in directives; comments are removed before.
     heads = "\n".join(line for line in text.split("\n") if line[:1] == "#")
     systems = []
-    for name, signs in load_kept("systems", "lint/systems.yaml")[0].items():
+    for name, signs in load_kept_file("lint/systems.yaml").items():
         visited = tuple(
             sign["sign"]
             for sign in signs

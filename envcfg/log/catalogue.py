@@ -52,7 +52,7 @@ def libraries() -> list[str]:
 
 def entries(library: str) -> Iterator[WarningFormat]:
     """Yield the known warnings of a *library*."""
-    text = read_text(os.path.join(FOLDER, f"{library}.tsv"))
+    text = read_text(f"{FOLDER}/{library}.tsv")
     head, *lines = text.splitlines()
     newest = head.split("\t")[2]
     for line in lines:

@@ -20,9 +20,9 @@ _Signs = Mapping[CauseClass, Sequence[re.Pattern[str]]]
 @cache
 def _load_classes() -> tuple[Sequence[str], _Signs, Mapping[CauseClass, Action]]:
     """Return the general classes, the signs of the others, and the next step of each."""
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    data = load_kept("cause-classes", CLASSES)[0]
+    data = load_kept_file(CLASSES)
     classes = data["classes"]
     signs = {
         name: [re.compile(sign) for sign in record.get("signs", ())]

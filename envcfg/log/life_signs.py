@@ -52,21 +52,19 @@ def needles() -> Collection[bytes]:
 @cache
 def _signs() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    signs: Sequence[Mapping[str, str]] = load_kept("life", "log/life_signs.yaml")[0][
-        "signs"
-    ]
+    signs: Sequence[Mapping[str, str]] = load_kept_file("log/life_signs.yaml")["signs"]
     return grouped(signs, lambda sign: sign["needle"].encode())
 
 
 @cache
 def _compilers() -> Sequence[Mapping[str, str]]:
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    compilers: Sequence[Mapping[str, str]] = load_kept("life", "log/life_signs.yaml")[
-        0
-    ]["compiles"]
+    compilers: Sequence[Mapping[str, str]] = load_kept_file("log/life_signs.yaml")[
+        "compiles"
+    ]
     return compilers
 
 

@@ -107,11 +107,9 @@ def _find(kind: str, name: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept(
-        "names", "log/names.yaml"
-    )[0]
+    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept_file("log/names.yaml")
     return names
 
 

@@ -96,9 +96,9 @@ def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None
 def _network_ends() -> tuple[Sequence[str], Sequence[Mapping[str, re.Pattern[str]]]]:
     """Return the rules of wrong interfaces; the ends that these can cause, and the lines
     that follow from those ends."""
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    data = load_kept("network-ends", "log/network_ends.yaml")[0]
+    data = load_kept_file("log/network_ends.yaml")
     tables = [
         {rule: re.compile(pattern) for rule, pattern in data[name].items()}
         for name in ("ends", "follow")

@@ -110,11 +110,9 @@ _BOX_ENDS = ("│", "┃", "║", " |")
 @cache
 def prefixes(kind: str) -> Sequence[tuple[re.Pattern[str], str]]:
     """Return the patterns of *kind* in ``prefixes.yaml``, each with its meaning."""
-    from envcfg.common.datafile import load_kept
+    from envcfg.common.datafile import load_kept_file
 
-    entries: Sequence[Mapping[str, str]] = load_kept("prefixes", "log/prefixes.yaml")[
-        0
-    ][kind]
+    entries: Sequence[Mapping[str, str]] = load_kept_file("log/prefixes.yaml")[kind]
     return [(re.compile(entry["pattern"]), entry.get("means", "")) for entry in entries]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.findings import Finding, Severity
 from envcfg.profile.conditions import Condition, Test, Truth, judge, parse_tests
 
@@ -40,7 +40,7 @@ class KnownJob(NamedTuple):
 def load_stacks() -> list[Stack]:
     """Read all combinations that are known to fail."""
     stacks = []
-    for data in load_kept("stacks", f"knowledge/{DATA}")[0]["stacks"]:
+    for data in load_kept_file(f"knowledge/{DATA}")["stacks"]:
         when = (
             test
             for fact, text in data.pop("when").items()

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from envcfg.common.datafile import data_path, is_data, load_kept, load_yaml, names_in
+from envcfg.common.datafile import (
+    data_path,
+    is_data,
+    load_kept,
+    load_kept_file,
+    load_yaml,
+    names_in,
+)
 
 _FOLDER = data_path("backends/programs")
 _SECTIONS = ("line", "lint")
@@ -54,7 +61,7 @@ def _merged(
     """Return the sections of *entry*, whose keys override those of *other*."""
     sections = {key: {**other.get(key, {}), **entry.get(key, {})} for key in _SECTIONS}
     if scheduler := sections["line"].get("options_of"):
-        (data,) = load_kept(scheduler, f"backends/schedulers/{scheduler}.yaml")
+        data = load_kept_file(f"backends/schedulers/{scheduler}.yaml")
         sections["line"]["options"] = {**data["options"], **data["plugins"]}
     return sections
 

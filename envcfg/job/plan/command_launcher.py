@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from envcfg.backends.starters import STARTERS
-from envcfg.common.datafile import load_kept
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.common.getopt import OptionSpec, OptionTable, OptionWord, getopt
@@ -188,7 +188,7 @@ def _records() -> Sequence[Mapping[str, Any]]:
 
 @cache
 def _built_in() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = load_kept("programs", "knowledge/programs.yaml")[0]
+    table: Mapping[str, Any] = load_kept_file("knowledge/programs.yaml")
     return table
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from envcfg.common.datafile import load_kept, record
+from envcfg.common.datafile import load_kept_file, record
 from envcfg.common.getopt import OptionTable, read_table
 
 
@@ -48,7 +48,7 @@ class Table(NamedTuple):
 @cache
 def option_table(scheduler: str) -> Table:
     """Return the options of *scheduler*, a name in ``SCHEDULERS``."""
-    (data,) = load_kept(scheduler, f"backends/schedulers/{scheduler}.yaml")
+    data = load_kept_file(f"backends/schedulers/{scheduler}.yaml")
     options, plugins = data["options"], data.get("plugins", {})
     reader = read_table({**data, "options": {**options, **plugins}})
     # An equals sign after a letter is a part of the value.
