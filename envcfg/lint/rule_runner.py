@@ -134,7 +134,8 @@ def judge_model(
     for name in rules:
         # The first fault at one place is the most specific one of its detector.
         faults: dict[int, Fault] = {}
-        for fault in detectors[name](job):
+        is_for_others = all_rules[name].batch and model.scope != "batch"
+        for fault in () if is_for_others else detectors[name](job):
             faults.setdefault(fault.offset, fault)
         remarks += [
             _remark(all_rules[name], fault, sources, model.scheduler)

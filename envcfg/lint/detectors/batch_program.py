@@ -21,7 +21,7 @@ _PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
 def script_location(job: ScriptJob) -> Iterator[Fault]:
     """The place of a script that sbatch has copied elsewhere."""
     model = job.model
-    if model.scope != "batch" or model.flat is None:
+    if model.flat is None:
         return
     yield from _late(job)
     yield from _made_too_late(job)

@@ -79,7 +79,7 @@ def made_on_first_node(job: ScriptJob) -> Iterator[Fault]:
     exported variable begins with its path or a later step names it. A removed folder
     counts only if the script has not created it before.
     """
-    if job.model.scope != "batch" or (job.shape.nodes or 1) < 2:
+    if (job.shape.nodes or 1) < 2:
         return
     folders = {
         word.shown

@@ -44,7 +44,7 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     ]
     # Slurm uses the last of several equal directives.
     count = whole_number(directives_found[-1].value) if directives_found else None
-    if model.scope != "batch" or not count or count < 2:
+    if not count or count < 2:
         return
     affected = _is_affected(job.facts.get("slurm", ""))
     is_set = "SRUN_CPUS_PER_TASK" in model.set_names() or _has_masks(job)

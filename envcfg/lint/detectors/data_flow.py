@@ -124,7 +124,7 @@ def _first_from(
 def never_set(job: ScriptJob) -> Iterator[Fault]:
     """A variable that is set nowhere, with a name that differs little from another."""
     model = job.model
-    if model.scope != "batch" or model.is_dump:
+    if model.is_dump:
         return
     # X=$X sets nothing.
     set_names = {
@@ -180,7 +180,7 @@ def slurm_count(job: ScriptJob) -> Iterator[Fault]:
     """
     model = job.model
     # Only Slurm's directives are kept there.
-    if model.scope != "batch" or not model.directives:
+    if not model.directives:
         return
     values = {n: d.value or "" for n, d in directives(job).items()}
     table = known_values("EC252", "counts")

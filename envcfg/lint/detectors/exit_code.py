@@ -41,7 +41,7 @@ _LOOP = re.compile(r"while|until")
 def lost_exit_code(job: ScriptJob) -> Iterator[Fault]:
     """A job that succeeds although its step failed, or that ends before its step."""
     model = job.model
-    if model.scope != "batch" or model.flat is None or model.unread:
+    if model.flat is None or model.unread:
         return
     # A trap for errors, or one that exits, decides about the exit code itself.
     if any(c.name == "trap" and _exits_in_trap(c, job) for c in model.commands):

@@ -48,7 +48,7 @@ class Start(NamedTuple):
 @detects("EC650")
 def idle_gpus(job: ScriptJob) -> Iterator[Fault]:
     """GPUs, or whole nodes, that the job asks for and that no process can use."""
-    if job.model.scope != "batch" or not SCHEDULERS[job.model.scheduler].sizes:
+    if not SCHEDULERS[job.model.scheduler].sizes:
         return
     yield from _whole_node(job)
     starts = list(_starts(job))

@@ -57,7 +57,7 @@ def interface_missing(job: ScriptJob) -> Iterator[Fault]:
         return
     if not _has_slingshot(profile):
         return  # NCCL finds InfiniBand's interfaces by itself
-    if (job.shape.nodes or 1) < 2 or job.model.scope != "batch":
+    if (job.shape.nodes or 1) < 2:
         return
     if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return

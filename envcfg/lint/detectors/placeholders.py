@@ -35,7 +35,7 @@ _TEMPLATES = (
 def placeholder(job: ScriptJob) -> Iterator[Fault]:
     """A word in angle brackets that stands for a value of the user."""
     model = job.model
-    if model.scope != "batch" or model.path.endswith(_TEMPLATES):
+    if model.path.endswith(_TEMPLATES):
         return
     for option in model.directives:
         if not option.late and (match := _IN_DIRECTIVE.search(option.value or "")):

@@ -43,8 +43,6 @@ _OF_NODES = re.compile(r"role|node-?name|local-addr|log-(?:dir|file|path)|run-na
 @detects("EC101")
 def rank_in_batch(job: ScriptJob) -> Iterator[Fault]:
     """A rank's own variable, expanded once for all by the batch shell."""
-    if job.model.scope != "batch":
-        return
     where, certain = uses(job.model), _certain(job)
     for expansion in job.model.expansions:
         if expansion.hole.scope != "batch" or not _RANKS.fullmatch(expansion.name):
@@ -270,7 +268,7 @@ def called_variable(job: ScriptJob) -> Iterator[Fault]:
 @detects("EC103")
 def node_in_batch(job: ScriptJob) -> Iterator[Fault]:
     """The name of the first node, given to all nodes as their own."""
-    if job.model.scope != "batch" or (job.shape.nodes or 0) < 2:
+    if (job.shape.nodes or 0) < 2:
         return
     assigned = uses(job.model).values
     for hole in _in_tasks(job):

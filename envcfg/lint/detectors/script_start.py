@@ -75,7 +75,7 @@ def lost_signal(job: ScriptJob) -> Iterator[Fault]:
     model = job.model
     given = [d for d in model.directives if d.name == "signal" and not d.late]
     match = _SIGNAL.fullmatch(given[-1].value or "") if given else None
-    if match is None or model.scope != "batch" or model.unread:
+    if match is None or model.unread:
         return
     to_batch = "B" in (match[1] or "").upper()
     names = {command.name for command in model.commands}

@@ -242,8 +242,6 @@ def undefined_variable(job: ScriptJob) -> Iterator[Fault]:
     note. Only the first place of a slip is reported.
     """
     names = job.model.set_names()
-    if job.model.scope != "batch":
-        return
     sourced = any(
         opaque.description.startswith("source ") for opaque in job.model.opaque
     )
