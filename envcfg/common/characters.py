@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 
 _MOST_DIGITS = 9  # digits of a number; no count in a job has more
+_MOST_CORES = 8192  # of a node
 # Columns of a text: the default without a terminal, the fewest, and the most.
 _WIDTH, _NARROWEST, _WIDEST = 88, 40, 120
 _SURROGATES = "[\ud800-\udfff]"
@@ -49,6 +50,18 @@ def whole_number(text: str | None) -> int | None:
     if not text or not text.isascii() or not text.isdigit():
         return None
     return int(text) if len(text) <= _MOST_DIGITS else None
+
+
+def core_numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        a, b = whole_number(first), whole_number(last or first)
+        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
+            return frozenset()
+        numbers.update(range(a, b + 1))
+    return frozenset(numbers)
 
 
 def without_surrogates(text: str) -> str:

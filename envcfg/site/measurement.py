@@ -9,11 +9,12 @@ from typing import Any
 
 from envcfg import __version__
 from envcfg.backends.runtimes import NAMES, runtime
+from envcfg.common.characters import core_numbers
 from envcfg.common.provenance import now_text
 from envcfg.profile.profile_model import Profile
 from envcfg.site.machine import DEVICES
 from envcfg.site.machine_facts import Site
-from envcfg.site.observations import Observations, cpus_of
+from envcfg.site.observations import Observations
 from envcfg.site.profile_comparison import Comparison
 
 
@@ -71,7 +72,7 @@ def _masks_near(near: Sequence[str]) -> tuple[str, ...]:
     """
     masks = []
     for number, text in enumerate(near):
-        cpus, users = sorted(cpus_of(text)), near.count(text)
+        cpus, users = sorted(core_numbers(text)), near.count(text)
         size, index = len(cpus) // users, near[:number].count(text)
         masks.append(f"0x{sum(1 << cpu for cpu in cpus[index * size :][:size]):x}")
     return () if "0x0" in masks else tuple(masks)

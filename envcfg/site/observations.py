@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from envcfg.common.characters import core_numbers
 
 Facts = Mapping[str, tuple[tuple[str, ...], ...]]
 
@@ -53,13 +54,5 @@ class Observations(NamedTuple):
         if row := self.first("shape"):
             return int(row[1]), int(row[2]), int(row[3])
         gpus = next((int(row[1]) for row in self.rows("gpus")), 0)
-        cores = next((len(cpus_of(row[0])) for row in self.rows("cpus")), 0)
+        cores = next((len(core_numbers(row[0])) for row in self.rows("cpus")), 0)
         return gpus, cores, next((int(r[0]) >> 10 for r in self.rows("memory")), 0)
-
-
-def cpus_of(text: str) -> set[int]:
-    """Return the CPUs of a list of Linux: ``0-7,64-71``."""
-    cpus: set[int] = set()
-    for first, last in re.findall(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", text):
-        cpus |= set(range(int(first), int(last or first) + 1))
-    return cpus

@@ -10,13 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from envcfg.backends.runtimes import runtime
+from envcfg.common.characters import core_numbers
 from envcfg.common.findings import Place
 from envcfg.job.request.amounts import mebibytes, seconds
 from envcfg.log.names import network_family, provider_family
 from envcfg.profile.look.value_list import Value, ValueState, View
 from envcfg.profile.profile_model import Profile
 from envcfg.site.machine_facts import IN_MEMORY
-from envcfg.site.observations import Observations, cpus_of
+from envcfg.site.observations import Observations
 
 CONFIRMED, CONTRADICTED, NOT_SEEN = "confirmed", "contradicted", "not seen"
 # Sections that describe the profile itself, or its prices.
@@ -175,7 +176,9 @@ def _partition(profile: Profile, value: Value, observations: Observations) -> An
 
 def _masks(_: Profile, value: Value, observations: Observations) -> Answer:
     """Judge masks by the CPUs next to the GPUs, in the driver's order of addresses."""
-    cpus = cpus_of("".join(row[0] for row in observations.nodes[0].get("cpus", ())))
+    cpus = core_numbers(
+        "".join(row[0] for row in observations.nodes[0].get("cpus", ()))
+    )
     near = [row[3] for row in observations.nodes[0].get("card", ())]
     # The bits are reversed, because CPU 0 is the last binary digit.
     bits = [bin(int(name, 16))[:1:-1] for name in _items(value)]
@@ -187,10 +190,10 @@ def _masks(_: Profile, value: Value, observations: Observations) -> Answer:
     if cpus and (beyond := set().union(*masks) - cpus):
         return False, f"no CPU {min(beyond)}: a node has {len(cpus)}"
     # Without one entry per GPU, the order of masks cannot be compared.
-    if len(near) != len(masks) or not all(map(cpus_of, near)):
+    if len(near) != len(masks) or not all(map(core_numbers, near)):
         return None, f"a node has {len(cpus)} CPUs, and shows {len(near)} GPUs"
     for number, (mask, text) in enumerate(zip(masks, near, strict=True)):
-        if not mask <= cpus_of(text):
+        if not mask <= core_numbers(text):
             return False, f"next to GPU {number} are the CPUs {text}"
     return True, "each is next to its GPU"
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import pytest
 from lines import gpu_lines, node_lines, read
 
+from envcfg.common.characters import core_numbers
 from envcfg.nodes.monitor.health_log import HealthLog
 from envcfg.nodes.monitor.node_board import Board
 from envcfg.nodes.monitor.step_health import SAMPLES, UseHistory
-from envcfg.nodes.probe.sample import core_numbers
 
 GIB = 1024  # of nvidia-smi's unit
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from statistics import median
 
+from envcfg.common.characters import core_numbers
 from envcfg.common.datafile import load_yaml
 from envcfg.log.numbers import count_of, grouped, number_ranges, ranks_of
 from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.monitor.outliers import NodeFinding, make_mark
 from envcfg.nodes.probe.gpu import Gpu
-from envcfg.nodes.probe.sample import RankSample, core_numbers
+from envcfg.nodes.probe.sample import RankSample
 
 _LOW = 50.0  # percent of use, below which a GPU waits for something
 _BUSY = 0.9  # cores that a process uses if it does nothing else

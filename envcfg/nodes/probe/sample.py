@@ -7,12 +7,11 @@ may come at any time; torn lines, and lines of other programs, are ignored.
 from contextlib import suppress
 from typing import NamedTuple
 
-from envcfg.common.characters import whole_number
+from envcfg.common.characters import core_numbers, whole_number
 from envcfg.nodes.probe.gpu import KIB, Gpu, mark_ours, read_gpus
 from envcfg.nodes.probe.probes import words_of
 
 TAG = "envcfg-probe"
-_MOST_CORES = 8192
 _MOST_LINES = 4096  # lines of a sample; more are not the probe's
 
 
@@ -54,18 +53,6 @@ class RankSample(NamedTuple):
     def own_cores(self) -> frozenset[int]:
         """The cores that it may use; empty if unknown."""
         return core_numbers(self.cores)
-
-
-def core_numbers(text: str) -> frozenset[int]:
-    """Return the numbers of a list of cores such as ``0-7,64``; empty if it is none."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        a, b = whole_number(first), whole_number(last or first)
-        if a is None or b is None or not 0 <= b - a < _MOST_CORES:
-            return frozenset()
-        numbers.update(range(a, b + 1))
-    return frozenset(numbers)
 
 
 class NodeSample(NamedTuple):
