@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from envcfg.common.bind import Bind
 from envcfg.common.budget import Budget, SpentError
 from envcfg.common.errors import ImageError, OutputError
 from envcfg.common.findings import Finding, finding_in
@@ -15,7 +16,7 @@ from envcfg.image.host_libraries import Host, parse_host, read_host
 from envcfg.image.host_parts import Image, Parts, choose_parts
 from envcfg.image.image_facts import inspect_tree
 from envcfg.image.image_record import Inspection
-from envcfg.image.layers import LayerMount, Overlay
+from envcfg.image.layers import Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.open_image import open_image
@@ -221,7 +222,7 @@ def _facts(profile: Profile, inspection: Inspection, tree: Tree) -> Facts:
     return gather_facts(profile, options, launcher, runtime)[0]
 
 
-def _layers(profile: Profile, facts: Facts) -> Iterator[LayerMount]:
+def _layers(profile: Profile, facts: Facts) -> Iterator[Bind]:
     """Yield the mounts of the profile that apply to this image."""
     from envcfg.profile.conditions import Truth
 
@@ -229,7 +230,7 @@ def _layers(profile: Profile, facts: Facts) -> Iterator[LayerMount]:
         if not mount or mount.bind.refers:
             continue  # the values of the job's variables are unknown here
         if facts.judge(mount.when, str(mount.bind))[0] is Truth.YES:
-            yield LayerMount(mount.bind.source, mount.bind.target or mount.bind.source)
+            yield mount.bind
 
 
 def _settings(profile: Profile, facts: Facts, names: Iterable[str]) -> dict[str, str]:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.backends.scheduler_client import query
 from envcfg.backends.starters import OWN
-from envcfg.common.bind import Bind
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
@@ -276,9 +275,7 @@ def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ..
     )
     mounts = tuple(
         # Another node may lack the file: then NCCL_NET ends the job.
-        BindMount(
-            Bind(mount.source, mount.target, ("ro",)), reason, if_exists=mount.source
-        )
+        BindMount(mount._replace(options=("ro",)), reason, if_exists=mount.source)
         for mount in parts.mounts
     )
     return (

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.common.bind import Bind
 from envcfg.common.findings import Finding, finding_in
 from envcfg.image.communication import stems
 from envcfg.image.fact_patterns import is_of_c_library, is_of_driver
 from envcfg.image.host_libraries import Host
 from envcfg.image.image_record import ImageFact, version_number
-from envcfg.image.layers import LayerMount, Overlay
+from envcfg.image.layers import Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.tree import Tree
@@ -37,7 +38,7 @@ class Parts(NamedTuple):
     """The files of a host for an image, if they fit."""
 
     # Each file, and its place in `FOLDER`; empty if none fits.
-    mounts: tuple[LayerMount, ...] = ()
+    mounts: tuple[Bind, ...] = ()
     # The parts that fit, or the reason why there are none.
     findings: tuple[Finding, ...] = ()
 
@@ -93,7 +94,7 @@ def _newer(image: Image, host: Host, libfabric: str) -> list[str]:
 
 def _fill(
     image: Image, host: Host, plugin: ImageFact, libfabric: str
-) -> tuple[tuple[LayerMount, ...], Chain]:
+) -> tuple[tuple[Bind, ...], Chain]:
     """Return the mounts for *plugin*, and the libraries loaded with them.
 
     Of the libraries that plug-in and libfabric need, those are added that the image
@@ -104,9 +105,7 @@ def _fill(
     names = {f"{stem}.so": plugin.evidence, _LIBFABRIC: libfabric}
     search = ":".join(filter(None, (FOLDER, image.environ.get("LD_LIBRARY_PATH"))))
     while True:
-        mounts = tuple(
-            LayerMount(path, f"{FOLDER}/{name}") for name, path in names.items()
-        )
+        mounts = tuple(Bind(path, f"{FOLDER}/{name}") for name, path in names.items())
         overlay = Overlay(image.tree, host.tree(), mounts)
         index = LibraryIndex(overlay, {**image.environ, "LD_LIBRARY_PATH": search})
         starts = [(nccl, "the image's"), (f"{FOLDER}/{stem}.so", "bound")]

@@ -3,8 +3,8 @@
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from io import BufferedReader
-from typing import NamedTuple
 
+from envcfg.common.bind import Bind
 from envcfg.image.image_record import Library
 from envcfg.image.tree import Tree, TreeEntry
 
@@ -90,13 +90,6 @@ def _hides(layer: Tree, path: str) -> bool:
     return layer.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
 
 
-class LayerMount(NamedTuple):
-    """A mount: *source* of the host appears at *target* of the image."""
-
-    source: str
-    target: str
-
-
 class RecordedTree(Tree):
     """The recorded libraries of another machine."""
 
@@ -134,11 +127,12 @@ class RecordedTree(Tree):
 class Overlay(Tree):
     """An image with mounts of a host over it, the last one on top."""
 
-    def __init__(self, image: Tree, host: Tree, mounts: Sequence[LayerMount]) -> None:
+    def __init__(self, image: Tree, host: Tree, mounts: Sequence[Bind]) -> None:
         """Lay *mounts* of *host* over *image*; mounts with a missing source are skipped."""
         self._image, self._host = image, host
         real = [
-            (host.resolve(mount.source), mount.target.rstrip("/")) for mount in mounts
+            (host.resolve(bind.source), (bind.target or bind.source).rstrip("/"))
+            for bind in mounts
         ]
         self._layers = [
             (place, target) for place, target in reversed(real) if place and target

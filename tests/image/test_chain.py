@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from envcfg.common.bind import Bind
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.core.inspection import judge_image
@@ -15,7 +16,7 @@ from envcfg.image.fact_patterns import interfaces_of
 from envcfg.image.host_libraries import Host, parse_host, read_host
 from envcfg.image.image_facts import inspect_tree
 from envcfg.image.image_record import Metadata
-from envcfg.image.layers import LayerMount, Overlay
+from envcfg.image.layers import Overlay
 from envcfg.image.library_chain import Chain
 from envcfg.image.tree import FolderTree
 from envcfg.report.image_report import host_json
@@ -401,8 +402,8 @@ def test_an_overlay_shows_mounts_as_the_kernel_does(tmp_path: Path) -> None:
     host.text("opt/cray/theirs", "host")
     host.text("data/file", "host")
     host.link("data/link", "/etc/own")
-    layers = [LayerMount("/opt/cray", "/opt/cray"), LayerMount("/data", "/new/place")]
-    layers.append(LayerMount("/absent", "/etc"))
+    layers = [Bind("/opt/cray", "/opt/cray"), Bind("/data", "/new/place")]
+    layers.append(Bind("/absent", "/etc"))
     tree = Overlay(FolderTree(str(image.root)), FolderTree(str(host.root)), layers)
     assert tree.text("/opt/cray/theirs") == "host"
     assert tree.look("/opt/cray/own") is None
