@@ -88,10 +88,10 @@ def node_address(first: str) -> str:
         value = os.environ.get(variable, "")
         if value.startswith("^"):
             continue
-        for gpu in filter(None, value.lstrip("=").split(",")):
+        for wanted in filter(None, value.lstrip("=").split(",")):
             is_exact = variable.startswith("GLOO") or value.startswith("=")
             for name in names:
-                if name == gpu or (name.startswith(gpu) and not is_exact):
+                if name == wanted or (name.startswith(wanted) and not is_exact):
                     address = interface_address(name)
                     if address:
                         return address
@@ -363,9 +363,9 @@ class Node:
             if time.monotonic() > end:
                 fail(f"{self.name}: the head of Ray does not start in {LIMIT} s")
             time.sleep(0.2)
-        seconds = str(max(5, end - time.monotonic()))
+        left = str(max(5, end - time.monotonic()))
         address = f"{self.address}:{self.port}"
-        words = [sys.executable, "-c", OTHERS, address, str(self.nodes), seconds]
+        words = [sys.executable, "-c", OTHERS, address, str(self.nodes), left]
         asked = spawn(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         output = b""
         while not output:
