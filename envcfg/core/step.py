@@ -310,11 +310,29 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
         *(
             ()
             if plan.options.keeps_launch_line
-            else literal_notes(plan.options.command)
+            else literal_notes(
+                (
+                    *plan.options.command,
+                    *(
+                        word
+                        for args in plan.options.starter_args.values()
+                        for word in args
+                    ),
+                    *plan.options.runtime_args,
+                    _from_dollar(plan),
+                )
+            )
         ),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*findings, *plan.notes))
+
+
+def _from_dollar(plan: Plan) -> str:
+    """Return the reference of the image from its first dollar; a path has its own note."""
+    container = plan.container
+    reference = container.image if container and not container.is_file else ""
+    return "".join(reference.partition("$")[1:])
 
 
 def step_values(step: Step) -> dict[str, Any]:

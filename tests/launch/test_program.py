@@ -113,6 +113,11 @@ def test_a_variable_in_a_path_of_an_option_is_named() -> None:
     for image, *others in (
         ("docker://x/y:1", "--bind=$DATA:/d"),
         ("docker://x/y:1", "--bind=${DATA}"),
+        ("docker://x/y:1", "--srun-arg=--chdir=$DATA"),
+        ("docker://x/y:1", "--runtime-arg=--workdir=${DATA}/x"),
+        ("docker://x/$DATA",),
+        ("docker://x/y:${DATA}-gpu",),
+        ("docker://$DATA/y:1",),
         ("$DATA/x.sif",),
     ):
         made = envcfg("wrap", *options, image, *others, "--", "true")

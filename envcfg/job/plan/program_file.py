@@ -56,7 +56,7 @@ def literal_notes(command: Sequence[str]) -> list[Finding]:
     """Note the words that begin with a variable: envcfg passes them on unchanged."""
     import re
 
-    name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:].*)?"
+    name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:.-].*)?"
     literal = [
         word
         for before, word in zip(("", *command), command, strict=False)
