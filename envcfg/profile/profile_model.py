@@ -257,9 +257,16 @@ class Profile(NamedTuple):
             # completely.
             if isinstance(mine, dict):
                 fields_given[name] = {**getattr(base, name), **mine}
+        # What a higher layer says of all nodes also overrides a kind of a lower one.
+        rest = self._replace(nodes={})
+        nodes = {
+            name: kind and kind._replace(profile=rest.over(kind.profile))
+            for name, kind in base.nodes.items()
+        }
         for name, kind in self.nodes.items():
-            if kind and (below := base.nodes.get(name)):
-                fields_given["nodes"][name] = kind.over(below)
+            below = nodes.get(name)
+            nodes[name] = kind.over(below) if kind and below else kind
+        fields_given["nodes"] = nodes
         # Expectations are merged by field, because a cluster often changes a single
         # number of its family.
         if self.expect and base.expect and "expect" not in self.dropped:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from envcfg.common.errors import ProfileError, UsageError
 from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.look.value_list import look_at
 from envcfg.profile.node_kinds import KindSign, choose_kind, read_signs
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.validate import validate
@@ -175,6 +176,32 @@ def test_a_higher_layer_changes_one_value_of_one_kind(tmp_path: Path) -> None:
     )
     assert [*a100.nodes] == ["h100", "a100"]
     assert validate(str(above / "sys.yaml"), catalog) == []
+
+
+def test_a_value_for_all_nodes_in_a_higher_layer_wins_over_a_kind_below(
+    tmp_path: Path,
+) -> None:
+    below, above = tmp_path / "a", tmp_path / "b"
+    for folder in (below, above):
+        folder.mkdir()
+    (below / "sys.yaml").write_text(SYSTEM)
+    path = above / "sys.yaml"
+    path.write_text(
+        f"name: sys\nenv: {{A: {{value: mine, {WHY}}}}}\nnode: {{gpus: 2, {WHY}}}\n"
+        f"nodes:\n  big: {{node: {{gpus: 6, {WHY}}}}}\n"
+    )
+    catalog = Catalog([str(below), str(above)])
+    for name, gpus in (("sys", 2), ("sys/a100", 2), ("sys/big", 6)):
+        profile = catalog.load(name)
+        view = look_at(profile, catalog.layers(name), {})
+        (value,) = (each for each in view.values if each.section == "env")
+        assert (profile.gpus, value.text) == (gpus, "mine")
+        (place,) = {each.place.path for each in view.values if each.section == "node"}
+        assert place == str(path)
+    # The own kinds of the file lie over the rest of it.
+    (tmp_path / "child.yaml").write_text("name: child\nextends: sys\nnode: null\n")
+    child = Catalog([str(below), str(tmp_path)]).load("child/a100")
+    assert (child.node, [*child.env]) == (None, ["A"])
 
 
 @pytest.mark.parametrize(

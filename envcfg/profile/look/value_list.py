@@ -92,13 +92,13 @@ def look_at(
     places_of_layers = [
         (layer, places(layer.data, layer.path)) for layer in reversed(layers)
     ]
-    if profile.kind:  # the kind of node is laid over all layers
+    if profile.kind:  # in each layer, the kind of node is laid over the rest
         kind: Keys = ("nodes", profile.kind.name)
-        own = [
-            (layer, {keys[2:]: place for keys, place in of.items() if keys[:2] == kind})
+        places_of_layers = [
+            (layer, each)
             for layer, of in places_of_layers
+            for each in ({k[2:]: place for k, place in of.items() if k[:2] == kind}, of)
         ]
-        places_of_layers = [*own, *places_of_layers]
 
     def place(*keys: str) -> Place:
         places_found = (
