@@ -102,8 +102,8 @@ def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
     """Yield a warning if a loss is no number until the end of the log."""
     if lost := job.losses.lost:
         (evidence,) = locate([lost[1]])
-        rule = job.rulebook.rules[LOSS]
-        yield rule.finding("job", lost[0], rule.severity, evidence=evidence)
+        rule, subject = job.rulebook.rules[LOSS], "job"  # of all its ranks
+        yield rule.finding(subject, lost[0], rule.severity, evidence=evidence)
 
 
 _WIDE = 200  # characters of a quoted line

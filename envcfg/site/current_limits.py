@@ -134,8 +134,11 @@ def _limited(known: _Queue, seen_partition: SeenPartition, by: Reason) -> _Queue
     Other values stay as in the profile, unless they are old.
     """
     if known.is_old:
-        known = known._replace(sizes=(), gpus=None, min_nodes=None, min_gpus=None)
-    most = seen_partition.time
+        known = known._replace(
+            sizes=(), gpus=None, min_nodes=None, min_gpus=None, nodes=None, time=None
+        )
+    # No limit of the scheduler is no reason to drop one of the site's pages.
+    most = seen_partition.time or known.time
     # The scheduler's time limits every size, even if the profile is more generous.
     sizes = tuple(
         size._replace(time=min(size.time, most, key=seconds)) if most else size
@@ -145,12 +148,15 @@ def _limited(known: _Queue, seen_partition: SeenPartition, by: Reason) -> _Queue
         sizes
         or known.min_nodes
         or known.min_gpus
-        or (known.gpus and not seen_partition.gpus)
+        or any(
+            getattr(known, name) and not getattr(seen_partition, name)
+            for name in ("gpus", "nodes", "time")
+        )
     )
     # Both sources are named if values of both remain.
     source = f"{by.source}; else {known.reason.source}" if sizes_kept else by.source
     return known._replace(
-        nodes=seen_partition.nodes,
+        nodes=seen_partition.nodes or known.nodes,
         time=most,
         gpus=seen_partition.gpus or known.gpus,
         sizes=sizes,

@@ -234,6 +234,7 @@ class Draft:
                 nodes=seen_partition.nodes,
                 time=seen_partition.time and scalar(seen_partition.time),
                 exclusive=seen_partition.is_exclusive and "true",
+                default=seen_partition.is_default and "true",
             )
         # Such a name would break the YAML or the directive of a job.
         for seen_partition in site.partitions:
@@ -466,9 +467,8 @@ def _nodes_of(partition: SeenPartition) -> str:
     if not first:
         return "as it is shown"
     kinds = f" ({', '.join(first.kinds)})" if first.kinds else ""
-    return _one_word(
-        f"{_number(partition)} nodes, the first ones with {first.gpus} GPUs{kinds}"
-    )
+    some = "" if len(partition.shapes) == 1 else ", the first ones"
+    return _one_word(f"{_number(partition)} nodes{some} with {first.gpus} GPUs{kinds}")
 
 
 def scalar(text: str) -> str:

@@ -35,7 +35,7 @@ def read_partitions(text: str) -> list[SeenPartition]:
             seen_partitions.append(
                 SeenPartition(
                     name=name,
-                    nodes=whole_number(values.get("MaxNodes", "")),
+                    nodes=_least(values.get("MaxNodes"), values.get("TotalNodes")),
                     time=time if _TIME.fullmatch(time) else None,
                     is_exclusive=values.get("OverSubscribe") == "EXCLUSIVE",
                     is_default=values.get("Default") == "YES",
@@ -45,6 +45,12 @@ def read_partitions(text: str) -> list[SeenPartition]:
                 )
             )
     return seen_partitions
+
+
+def _least(*texts: str | None) -> int | None:
+    """Return the smallest number among *texts*; words such as UNLIMITED are none."""
+    numbers = (whole_number(text or "") for text in texts)
+    return min(filter(None, numbers), default=None)
 
 
 def read_shapes(text: str) -> Iterator[tuple[str, NodeGroup]]:

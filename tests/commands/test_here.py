@@ -303,7 +303,7 @@ def test_nodes_of_pbs_are_read(bin_folder: Path) -> None:
         "gpus: 4\n  cores_per_gpu: 16\n  memory_per_gpu: 128857M\n",
         "    --queue:\n      rule: must\n      default: gpuq\n",
         'why: "the default has no such nodes; this one has the most"',
-        "2 nodes, the first ones with 4 GPUs (A100)",
+        "2 nodes with 4 GPUs (A100)",
         'source: "pbsnodes, on ',
     ):
         assert said in text, text
