@@ -13,6 +13,7 @@ from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.option_values import Change
 from envcfg.core.selection import (
+    NodeOptions,
     current_folder,
     job_nodes,
     node_options,
@@ -51,6 +52,12 @@ REQUIRE = Option(
     "--require",
     "fail, unless NCCL's log proves that traffic takes the fast network",
     choices=SPEEDS,
+)
+
+
+# Sections of a profile that do not change a step.
+_OF_REQUESTS = frozenset(
+    "summary verified node billing request rules partitions qos kind".split()
 )
 
 
@@ -160,10 +167,34 @@ def make_step(
         profile_hash=catalog.digest(),
         option_values=values,
         options=options,
-        findings=(*reason, *seen, *findings),
+        findings=(*reason, *_kind_notes(profile, request), *seen, *findings),
         notes=tuple(overlays(catalog)),
         inputs=(*catalog.files_read(), *_files_of(options)),
     )
+
+
+def _kind_notes(profile: Profile, request: NodeOptions | None) -> Iterator[Finding]:
+    """Yield a note if no option decides the kind of node, and the kinds differ."""
+    from envcfg.profile.node_kinds import DEFAULT, all_kinds
+
+    if request is not None or profile.kind is None or profile.kind.sign != DEFAULT:
+        return
+    others = [
+        with_kind(profile.name, each.kind.name)
+        for each in all_kinds(profile)
+        if each.kind
+        and any(
+            getattr(each, field) != getattr(profile, field)
+            for field in Profile._fields
+            if field not in _OF_REQUESTS
+        )
+    ]
+    if others:
+        message = (
+            f"for {profile.kind.name}, the default: other nodes need other settings"
+        )
+        fix = f"for them: --profile {' or '.join(others)}"
+        yield Finding("kind-by-default", "note", "kind of node", message, fix)
 
 
 def _check_words(

@@ -80,6 +80,19 @@ def test_a_contradiction_is_refused_before_anything_is_written(
     assert "hint: " in done.err
 
 
+def test_wrap_notes_a_kind_that_nothing_decides() -> None:
+    words = ("--container", "none", "--", "true")
+    note = "kind of node: for gpu_h100, the default: other nodes need other settings"
+    done = envcfg("wrap", "--profile", "snellius", *words)
+    assert note in done.err
+    assert "hint: for them: --profile snellius/gpu_a100" in done.err
+    for profile in ("snellius/gpu_h100", "perlmutter"):  # whose kinds differ in memory
+        assert (
+            "note: kind of node" not in envcfg("wrap", "--profile", profile, *words).err
+        )
+    assert "note: kind of node" not in job("snellius").err
+
+
 def test_a_kind_by_name_is_refused_if_the_request_gets_another_one() -> None:
     words = ("--account", "m1234_g", "--qos", "regular")
     done = job("perlmutter/hbm80g", *words, "--constraint", "gpu")
