@@ -175,9 +175,11 @@ def make_step(
 
 def _kind_notes(profile: Profile, request: NodeOptions | None) -> Iterator[Finding]:
     """Yield a note if no option decides the kind of node, and the kinds differ."""
+    if request is not None or profile.kind is None:
+        return
     from envcfg.profile.node_kinds import DEFAULT, all_kinds
 
-    if request is not None or profile.kind is None or profile.kind.sign != DEFAULT:
+    if profile.kind.sign != DEFAULT:
         return
     others = [
         with_kind(profile.name, each.kind.name)

@@ -193,7 +193,8 @@ def test_one_note_reports_that_no_system_is_recognised(job: Path) -> None:
         (job / name).write_text(BAD)
     assert lint("job.sh", "other.sh").err == (
         "envcfg: note: job.sh: no system is recognised, so nothing was compared with its "
-        "limits and GPUs; name it by --profile NAME (envcfg profiles list)\n"
+        "limits and GPUs; name it by --profile NAME (envcfg profiles list; "
+        "envcfg profiles show here reads this cluster)\n"
     )
     assert lint("job.sh", "--fix").err.count("recognised") == 1
     # A wrapper has no system of its own, and the user has named the other one.
