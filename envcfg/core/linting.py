@@ -269,13 +269,18 @@ def _profiles(
 
     def load(name: str, model: Model) -> Profile | None:
         """Return the profile with the kind of node that the script's directives select."""
+        from envcfg.profile.node_kinds import KindConflictError
+
         try:
             profile = select_kind(catalog.load(name), name, node_options_of(model))
+        except KindConflictError as err:
+            # The kind of the first option is compared, and a rule reports the other.
+            kind = limited(with_kind(name, err.chosen.name))
+            return kind._replace(kind=err.chosen)
         except UsageError as err:
             tell(one_line(f"{model.path}: not compared with {name}: {err.message}"))
             return None
-        kind = profile.kind and profile.kind.name
-        return limited(with_kind(name, kind))
+        return limited(with_kind(name, profile.kind and profile.kind.name))
 
     # With a named profile, no script is searched for signs.
     if name is not None:

@@ -39,6 +39,15 @@ class KindSign(NamedTuple):
     values: tuple[str, ...]  # alternatives: the job may get any of them
 
 
+class KindConflictError(UsageError):
+    """Options of a job that select different kinds of nodes."""
+
+    def __init__(self, message: str, hint: str, chosen: ChosenKind) -> None:
+        """Begin with the kind that the first of the options has chosen."""
+        super().__init__(message, hint=hint)
+        self.chosen = chosen
+
+
 def read_signs(options: Iterable[tuple[str, str | None]]) -> list[KindSign]:
     """Return the signs in options of a request, by Slurm's names and with dashes."""
     return [
@@ -225,16 +234,18 @@ def _is_reached(
 
 def _contradiction(
     first: KindSign,
-    names: Iterable[str],
+    names: Sequence[str],
     second: KindSign,
     others: Iterable[Iterable[str]],
-) -> UsageError:
+) -> KindConflictError:
     other_names = sorted({name for group in others for name in group})
     msg = (
         f"{first.text} selects nodes of kind {' or '.join(names)}, "
         f"but {second.text} those of kind {' or '.join(other_names)}"
     )
-    return UsageError(msg, hint=f"change {first.option} or {second.option}")
+    hint = f"change {first.option} or {second.option}"
+    chosen = ChosenKind(names[0], first.option, (second.option, msg, hint))
+    return KindConflictError(msg, hint, chosen)
 
 
 def _undecided(profile: Profile, names: Sequence[str], gpus: int | None) -> UsageError:

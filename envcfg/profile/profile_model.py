@@ -184,10 +184,18 @@ class ChosenKind(NamedTuple):
 
     name: str
     sign: str
+    # An option of the job that selects another kind: the option, the contradiction, and
+    # the remedy; None: there is none.
+    conflict: tuple[str, str, str] | None = None
 
     def __str__(self) -> str:
         """Return the text for messages."""
         return f"{self.name} ({self.sign})"
+
+    @property
+    def document(self) -> dict[str, str]:
+        """The part of it in JSON."""
+        return {"name": self.name, "sign": self.sign}
 
 
 class Profile(NamedTuple):

@@ -93,7 +93,11 @@ def plan_json(plan: Plan) -> str:
 def profile_json(plan: Plan) -> dict[str, object]:
     """Return the name of the profile, the digest of its files, and the kind of node."""
     profile, digest = plan.profile, plan.profile_hash
-    return {"name": profile.name, "sha256": digest, "kind": profile.kind}
+    return {
+        "name": profile.name,
+        "sha256": digest,
+        "kind": profile.kind and profile.kind.document,
+    }
 
 
 def plan_text(plan: Plan) -> str:

@@ -190,7 +190,7 @@ srun python train.py
         (
             "snellius/gpu_h100",
             "gpu_a100",
-            ["not compared with snellius/gpu_h100: profile"],
+            ["but --partition gpu_a100 those of kind gpu_a100", "EC628"],
         ),
     ],
 )
@@ -202,7 +202,29 @@ def test_lint_compares_a_script_with_its_kind_of_node(
     done = envcfg("lint", "--profile", profile, str(path))
     both = done.text + done.err
     assert [word for word in words if word not in both] == []
-    assert ("EC630" in both) == (words[:1] == ["72 cores are billed as 5 GPUs"])
+    is_h100 = words[:1] == ["72 cores are billed as 5 GPUs"] or "EC628" in words
+    assert ("EC630" in both) == is_h100
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--partition=gpu_a100 --gres=gpu:h100:4",
+        "--partition=gpu_h100 --gpus-per-node=a100:4",
+        "--gres=gpu:a100:4 --partition=gpu_h100",
+    ],
+)
+def test_options_that_select_different_kinds_are_refused_before_the_queue(
+    tmp_path: Path, options: str
+) -> None:
+    path = tmp_path / "job.sh"
+    path.write_text(
+        f"#!/bin/bash\n#SBATCH {options} --nodes=2 --time=1:00:00\nsrun python train.py\n"
+    )
+    done = envcfg("lint", "--profile", "snellius", str(path))
+    assert done.code == 1
+    assert "selects nodes of kind gpu_" in done.text
+    assert "EC628" in done.text
 
 
 def test_a_converted_script_has_the_settings_of_its_kind_of_node(

@@ -68,7 +68,7 @@ def view_json(view: View) -> str:
     return json_text(
         {
             "profile": view.profile.name,
-            "kind": view.profile.kind,
+            "kind": view.profile.kind and view.profile.kind.document,
             **pick_fields(view, "files facts"),
             "values": [
                 {
