@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
+from envcfg.profile.words import split_kind, with_kind
 from envcfg.site.current_limits import as_of_today
 
 if TYPE_CHECKING:
@@ -76,14 +77,43 @@ def compare(
     image: str | None = None,
     launcher: str | None = None,
 ) -> Compared:
-    """Return the differences of two profiles; see ``show``."""
+    """Return the differences of two profiles, or of one kind of node; see ``show``.
+
+    Without a kind, those of all kinds that both have; a kind that is not the default
+    follows the name of its value.
+    """
     from envcfg.profile.look.difference import differences
 
-    views = [
-        show(catalog, name, facts=facts, image=image, launcher=launcher)
-        for name in (old, new)
-    ]
-    return Compared(old, new, differences(*views))
+    def compared(kind: str | None) -> list[Difference]:
+        views = (
+            show(
+                catalog,
+                with_kind(name, kind),
+                facts=facts,
+                image=image,
+                launcher=launcher,
+            )
+            for name in (old, new)
+        )
+        return differences(*views)
+
+    found = compared(None)
+    if not (split_kind(old)[1] or split_kind(new)[1]):
+        first, second = catalog.load(old), catalog.load(new)
+        default = {_texts(each) for each in found}
+        for kind in [*first.nodes][1:]:
+            if kind in second.nodes:
+                found += (
+                    each._replace(name=f"{each.name} ({kind})")
+                    for each in compared(kind)
+                    if _texts(each) not in default
+                )
+    return Compared(old, new, found)
+
+
+def _texts(each: Difference) -> tuple[object, ...]:
+    sides = (tuple(side.text for side in part) for part in (each.old, each.new))
+    return each.section, each.name, *sides
 
 
 def validate(

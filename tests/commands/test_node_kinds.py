@@ -10,7 +10,7 @@ import pytest
 
 from envcfg.commands.completion.completion_values import values
 from envcfg.core.log_checking import expected_by
-from support import Wrapped, envcfg
+from support import ROOT, Wrapped, envcfg
 
 JOB = ("job", "--container", "none", "--time", "1:00:00", "--nodes", "1")
 
@@ -298,3 +298,19 @@ def test_lint_takes_the_profile_of_the_partition_of_each_script(
         assert ("8 GPUs on a node" in done.text) == is_wrong, done.text + done.err
     path.write_text(SCRIPT.format("other"))
     assert "both claim this system" in envcfg("lint", str(path)).err
+
+
+def test_a_difference_of_a_kind_that_is_not_the_default_is_shown(
+    tmp_path: Path,
+) -> None:
+    text = (ROOT / "profiles/snellius.yaml").read_text()
+    for folder, memory in (("old", "120G"), ("new", "100G")):
+        (tmp_path / folder).mkdir()
+        changed = text.replace("memory_per_gpu: 120G", f"memory_per_gpu: {memory}")
+        (tmp_path / folder / "snellius.yaml").write_text(changed)
+    paths = [str(tmp_path / folder / "snellius.yaml") for folder in ("old", "new")]
+    done = envcfg("profiles", "diff", *paths)
+    assert done.code == 1
+    assert "- memory_per_gpu (gpu_a100) 120G" in done.text
+    assert "+ memory_per_gpu (gpu_a100) 100G" in done.text
+    assert envcfg("profiles", "diff", *(f"{path}/gpu_h100" for path in paths)).code == 0
