@@ -46,12 +46,16 @@ def read_text(name: str) -> str:
     return read_data(data_path(name)).decode("utf-8")
 
 
-def names_in(folder: str) -> list[str]:
-    """Return the names in a folder, like ``os.listdir``.
+def names_in(folder: str, ending: str = "") -> list[str]:
+    """Return the names in a folder with this ending, sorted.
 
     Raises:
         OSError: it cannot be read.
     """
+    return sorted(name for name in _list(folder) if name.endswith(ending))
+
+
+def _list(folder: str) -> list[str]:
     inside = _inside(folder)
     if not inside:
         return os.listdir(folder)
@@ -171,8 +175,7 @@ def backends(room: str, first: Sequence[str] = ()) -> tuple[str, ...]:
         first: the first names, in their order; the others are sorted.
     """
     folder = os.path.dirname(os.path.abspath(room))
-    files = names_in(folder)
-    modules = {name.removesuffix(".py") for name in files if name.endswith(".py")}
+    modules = {name.removesuffix(".py") for name in names_in(folder, ".py")}
     record = os.path.basename(folder).removesuffix("s")
     names = {name.replace("_", "-") for name in modules - {"__init__", record}}
     return (*first, *sorted(names - {*first}))

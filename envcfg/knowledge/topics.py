@@ -28,7 +28,7 @@ def load_topics() -> list[Topic]:
     # The order is fixed by the file names, so that lists do not change between
     # systems.
     folder = data_path("knowledge/topics")
-    names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
+    names = names_in(folder, ".yaml")
     return [
         record(
             Topic,

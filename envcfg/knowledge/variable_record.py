@@ -34,7 +34,7 @@ def load_readers() -> Mapping[str, Habits]:
 @cache
 def load_files() -> list[Any]:
     """Return the contents of the files: readers, releases, then variables."""
-    names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
+    names = names_in(FOLDER, ".yaml")
     paths = [READERS, HISTORY, *(f"{FOLDER}/{name}" for name in names)]
     # All files are cached together, because a check may need any of them.
     return load_kept("variables", *paths)

@@ -128,7 +128,7 @@ def detects(rule: str) -> Callable[[Detector], Detector]:
 @cache
 def load_rules() -> Mapping[str, LintRule]:
     """Return every rule by its id, sorted."""
-    names = sorted(name for name in names_in(FOLDER) if name.endswith(".yaml"))
+    names = names_in(FOLDER, ".yaml")
     files = load_kept("lint", *(f"{FOLDER}/{name}" for name in names))
     rules = (_rule(rule, data["group"]) for data in files for rule in data["rules"])
     return {rule.id: rule for rule in sorted(rules)}

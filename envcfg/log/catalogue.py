@@ -47,7 +47,7 @@ class WarningFormat(NamedTuple):
 
 def libraries() -> list[str]:
     """Return the names of the libraries that the catalogue has."""
-    return sorted(name[:-4] for name in names_in(FOLDER) if name.endswith(".tsv"))
+    return [name[:-4] for name in names_in(FOLDER, ".tsv")]
 
 
 def entries(library: str) -> Iterator[WarningFormat]:

@@ -277,7 +277,7 @@ class Rulebook:
 
 def load_rules(folder: str = FOLDER) -> list[LogRule]:
     """Return every rule of *folder*, in the order of files and of each file."""
-    names = sorted(name for name in names_in(folder) if name.endswith(".yaml"))
+    names = names_in(folder, ".yaml")
     paths = [os.path.join(folder, name) for name in names]
     *files, classes = load_kept("rules", *paths, CLASSES)
     rules = []

@@ -42,11 +42,7 @@ def read_line(name: str) -> Mapping[str, Any]:
 @cache
 def load_all() -> Mapping[str, Mapping[str, Any]]:
     """Return the sections of all programs, by the name of the program."""
-    names = sorted(
-        name.removesuffix(".yaml")
-        for name in names_in(_FOLDER)
-        if name.endswith(".yaml")
-    )
+    names = [name.removesuffix(".yaml") for name in names_in(_FOLDER, ".yaml")]
     contents = load_kept("launch-lines", *map(_path, names))
     entries = dict(zip(names, contents, strict=True))
     return {
