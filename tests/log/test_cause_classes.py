@@ -11,6 +11,7 @@ import yaml
 from checking import check
 from crashes import CRASHES
 
+from envcfg.common.datafile import data_path
 from envcfg.log.cause_class import class_of
 from envcfg.log.endings import ENDS
 from envcfg.log.outcome import _network_ends
@@ -18,7 +19,8 @@ from envcfg.log.rulebook import CLASSES, RAISED, LogRule, load_rules
 from envcfg.log.verdict import Action, CauseClass
 from support import envcfg
 
-DATA = yaml.safe_load(Path(CLASSES).read_text("utf-8"))
+CLASSES_FILE = Path(data_path(CLASSES))
+DATA = yaml.safe_load(CLASSES_FILE.read_text("utf-8"))
 RULES = {rule.id: rule for rule in load_rules()}
 EXCEPTION = RULES["program-exception"]
 
@@ -55,7 +57,7 @@ def test_each_class_is_the_class_of_a_rule() -> None:
 
 
 def test_no_rule_repeats_the_next_step_of_its_class() -> None:
-    for path in sorted(Path(CLASSES).parent.glob("rules/*.yaml")):
+    for path in sorted(CLASSES_FILE.parent.glob("rules/*.yaml")):
         data = yaml.safe_load(path.read_text("utf-8"))
         for rule in data["rules"]:
             class_ = rule.get("class", data.get("class"))
