@@ -104,6 +104,39 @@ def test_twice_an_old_limit_is_a_warning(
     assert [line.split(": ")[1] for line in lines] == [severity]
 
 
+@pytest.mark.parametrize("unlimited", ["MaxNodes=UNLIMITED TotalNodes=5", ""])
+def test_a_limit_stays_if_the_scheduler_has_none(
+    asked: Path, unlimited: str, tmp_path: Path
+) -> None:
+    limit = tmp_path / "mine.yaml"
+    limit.write_text(
+        "name: mine\nextends: lumi-g\nrequest:\n  partitions:\n    standard-g:\n"
+        "      nodes: 4\n      time: 1-00:00:00\n      why: w\n      source: s\n      date: 2026-11-22\n"
+    )
+    partition = f"PartitionName=standard-g MaxTime=UNLIMITED State=UP {unlimited}"
+    script = asked.parent / "programs/scontrol"
+    script.write_text(script.read_text().replace(PARTITIONS, f"{partition}\n"))
+    words = ["--profile", "./mine.yaml", "--partition", "standard-g"]
+    for more in (("--nodes", "6"), ("--nodes", "1", "--time", "2-00:00:00")):
+        done = job(*words, *more)
+        assert done.code == 2, done.err
+        assert "is more than" in done.err or "at most" in done.err
+
+
+def test_lint_refuses_a_partition_that_the_scheduler_does_not_list(
+    asked: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.sh"
+    script.write_text(
+        "#!/bin/bash\n#SBATCH --account=project_465000001 --partition=nothing-g\n"
+        "#SBATCH --gpus-per-node=8 --time=1:00:00\nsrun python train.py\n"
+    )
+    done = envcfg("lint", "--profile", "lumi-g", "--select", "EC628", str(script))
+    assert done.code == 1
+    assert "no known partition nothing-g" in done.text
+    assert "scontrol" in asked.read_text()
+
+
 def test_lint_calls_an_old_limit_a_note(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

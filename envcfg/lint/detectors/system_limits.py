@@ -126,6 +126,8 @@ def _partition(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fa
             near = get_close_matches(name, partitions, 1, 0.85)
             # A similar name is probably a typing error; another one may be a new partition.
             severity: Severity = "warning" if near else "note"
+            if job.profile.seen:
+                severity = "error"  # the scheduler itself has listed all partitions
             words = {
                 "partition": name,
                 "name": _name(job),
