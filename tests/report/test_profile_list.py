@@ -15,9 +15,9 @@ from envcfg.profile.look.survey import Summary, survey
 from envcfg.report.profile.profile_list import list_lines
 
 FEW = [
-    Summary("a", "One system", "active", "run", "2026-01-02", "fam", False, ("built-in",)),
-    Summary("fam", "What systems have in common", None, None, None, None, True, ("built-in", "site")),
-    Summary("old", None, "retired", None, None, None, False, ("user",)),
+    Summary("a", "One system", "active", "run", "2026-01-02", "fam", False, ("built-in",), ()),
+    Summary("fam", "What systems have in common", None, None, None, None, True, ("built-in", "site"), ()),
+    Summary("old", None, "retired", None, None, None, False, ("user",), ()),
 ]  # fmt: skip
 
 
