@@ -104,7 +104,10 @@ RIGHT = {
     "oci-h100": ("--exclusive --gpus-per-node=8", "ocih[1-2]"),
     "oci-h200": ("--exclusive --gpus-per-node=8", "ocit[1-2]"),
     "perlmutter": (
-        "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g",
+        (
+            "--qos=regular --constraint=gpu --gpus-per-node=4 -c32 --account=m1_g "
+            "-wperlmutter[1-2]"
+        ),
         "perlmutter[1-2]",
     ),
     "puhti": ("--partition=gpu --gres=gpu:v100:4 -c10", "puhti[1-2]"),
