@@ -28,10 +28,11 @@ FORMS = {
 # srun keeps the first SIGINT to itself, and asks for another.
 TO_SHELL = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 TO_STEPS = (*TO_SHELL, signal.SIGINT)
-# srun itself, without envcfg, forgets a SIGUSR1 that comes 10 to 25 ms after its start: it
-# hands such a signal on to tasks, and has none yet. Then the step just goes on.
+# srun itself, without envcfg, forgets a SIGUSR1 that comes 10 to 30 ms after its start: it
+# hands such a signal on to tasks, and has none yet. Then the step just goes on. It forgets no
+# SIGHUP: of 13 moments between 10 and 300 ms none was lost.
 FORGOTTEN = (signal.SIGUSR1, signal.SIGUSR2)
-DEAF = 0.2  # seconds, with the shell that starts it
+DEAF = 0.25  # seconds, with the shell that starts it on a busy machine
 
 
 class Run(NamedTuple):
