@@ -117,6 +117,10 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   local envcfg_do
   local -A ENVCFG_FROM=()
   exec {ENVCFG_TIE}>&-
+  # The number of a closed file would be that of the next one opened here.
+  if [[ ! -e /dev/fd/0 ]]; then exec </dev/null; fi
+  if [[ ! -e /dev/fd/1 ]]; then exec >/dev/null; fi
+  if [[ ! -e /dev/fd/2 ]]; then exec 2>/dev/null; fi
   # A signal that has a trap here is no news: else bash prints its own lines on a rank that it has ended.
   # shellcheck disable=SC2173 # nothing is meant to catch it
   trap : ILL TRAP ABRT BUS FPE KILL SEGV SYS XCPU XFSZ
@@ -163,7 +167,7 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
-  while builtin read -r -t 0 -u "$ENVCFG_PIPE"; do envcfg_learn 1; done
+  while builtin read -r -t 0 -u "$ENVCFG_PIPE" && envcfg_learn 1; do builtin :; done
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
   envcfg_heed

@@ -6,8 +6,9 @@
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
   ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=watch ENVCFG_PART=''
-  ENVCFG_TELL=envcfg_kill                 # what passes a signal on
-  builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
+  ENVCFG_TELL=envcfg_kill # what passes a signal on
+  # By which children and traps speak; empty, it makes "read" a clock. Its number is not that of a closed stderr.
+  builtin : </dev/null >/dev/null 2>&1 {ENVCFG_PIPE}<> <(\builtin :)
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -72,13 +73,13 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   envcfg_release
 }
 
-envcfg_learn() { # SECONDS: wait that long for a line in the pipe, and remember the note in it
+envcfg_learn() { # SECONDS: wait that long for a line in the pipe, and remember the note in it; whether there was one
   builtin local envcfg_line
   envcfg_line=''
   # Without a name it sets REPLY. The time may be over within a line.
   if ! IFS= builtin read -r -t "$1" -u "$ENVCFG_PIPE" envcfg_line; then
     ENVCFG_PART+=$envcfg_line
-    builtin return
+    builtin return 1
   fi
   envcfg_line=$ENVCFG_PART$envcfg_line ENVCFG_PART=''
   if [[ $envcfg_line == 'note '* ]]; then ENVCFG_NOTED+=${envcfg_line#note }$'\n'; fi
@@ -104,7 +105,7 @@ envcfg_wait() { # [PID]: return its exit code, whatever signals come
   builtin set +eE
   while envcfg_is_child "$1"; do
     builtin printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    envcfg_learn "$envcfg_pause"
+    envcfg_learn "$envcfg_pause" || builtin :
     envcfg_release
     if ((envcfg_wait_ms < 200)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
@@ -121,7 +122,7 @@ envcfg_wait() { # [PID]: return its exit code, whatever signals come
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
   builtin local envcfg_pipe
-  builtin : {envcfg_pipe}<> <(\builtin :) # such files stay open
+  builtin : </dev/null >/dev/null 2>&1 {envcfg_pipe}<> <(\builtin :) # such files stay open
   builtin : {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe"
   envcfg_close "$envcfg_pipe"
 }
