@@ -14,6 +14,7 @@ from envcfg.log.rulebook import Rulebook, load_rules
 from envcfg.log.verdict import Coverage, LogReport
 from envcfg.nodes.probe.slurm_job import is_output_complete
 from envcfg.profile.profile_model import Profile
+from envcfg.profile.words import with_kind
 
 
 def expected_by(
@@ -85,7 +86,8 @@ def _expected_of_nodes(
         return expect, []
     empty = Expectations()
     message = f"not compared, because kinds of nodes differ: {', '.join(differing)}"
-    fix = f"name the kind of node: --profile {profile.name}/{profile.kind.name}"
+    names = (shlex.quote(with_kind(name, kind)) for kind in profile.nodes)
+    fix = f"name the kind of the job's nodes: --profile {' or '.join(names)}"
     note = Finding("kind-unknown", "note", f"profile {profile.name}", message, fix)
     dropped = {field: getattr(empty, field) for field in differing}
     return expect._replace(**dropped), [note]

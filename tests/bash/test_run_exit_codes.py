@@ -97,14 +97,6 @@ def test_where_srun_names_none_the_code_is_its_own_and_a_note_says_so(
     assert told.splitlines()[-1].startswith(note)
 
 
-def test_each_step_has_its_own_note_on_its_code(srun: Start) -> None:
-    twice = "source ./job.sh; eval \"$(sed '/^envcfg_run /!d;q' job.sh)\""
-    done = srun(tells("", 143), command=twice)
-    told = done.stderr.decode()
-    assert told.count("note: ranks are not bound to the cores") == 1, told
-    assert told.count(OWN.format(143, "srun")) == 2, told
-
-
 def test_a_step_that_succeeds_has_0_and_no_note(srun: Start) -> None:
     done = srun(tells("srun: warning: x\n", 0))
     assert done.returncode == 0

@@ -85,28 +85,6 @@ def test_each_step_says_it_of_what_it_starts_with(odd: Wrap) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "shell",
-    [
-        "",
-        "set -euo pipefail;",
-        "IFS=n;",
-        "set -a; ENVCFG_NOTED=$'1\\nx\\n'; ENVCFG_NOTES=y;",
-    ],
-)
-def test_a_note_appears_before_the_first_of_many_steps_only(
-    odd: Wrap, shell: str
-) -> None:
-    steps = b"for i in {1..9}; do envcfg_run true; KEPT=$((i / 5)); done"
-    script = shell.encode() + b" export KEPT=1\n" + odd(*ODD).out + b"\n" + steps
-    done = bash(script)
-    assert done.returncode == 0, done.stderr.decode()
-    assert notes(done.stderr) == [
-        "envcfg: note: from your environment: KEPT=1 (profile: 'a b')",
-        "envcfg: note: from your environment: KEPT=0 (profile: 'a b')",
-    ]
-
-
 def test_on_lumi_the_interface_of_a_login_shell_is_named(wrap: Wrap) -> None:
     script = wrap(*LUMI, "--", "true").out
     done = bash(script, NCCL_SOCKET_IFNAME="lo", MIOPEN_USER_DB_PATH="/home/me")

@@ -38,9 +38,16 @@ def chosen_queues(
     for option, title in (("--partition", "partition"), ("--qos", "QOS")):
         name, queues = names.get(option), known_queues(profile, option)
         visible = profile.seen if option == "--partition" else ()
-        if name is None or not queues or name in queues or name in visible:
+        if name is None or not queues or name in queues:
             continue
         words = {"profile": profile.name, "title": title, "name": name}
+        if name in visible:
+            findings.append(
+                finding_in(
+                    "job/request", "queue-undescribed", f"{option}={name}", **words
+                )
+            )
+            continue
         words["near"] = suggest(name, queues)
         if is_closed(profile, option):
             refusals.append(refused("queue", **words))

@@ -5,8 +5,6 @@ ENVCFG_RANK=ENVCFG_SUFFIX=${ENVCFG_SUFFIX@Q}$'\n' # what each rank does first, i
 
 # A converted pipeline has its own file for notes. It is in an array, and thus not from the environment.
 ENVCFG_NOTES=${ENVCFG_NOTES[1]-2}
-# The notes before a step, each once in this shell: an exported text may be that of another job.
-if [[ ${ENVCFG_NOTED-} != "$$"$'\n'* ]]; then ENVCFG_NOTED=$$$'\n'; fi
 
 # In a POSIX shell's own commands only. No process is started but the program's, except to make
 # the caches once on each node.
@@ -27,13 +25,7 @@ envcfg_fault() { # MESSAGE [HINT]: an error; the step will not start, but the ch
   ENVCFG_FAULTS=$((ENVCFG_FAULTS + 1))
 }
 
-envcfg_note() { # MESSAGE: before the launch, only if no earlier step has printed the same
-  # A longer text may be torn in the pipe.
-  if [[ -n ${ENVCFG_TOLD-} && $1 != *$'\n'* ]] && ((${#1} < 1000)); then
-    if [[ $ENVCFG_NOTED == *$'\n'"$1"$'\n'* ]]; then return; fi
-    ENVCFG_NOTED+=$1$'\n'
-    printf 'note %s\n' "$1" >&"$ENVCFG_TOLD"
-  fi
+envcfg_note() { # MESSAGE
   printf 'envcfg: note: %s\n' "$1" >&"$ENVCFG_NOTES"
 }
 
@@ -117,10 +109,6 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
   local envcfg_do
   local -A ENVCFG_FROM=()
   exec {ENVCFG_TIE}>&-
-  # The number of a closed file would be that of the next one opened here.
-  if [[ ! -e /dev/fd/0 ]]; then exec </dev/null; fi
-  if [[ ! -e /dev/fd/1 ]]; then exec >/dev/null; fi
-  if [[ ! -e /dev/fd/2 ]]; then exec 2>/dev/null; fi
   # A signal that has a trap here is no news: else bash prints its own lines on a rank that it has ended.
   # shellcheck disable=SC2173 # nothing is meant to catch it
   trap : ILL TRAP ABRT BUS FPE KILL SEGV SYS XCPU XFSZ
@@ -138,9 +126,9 @@ envcfg_apart() { # COMMAND...: one step and its end, in a shell of envcfg's own
 # the foreground has the terminal.
 envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the program's
   # ENVCFG_APART: whether what is started leads process groups
-  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TOLD ENVCFG_TIE ENVCFG_LIFE ENVCFG_APART
+  builtin local envcfg_signal envcfg_traps envcfg_own envcfg_code ENVCFG_IGNORED ENVCFG_PIPE ENVCFG_TIE ENVCFG_LIFE ENVCFG_APART
   builtin local -a ENVCFG_PIDS ENVCFG_LED ENVCFG_HELD ENVCFG_HEARD
-  ENVCFG_TOLD='' ENVCFG_APART='' envcfg_code=0 ENVCFG_IGNORED='' # under "set -k" local takes no values
+  ENVCFG_APART='' envcfg_code=0 ENVCFG_IGNORED='' # under "set -k" local takes no values
   builtin local -
   builtin set +ET
   envcfg_quiet
@@ -167,7 +155,6 @@ envcfg_run() { # [OPTIONS] COMMAND...: run one step; its exit code is the progra
   envcfg_tie
   envcfg_spawn envcfg_apart "$@"
   envcfg_wait "${ENVCFG_PIDS[@]}" || envcfg_code=$?
-  while builtin read -r -t 0 -u "$ENVCFG_PIPE" && envcfg_learn 1; do builtin :; done
   for envcfg_signal in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_signal"; done
   envcfg_close "$ENVCFG_PIPE" "$ENVCFG_TIE" "$ENVCFG_LIFE"
   envcfg_heed

@@ -1,14 +1,13 @@
-# shellcheck shell=bash # signals 10: pass signals to the processes of a step, and wait for their end
+# shellcheck shell=bash # signals 9: pass signals to the processes of a step, and wait for their end
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more. Traps only hold signals, and what waits passes them on.
 # "builtin": these run in the job's own shell, too, which may have functions of such names.
 
 envcfg_listen() { # [SIGNALS]: from now on, pass on to what is spawned all but these
   builtin local envcfg_signal
-  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=watch ENVCFG_PART=''
-  ENVCFG_TELL=envcfg_kill # what passes a signal on
-  # By which children and traps speak; empty, it makes "read" a clock. Its number is not that of a closed stderr.
-  builtin : </dev/null >/dev/null 2>&1 {ENVCFG_PIPE}<> <(\builtin :)
+  ENVCFG_PIDS=() ENVCFG_LED=() ENVCFG_HEARD=() ENVCFG_CAUGHT='' ENVCFG_HELD=() ENVCFG_HOLDS=watch
+  ENVCFG_TELL=envcfg_kill                 # what passes a signal on
+  builtin : {ENVCFG_PIPE}<> <(\builtin :) # by which children and traps speak; empty, it makes "read" a clock
   for envcfg_signal in HUP INT QUIT TERM USR1 USR2; do
     if [[ "$ENVCFG_IGNORED${1-}" == *" $envcfg_signal "* ]]; then builtin continue; fi
     ENVCFG_HEARD+=("$envcfg_signal")
@@ -47,17 +46,13 @@ envcfg_kill() { # SIGNAL: send it to all that was spawned and runs
 envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal, which ends the step
   builtin local envcfg_line
   if [[ -n $ENVCFG_CAUGHT ]]; then builtin return; fi
-  if [[ $1 == exec && -n $ENVCFG_TOLD ]]; then # what is noted from now on is of this step alone
-    envcfg_close "$ENVCFG_TOLD"
-    ENVCFG_TOLD=''
-  fi
   ENVCFG_HOLDS=spawn
   if [[ -n $ENVCFG_APART ]]; then builtin set -m; fi # its own process group
   (
     # INT and QUIT, too: in the background they are ignored.
     for envcfg_line in "${ENVCFG_HEARD[@]}"; do builtin trap - "$envcfg_line"; done
     builtin printf 'ready\n' >&"$ENVCFG_PIPE"
-    if [[ $1 == envcfg_apart ]]; then ENVCFG_TOLD=$ENVCFG_PIPE; else envcfg_close "$ENVCFG_PIPE"; fi
+    envcfg_close "$ENVCFG_PIPE"
     if [[ $1 == exec ]]; then envcfg_close "$ENVCFG_LIFE"; fi
     "$@"
   ) <&0 &
@@ -71,18 +66,6 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
     builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || builtin :
   done
   envcfg_release
-}
-
-envcfg_learn() { # SECONDS: wait that long for a line in the pipe, and remember the note in it; whether there was one
-  builtin local envcfg_line
-  envcfg_line=''
-  # Without a name it sets REPLY. The time may be over within a line.
-  if ! IFS= builtin read -r -t "$1" -u "$ENVCFG_PIPE" envcfg_line; then
-    ENVCFG_PART+=$envcfg_line
-    builtin return 1
-  fi
-  envcfg_line=$ENVCFG_PART$envcfg_line ENVCFG_PART=''
-  if [[ $envcfg_line == 'note '* ]]; then ENVCFG_NOTED+=${envcfg_line#note }$'\n'; fi
 }
 
 envcfg_is_child() { # PID: whether it is a child whose end this shell still has to read; otherwise the pid can be another's
@@ -105,7 +88,7 @@ envcfg_wait() { # [PID]: return its exit code, whatever signals come
   builtin set +eE
   while envcfg_is_child "$1"; do
     builtin printf -v envcfg_pause '0.%03d' "$envcfg_wait_ms"
-    envcfg_learn "$envcfg_pause" || builtin :
+    builtin read -r -t "$envcfg_pause" -u "$ENVCFG_PIPE" envcfg_later || builtin : # else it sets REPLY
     envcfg_release
     if ((envcfg_wait_ms < 200)); then envcfg_wait_ms=$((envcfg_wait_ms * 2)); fi
   done
@@ -122,7 +105,7 @@ envcfg_wait() { # [PID]: return its exit code, whatever signals come
 # Two ends of a pipe: who holds the first lives as long as the second gives no end of file.
 envcfg_tie() { # open ENVCFG_TIE, for this shell alone, and ENVCFG_LIFE, for what it starts
   builtin local envcfg_pipe
-  builtin : </dev/null >/dev/null 2>&1 {envcfg_pipe}<> <(\builtin :) # such files stay open
+  builtin : {envcfg_pipe}<> <(\builtin :) # such files stay open
   builtin : {ENVCFG_TIE}>/dev/fd/"$envcfg_pipe" {ENVCFG_LIFE}</dev/fd/"$envcfg_pipe"
   envcfg_close "$envcfg_pipe"
 }
