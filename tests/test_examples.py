@@ -115,6 +115,7 @@ def fresh(tmp_path: Path) -> str:
     return f"{tmp_path}/venv/bin:{os.environ['PATH']}"
 
 
+@pytest.mark.nightly
 def test_the_workflow_passes_what_is_right_and_shows_what_is_not(
     repository: Path, fresh: str
 ) -> None:

@@ -111,6 +111,7 @@ def test_what_srun_leaves_running_holds_up_nothing(srun: Start) -> None:
     assert done.stdout.decode().endswith(f"\n{FAILED}no end7\n")
 
 
+@pytest.mark.nightly
 def test_a_reader_that_is_gone_or_stopped_leaves_srun_s_code(srun: Start) -> None:
     for name in ("KILL", "STOP"):
         # It is the shell next to srun with the same parent.

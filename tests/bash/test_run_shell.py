@@ -47,6 +47,7 @@ def test_a_rank_that_a_signal_ends_is_named_in_one_line(
     assert line.endswith(f": rank {last} died from signal {number}")
 
 
+@pytest.mark.nightly
 def test_a_rank_that_does_not_want_to_end_is_killed(wrap: Wrap) -> None:
     program = '[ "$RANK" = 1 ] && { sleep 1; exit 3; }; trap "" TERM; while :; do sleep 1; done'
     made = wrap(*LOCAL, "--ranks", "2", "--", "sh", "-c", program)

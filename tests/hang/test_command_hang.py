@@ -170,6 +170,7 @@ def writes(notes: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, log])
 
 
+@pytest.mark.nightly
 def test_where_only_the_log_goes_on_ranks_that_do_not_are_named(
     rank: Rank, notes: Path
 ) -> None:
@@ -184,6 +185,7 @@ def test_where_only_the_log_goes_on_ranks_that_do_not_are_named(
     assert "its log goes on, but no rank has moved for" in done.text
 
 
+@pytest.mark.nightly
 def test_where_the_log_goes_on_a_rank_that_works_is_not_named(
     rank: Rank, notes: Path
 ) -> None:

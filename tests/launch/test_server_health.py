@@ -80,6 +80,7 @@ def test_a_server_that_still_loads_is_not_ready(tmp_path: Path, port: str) -> No
     assert (ended.code, ended.err) == (6, "")
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_not_ready_within_the_limit_is_reported(
     tmp_path: Path, port: str
 ) -> None:

@@ -194,6 +194,7 @@ def test_how_far_a_job_came_is_told() -> None:
     assert report.job.progress == ("240", "240", "2026-03-14 09:28:00", "200", None)
 
 
+@pytest.mark.nightly
 def test_what_is_tried_again_is_no_proof_while_the_job_runs(tmp_path: Path) -> None:
     log = tmp_path / "slurm-4711.out"
     log.write_text("".join(BEGIN.values()), "utf-8")

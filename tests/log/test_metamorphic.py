@@ -106,6 +106,7 @@ def test_lines_that_a_large_log_skips_change_nothing(
     assert judged(data, cuts, large=True) == judged(data, cuts, large=False)
 
 
+@pytest.mark.nightly
 @tries
 @given(bad(), st.integers(0, 3))
 def test_a_rank_without_lines_makes_no_bad_job_ok(job: Job, rank: int) -> None:
@@ -145,6 +146,7 @@ def test_the_order_of_ranks_changes_nothing(job: Job, seed: int) -> None:
     assert gist(check(joined(mixed))) == gist(check(joined(texts(said))))
 
 
+@pytest.mark.nightly
 @tries
 @given(bad(), seeds)
 def test_what_other_programs_say_changes_nothing(job: Job, seed: int) -> None:

@@ -65,7 +65,7 @@ def test_the_endings_have_variants() -> None:
     assert any("SIG" not in line for line in lines)
 
 
-@pytest.mark.parametrize("place", mark_sample(range(len(ENDINGS)), every=5), ids=NAMES)
+@pytest.mark.parametrize("place", mark_sample(range(len(ENDINGS)), every=9), ids=NAMES)
 def test_pair(place: int) -> None:
     """Judge the pairs of an ending with all before it, and write every form of the report.
 
@@ -90,7 +90,7 @@ def test_pair(place: int) -> None:
             assert "verdict" in log_junit(report)
 
 
-@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=4), ids=NAMES)
+@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=8), ids=NAMES)
 def test_command_on_each_ending(
     ending: Ending, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

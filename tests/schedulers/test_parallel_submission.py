@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from suites import mark_sample
+
 # A scheduler that reads its script late, and numbers its jobs.
 STAND_IN = """#!/usr/bin/env bash
 set -eu
@@ -49,7 +51,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", mark_sample(COMMANDS, every=3))
 def test_100_jobs_submitted_at_once_are_100_different_jobs(
     tmp_path: Path, name: str
 ) -> None:
