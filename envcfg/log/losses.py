@@ -17,10 +17,17 @@ _WIDE = 400  # bytes of a line before a loss in which its step is searched
 _LOSS = re.compile(
     rb"(?i)(?<![\w./-])(train_loss|total_loss|lm loss|loss)[\"']?[ \t]{0,3}[:=|]?[ \t]{0,6}"
     rb"(?:tensor\()?[\"']?"
-    rb"(?:([-+]?(?:nan|inf(?:inity)?)(?:\.0)?)|[-+]?\d[\d.]*(?:e[-+]?\d+)?)(?![\w/-]|\.[a-z])"
+    rb"(?:([-+]?(?:nan|inf(?:inity)?)(?:\.0)?)|([-+]?\d[\d.]*(?:e[-+]?\d+)?))(?![\w/-]|\.[a-z])"
 )
 _OTHER = re.compile(rb"(?i)\b(?:val|valid|validation|eval|test|dev|aux)\w*[ :|]{1,3}$")
-_NONE = re.compile(rb"(?i)nan|[^a-z]inf(?!o|er|ra)")
+# Whether a block may have a loss that is no number. Patterns with a fixed begin are fast.
+_NOT_FINITE = [
+    re.compile(
+        begin + rb"[\"']?[ \t]{0,3}[:=|]?[ \t]{0,6}(?:tensor\()?[\"']?[-+]?"
+        rb"(?:[nN][aA][nN]|[iI][nN][fF])"
+    )
+    for begin in (b"oss", b"OSS")
+]
 _BAR = re.compile(r"\| *(\d{1,9})/\d+ \[")
 _STEP = re.compile(
     r"(?i)\b((?:global[_ ]?)?step|iter(?:ation)?|batch|epoch)s?\b[\"']?\W{0,12}"
@@ -52,12 +59,12 @@ class Losses:
         """
         if b"oss" not in text and b"OSS" not in text:
             return False
-        active = any(
+        is_whole = any(
             series.count
             for (source, _), series in self._series.items()
             if source == spot.source
-        )
-        start = 0 if active or _NONE.search(text) else max(0, len(text) - _TAIL)
+        ) or any(pattern.search(text) for pattern in _NOT_FINITE)
+        start = 0 if is_whole else max(0, len(text) - _TAIL)
         for match in _LOSS.finditer(text, start):
             if not _OTHER.search(text, max(0, match.start() - 16), match.start()):
                 self._see(match, text, spot)
@@ -70,8 +77,7 @@ class Losses:
             return
         series = self._series.setdefault(key, _Series())
         if match[2] is None:
-            number = match[0][match.end(1) - match.start() :]
-            series.finite = number.lstrip(b" \t:=|\"'tensor(").decode()
+            series.finite = match[3].decode()
             series.count, series.first = 0, None
             return
         series.count += 1
