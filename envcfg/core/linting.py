@@ -280,7 +280,7 @@ def _profiles(
         except UsageError as err:
             tell(one_line(f"{model.path}: not compared with {name}: {err.message}"))
             return None
-        return limited(with_kind(name, profile.kind and profile.kind.name))
+        return limited(with_kind(name, profile.kind_name))
 
     # With a named profile, no script is searched for signs.
     if name is not None:

@@ -111,7 +111,7 @@ def convert_file(
         if name:
             own = node_options_of(models[0])
             profile = select_kind(catalog.load(name), name, own)
-            name = with_kind(name, profile.kind and profile.kind.name)
+            name = with_kind(name, profile.kind_name)
         wrong = _judge(models[0], source, sources, profile, tell, drop_known=drop_known)
         # The text is read a second time, because the edits need exact positions.
         text = _read_positions(source, sources)

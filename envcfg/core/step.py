@@ -160,9 +160,7 @@ def make_step(
     )
     return Step(
         # The digest and the list of files are taken last, when all files were read.
-        profile_name=with_kind(
-            catalog.qualified(name), profile.kind and profile.kind.name
-        ),
+        profile_name=with_kind(catalog.qualified(name), profile.kind_name),
         profile=profile,
         profile_hash=catalog.digest(),
         option_values=values,

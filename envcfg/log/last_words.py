@@ -14,6 +14,7 @@ from envcfg.log.rulebook import LogRule
 
 RULE = "exception-survived"
 _WIDE = 160  # characters of a line
+_EXCEPTION = r"^(?-i:(?:\w+\.)+[A-Z]\w+): "  # by its name and modules
 _ERROR = re.compile(
     r"(?i)(?:\b\w*(?:error|exception)\b|\bfatal\b|\bcan(?:not|'t)\b|\bunable to\b"
     r"|\bnot available\b|\bcould not\b|\bfail(?:ed|ure)\b|\babort(?:ed|ing)?\b"
@@ -22,10 +23,11 @@ _ERROR = re.compile(
     r"|\bmismatch\b|\bdoes(?: not|n't) exist\b|\bmay be stuck\b|\bno available\b"
     r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b"
     r"|\b(?:invalid|illegal|unknown|unrecogni[sz]ed|uncorrectable)\b)"
+    rf"|{_EXCEPTION}"
 )
 _NAMES_ERROR = re.compile(
     r"(?i)error\b|exception\b|\bfatal\b|\bno such \w+|\bnot found\b|\bdoes not exist\b"
-    r"|^(?-i:(?:\w+\.)+[A-Z]\w+): "  # an exception by its name and modules
+    rf"|{_EXCEPTION}"
 )
 _FEW = 5  # last lines in which a program reports a good end
 _FINISHED = re.compile(r"(?i)\b(?:finished|completed?|done|success\w*)\b")
@@ -78,8 +80,7 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
             if _STEP.search(line):
                 break  # the program went on after the lines before this one
             text = parse(line).message
-            is_error = _ERROR.search(text) or _NAMES_ERROR.search(text)
-            if is_error and not _HARMLESS.search(f"{text} {line}"):
+            if _ERROR.search(text) and not _HARMLESS.search(f"{text} {line}"):
                 writer = speaker(line.partition(text)[0])
                 writer = (
                     endings.files.get(source, writer) if writer == Owner() else writer
@@ -102,20 +103,20 @@ def error_before(job: JobLog, ranks: Collection[int], exits: Collection[str]) ->
         lines = without_colours(tail.decode("utf-8", "replace")).splitlines()
         first = next((n for n, line in enumerate(lines) if line in exits), len(lines))
         of_file = job.endings.files.get(source, Owner()).ranks
-        for number, line in reversed([*enumerate(lines[:first])]):
+        pairs = [*zip(["", *lines], lines[:first], strict=False)]
+        for above, line in reversed(pairs):
             if not (text := parse(line).message):
                 continue
             front = line.partition(text)[0]
             own = {*(speaker(front).ranks or of_file)}
             is_report = quotes_launcher(line) and not _RAISED.search(text)
             # Below the line of a frame, a traceback quotes the program.
-            is_code = front.endswith(_FRAME) and _IN_FILE in lines[number - 1]
+            is_code = front.endswith(_FRAME) and _IN_FILE in above
             is_other = is_report or _STEP.search(line) or is_code
             if is_other or (own and ranks and own.isdisjoint(ranks)):
                 continue
             # A line without a name, or of all ranks, must be an error beyond doubt.
             is_sure = own or (_NAMES_ERROR.search(text) and lines.count(line) == 1)
-            is_error = _ERROR.search(text) or _NAMES_ERROR.search(text)
-            if is_sure and is_error and not _HARMLESS.search(text):
+            if is_sure and _ERROR.search(text) and not _HARMLESS.search(text):
                 return one_line(text.strip()[:_WIDE])
     return ""

@@ -251,6 +251,11 @@ class Profile(NamedTuple):
     kind: ChosenKind | None = None
 
     @property
+    def kind_name(self) -> str | None:
+        """The name of the chosen kind of node; None if there are no kinds."""
+        return self.kind.name if self.kind else None
+
+    @property
     def gpus(self) -> int | None:
         """The number of GPUs of a node, if the profile has it."""
         return self.node.gpus if self.node else None

@@ -72,7 +72,7 @@ def _words(words: Sequence[str]) -> str:
 def _header(script: Script) -> Iterator[str]:
     profile, digest = script.plan.profile, script.plan.profile_hash[:16]
     name = quote_comment(profile.name)
-    shown_name = with_kind(name, profile.kind and profile.kind.name)
+    shown_name = with_kind(name, profile.kind_name)
     submit = SCHEDULERS[script.request.scheduler].submit
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant"
     yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"

@@ -92,7 +92,7 @@ def uses_of(
         kinds = all_kinds(catalog.load(name))
         by_kind: dict[Use, list[str]] = {}
         for profile in kinds:
-            kinded = with_kind(name, profile.kind and profile.kind.name)
+            kinded = with_kind(name, profile.kind_name)
             if profile.env.get(variable, ...) is None:
                 taken_back.append(kinded)
             for use in _in(profile, variable):
