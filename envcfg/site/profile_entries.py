@@ -46,11 +46,11 @@ class Draft:
         self.claimed_by = claimed_by
         self.today = today
         self.shape = main_shape(site)
-        # The kind of each group of nodes with GPUs, and the nodes of each kind; the
-        # first kind is the default.
-        self.kind_of = _kinds(self._usable(), self.shape)
-        self.kinds = {kind: shape for shape, kind in reversed(self.kind_of.items())}
-        self.kinds = dict(reversed(self.kinds.items()))
+        # The nodes of each kind with GPUs: the default kind first, and of each kind the
+        # nodes with the least memory first.
+        groups = _kinds(self._usable(), self.shape)
+        self.kinds = {kind: shapes[0] for kind, shapes in groups.items()}
+        self.kind_of = {e: kind for kind, shapes in groups.items() for e in shapes}
         self.is_mixed = len(self.kinds) > 1
 
     def sections(self) -> dict[str, str]:
@@ -184,7 +184,7 @@ class Draft:
             "partitions": [
                 partition.name
                 for partition in self._partitions(kind)
-                if all(self.kind_of.get(e.same, kind) == kind for e in partition.shapes)
+                if self._kinds_in(partition) == {kind}
             ],
             "gres": [e for e in shape.kinds if is_one and e not in taken],
         }
@@ -273,18 +273,19 @@ class Draft:
         if not self.kinds:
             return self._usable()[:_MOST]
         # Those of the default kind come first, because only some are listed.
-        wanted = [kind] if kind else [*self.kinds]
-        return [
-            partition
-            for name in wanted
+        order = [kind] if kind else [*self.kinds]
+        ranked = [
+            (min(own), partition)
             for partition in self._usable()
-            if name == next(filter(wanted.__contains__, self._kinds_in(partition)), "")
-        ][:_MOST]
+            if (own := [*map(order.index, self._kinds_in(partition) & {*order})])
+        ]
+        ranked.sort(key=lambda pair: pair[0])
+        return [partition for _, partition in ranked[:_MOST]]
 
-    def _kinds_in(self, partition: SeenPartition) -> list[str]:
-        """Return the kinds of nodes in a partition, the most likely first."""
-        own = {self.kind_of.get(shape.same) for shape in partition.shapes}
-        return [kind for kind in self.kinds if kind in own]
+    def _kinds_in(self, partition: SeenPartition) -> set[str]:
+        """Return the kinds of nodes with GPUs in a partition."""
+        shapes = (shape.same for shape in partition.shapes)
+        return {self.kind_of[shape] for shape in shapes if shape in self.kind_of}
 
     def _billing(self) -> Entries:
         if not self.is_mixed:
@@ -407,10 +408,10 @@ class Draft:
 
 def _kinds(
     partitions: Iterable[SeenPartition], main: NodeGroup | None
-) -> dict[NodeGroup, str]:
-    """Return the name of the kind of all nodes with GPUs, the most likely kind first.
+) -> dict[str, list[NodeGroup]]:
+    """Return all nodes with GPUs by the name of their kind, the most likely kind first.
 
-    Nodes with nearly the same memory are one kind, with the smallest of them.
+    Nodes with nearly the same memory are one kind, the smallest of them first.
     """
     numbers: dict[NodeGroup, int] = {}
     for shape in (shape for partition in partitions for shape in partition.shapes):
@@ -431,8 +432,10 @@ def _kinds(
         )
     )
     firsts = [group[0] for group in groups]
-    names = {group[0]: _kind_name(group[0], firsts) for group in groups[:_KINDS]}
-    return {e: names[group[0]] for group in groups[:_KINDS] for e in group}
+    kinds: dict[str, list[NodeGroup]] = {}
+    for group in groups[:_KINDS]:  # long or odd types may give two groups one name
+        kinds.setdefault(_kind_name(group[0], firsts), []).extend(group)
+    return kinds
 
 
 def _kind_name(shape: NodeGroup, others: Sequence[NodeGroup]) -> str:
