@@ -84,36 +84,34 @@ def compare(
     """
     from envcfg.profile.look.difference import differences
 
-    def compared(kind: str | None) -> list[Difference]:
-        views = (
-            show(
-                catalog,
-                with_kind(name, kind),
-                facts=facts,
-                image=image,
-                launcher=launcher,
+    def of_kind(kind: str | None) -> list[Difference]:
+        names = (with_kind(name, kind) for name in (old, new))
+        return differences(
+            *(
+                show(catalog, name, facts=facts, image=image, launcher=launcher)
+                for name in names
             )
-            for name in (old, new)
         )
-        return differences(*views)
 
-    found = compared(None)
+    result = of_kind(None)
     if not (split_kind(old)[1] or split_kind(new)[1]):
         first, second = catalog.load(old), catalog.load(new)
-        default = {_texts(each) for each in found}
+        common = {_texts_of(difference) for difference in result}
         for kind in [*first.nodes][1:]:
             if kind in second.nodes:
-                found += (
-                    each._replace(name=f"{each.name} ({kind})")
-                    for each in compared(kind)
-                    if _texts(each) not in default
+                result += (
+                    difference._replace(name=f"{difference.name} ({kind})")
+                    for difference in of_kind(kind)
+                    if _texts_of(difference) not in common
                 )
-    return Compared(old, new, found)
+    return Compared(old, new, result)
 
 
-def _texts(each: Difference) -> tuple[object, ...]:
-    sides = (tuple(side.text for side in part) for part in (each.old, each.new))
-    return each.section, each.name, *sides
+def _texts_of(difference: Difference) -> tuple[object, ...]:
+    """Return the section, the name, and the texts of both sides."""
+    sides = (difference.old, difference.new)
+    texts = (tuple(side.text for side in part) for part in sides)
+    return difference.section, difference.name, *texts
 
 
 def validate(

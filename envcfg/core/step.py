@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from envcfg.backends.runtimes.runtime import Runtime
@@ -338,32 +339,23 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
             is_contained=plan.container is not None,
         ),
         # The job's shell has expanded the words of a launch line.
-        *(
-            ()
-            if plan.options.keeps_launch_line
-            else literal_notes(
-                (
-                    *plan.options.command,
-                    *(
-                        word
-                        for args in plan.options.starter_args.values()
-                        for word in args
-                    ),
-                    *plan.options.runtime_args,
-                    _from_dollar(plan),
-                )
-            )
-        ),
+        *(() if plan.options.keeps_launch_line else literal_notes(_words_of(plan))),
         *one_node_notes(plan, nodes),
     )
     return plan._replace(notes=(*findings, *plan.notes))
 
 
-def _from_dollar(plan: Plan) -> str:
-    """Return the reference of the image from its first dollar; a path has its own note."""
-    container = plan.container
+def _words_of(plan: Plan) -> list[str]:
+    """Return the words in which a variable stays literal: of the program, its starter,
+    the runtime, and the image's name from its first dollar; a path has its own note."""
+    options, container = plan.options, plan.container
     reference = container.image if container and not container.is_file else ""
-    return "".join(reference.partition("$")[1:])
+    return [
+        *options.command,
+        *chain.from_iterable(options.starter_args.values()),
+        *options.runtime_args,
+        "".join(reference.partition("$")[1:]),
+    ]
 
 
 def step_values(step: Step) -> dict[str, Any]:
