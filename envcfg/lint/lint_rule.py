@@ -59,9 +59,8 @@ class LintRule(NamedTuple):
     also: Mapping[str, Form] = {}
     # Tables of names for its detector, by table; source and date are the rule's.
     knows: Mapping[str, Any] = {}
-    batch: bool = (
-        False  # True if it is only about scripts that run as a job's batch shell
-    )
+    # True if it is only about scripts that run as a job's batch shell.
+    batch: bool = False
 
 
 class _Placeholders(dict[str, str]):

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from envcfg.common.errors import UsageError, suggest
+from envcfg.common.findings import Finding
 from envcfg.profile.profile_model import ChosenKind, NodeKind, Profile
 
 # The field of a kind that an option of the request selects by.
@@ -22,11 +23,12 @@ _OPTIONS = {
 }
 # A type precedes the number, as in `gpu:a100:4`, `gres/gpu:a100=4` and `a100:4`.
 GPU_TYPE = r"[A-Za-z_][\w.-]*"
-_GRES_TYPE = rf"(?:(?:gres[:/])?gpu[:/=])?({GPU_TYPE})(?:[:=].*)?"
+_GRES = r"(?:(?:gres[:/])?gpu[:/=])?"
+_GRES_TYPE = rf"{_GRES}({GPU_TYPE})(?:[:=].*)?"
+# The number of GPUs on a node, as in `gpu:4`, `gpu:a100:4` and `4`.
+_GPUS = rf"{_GRES}(?:{GPU_TYPE}[:=])?([0-9]{{1,9}})"
 # Both are "and" outside brackets.
 _AND = r"[&,](?![^\[(]*[\])])"
-# The number of GPUs on a node, as in `gpu:4`, `gpu:a100:4` and `4`.
-_GPUS = r"(?:(?:gres[:/])?gpu[:/=])?(?:[A-Za-z_][\w.-]*[:=])?([0-9]{1,9})"
 DEFAULT = "the default"
 
 
@@ -42,7 +44,7 @@ class KindSign(NamedTuple):
 class KindConflictError(UsageError):
     """Options of a job that select different kinds of nodes."""
 
-    def __init__(self, message: str, hint: str, chosen: ChosenKind) -> None:
+    def __init__(self, chosen: ChosenKind, message: str, hint: str) -> None:
         """Begin with the kind that the first of the options has chosen."""
         super().__init__(message, hint=hint)
         self.chosen = chosen
@@ -244,8 +246,8 @@ def _contradiction(
         f"but {second.text} those of kind {' or '.join(other_names)}"
     )
     hint = f"change {first.option} or {second.option}"
-    chosen = ChosenKind(names[0], first.option, (second.option, msg, hint))
-    return KindConflictError(msg, hint, chosen)
+    conflict = Finding("request-refused", "error", second.option, msg, hint)
+    return KindConflictError(ChosenKind(names[0], first.option, conflict), msg, hint)
 
 
 def _undecided(profile: Profile, names: Sequence[str], gpus: int | None) -> UsageError:

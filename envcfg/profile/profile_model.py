@@ -7,7 +7,7 @@ is None was not given; in ``env``, ``binds`` and the like a None unsets what a f
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from envcfg.common.findings import Place
+from envcfg.common.findings import Finding, Place
 from envcfg.profile import scheduler_settings
 from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Prefix, Setting
 from envcfg.profile.job_facts import Reason
@@ -184,9 +184,7 @@ class ChosenKind(NamedTuple):
 
     name: str
     sign: str
-    # An option of the job that selects another kind: the option, the contradiction, and
-    # the remedy; None: there is none.
-    conflict: tuple[str, str, str] | None = None
+    conflict: Finding | None = None  # an option of the job that selects another kind
 
     def __str__(self) -> str:
         """Return the text for messages."""

@@ -59,9 +59,7 @@ def over_limit(job: ScriptJob) -> Iterator[Fault]:
     if job.profile is None or not requested:
         return
     if job.profile.kind and (conflict := job.profile.kind.conflict):
-        option, message, remedy = conflict
-        words = {"said": message, "instead": remedy}
-        yield Fault(requested[option[2:]].offset, words, "said")
+        yield _fault(requested[conflict.subject[2:]].offset, conflict, job)
     if "partition" in requested and not (is_gpu_job(job) or _is_for_gpus(job)):
         return  # the profile does not describe these nodes
     gpus = job.shape.gpus_per_node
