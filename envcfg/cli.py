@@ -56,7 +56,7 @@ def _run(words: list[str]) -> int:
             raise_signals(False)
         sys.stdout.flush()
     except EnvcfgError as err:
-        from envcfg.commands.option_arguments import site_contact
+        from envcfg.commands.printing import site_contact
 
         code = _fail(words, [*err.lines(), *site_contact(err)], err.exit_code)
     except KeyboardInterrupt as err:

@@ -9,8 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.arguments.parser import Parser
-from envcfg.common.characters import one_line
-from envcfg.common.errors import UsageError
 from envcfg.core.option import (
     ALLOW_WRITABLE,
     NO_DEFAULT,
@@ -149,18 +147,6 @@ def _read_defaults(
     for flag in {default.option.flag for default in defaults} & {*actions}:
         actions[flag].required = False
     return {**values_of(defaults), "defaults": defaults}
-
-
-def site_contact(err: Exception) -> list[str]:
-    """Return the line with the site's contact, unless only the command line is wrong."""
-    from envcfg.profile.folders import site_defaults
-
-    if isinstance(err, UsageError) or not os.path.exists(site_defaults(os.environ)):
-        return []
-    from envcfg.core.defaults import read_contact
-
-    contact = read_contact(os.environ)
-    return [f"  contact: {one_line(contact)}"] if contact else []
 
 
 def made_by(argv: Sequence[str], step: Step) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.commands import ALIASES, texts
 from envcfg.common.characters import one_line
-from envcfg.common.errors import EXIT_USAGE
+from envcfg.common.errors import EXIT_USAGE, UsageError
 from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.common.findings import Finding
 from envcfg.common.interrupts import BlockedSignals
@@ -46,6 +46,18 @@ def say_notes(findings: Iterable[Finding]) -> None:
     """Write the findings on a job to stderr, without notes if ``ENVCFG_QUIET`` is set."""
     is_quiet = os.environ.get("ENVCFG_QUIET")
     say(note for note in findings if note.severity != "note" or not is_quiet)
+
+
+def site_contact(err: Exception) -> list[str]:
+    """Return the line with the site's contact, unless only the command line is wrong."""
+    from envcfg.profile.folders import site_defaults
+
+    if isinstance(err, UsageError) or not os.path.exists(site_defaults(os.environ)):
+        return []
+    from envcfg.core.defaults import read_contact
+
+    contact = read_contact(os.environ)
+    return [f"  contact: {one_line(contact)}"] if contact else []
 
 
 def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
