@@ -15,7 +15,6 @@ import pytest
 from envcfg.common.foreign_data import read_json
 from envcfg.common.nesting import MAX_DEPTH, check_depth
 from envcfg.core import defaults
-from envcfg.image.host_libraries import parse_host
 from envcfg.image.metadata import parse_object
 from envcfg.log.trace.flight_recorder import read_flight
 from envcfg.log.trace.ras import read_ras
@@ -106,7 +105,6 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "flight": (lambda text: read_flight(text.encode(), 0), '{"entries": [], "x": %s}'),
     "ras": (read_ras, '{"communicators_count": 1, "communicators": [], "x": %s}'),
     "image": (parse_object, '{"a": %s}'),
-    "host": (lambda text: parse_host(text, "x"), '{"a": %s}'),
     "toml": (lambda text: defaults.parse(text.encode(), "x"), "a = %s\n"),
     **{
         f"gpu {name}": (lambda text, read=read: read([text]), '{"a": %s}')
