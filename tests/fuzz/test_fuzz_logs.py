@@ -23,10 +23,10 @@ from wrappers import LABELS, QUOTES
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import GrowingFile, is_safe
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.log_source import LogSource
-from envcfg.log.reader import Reader
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.log_source import LogSource
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 from envcfg.report.log.log_findings import log_json
 from envcfg.report.log.log_html import log_html

@@ -22,11 +22,11 @@ from jobs import text
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import load_rules
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.read.rulebook import load_rules
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 from envcfg.report.log.log_findings import log_json
 from envcfg.report.log.log_html import log_html
