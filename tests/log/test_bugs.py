@@ -131,7 +131,7 @@ FOLLOW = "--follow --timeout=0 --on-bad=true"
         ("log_text.progress_of", "--format=text"),
         ("log_findings.log_json", "--json"),
         ("log_findings.log_findings", "--format=sarif"),
-        ("log_junit.log_junit", "--format=junit"),
+        ("log_findings.rank_findings", "--format=junit"),
         ("log_html.log_html", "--html=a.html"),
     ],
 )
