@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from envcfg.backends.schedulers import SUBMITTERS
 from envcfg.job.plan.shell_text import SHELLS
+from envcfg.lint.environment import kept_names
 from envcfg.lint.interpreter import Frame
 from envcfg.lint.program_starts import (
     StartedProgram,
@@ -27,6 +29,7 @@ from envcfg.lint.shell_builtins import (
 from envcfg.lint.traced_text import Told, Word, plain, shown, spaced
 
 _DEEPEST = 40
+_PREFIXES = ("APPTAINERENV_", "SINGULARITYENV_")
 _SAME = frozenset({"exec", "command", "builtin", "time"})  # they run in the same shell
 Assigns = Callable[[Frame, int], object]
 
@@ -76,6 +79,8 @@ def record(
         kind=program.kind if program else "",
         inherits=inherits,
         by_envcfg=frame.by_envcfg,
+        find=(find := partial(frame.state.find, time=number)),
+        gives=find,
     )
     frame.model.commands.append(command)
     return command
@@ -121,9 +126,12 @@ def start_command(
     )  # fmt: skip
     if assigns:
         # Assignments before a command hold for that command only.
-        inside = frame._replace(state=frame.state.fork())
-        assigns(inside, command.number)
-        frame = inside
+        frame = frame._replace(state=frame.state.fork())
+        frame.state.time = command.number
+        assigns(frame, command.number)
+        find = partial(frame.state.find, time=command.number)
+        command = command._replace(find=find, gives=find)
+        frame.model.commands[command.number] = command
     if redirects.document is not None:
         note_written(words, redirects, frame)
     if name in frame.state.functions:
@@ -171,7 +179,11 @@ def _start(
 ) -> None:
     scope = start_found.scope or frame.scope
     is_same = start_found.scope is None and command.name in _SAME
-    state = frame.state.fork() if is_same else frame.state.child(frame.state.arguments)
+    state = frame.state.fork()
+    if not is_same:
+        keeps = kept_names(command, start_found, frame.state)
+        state = frame.state.child(frame.state.arguments, keeps)
+        state.prefixes = _PREFIXES if command.is_image else ()
     if start_found.scope is None:
         # Another scope means another machine or container, which does not know the
         # functions.
@@ -186,7 +198,11 @@ def _start(
             substitution=reader.substitution,
             by_envcfg=True,
         )
+    state.time = command.number
     assign_words(inside, start_found.assigned, command.number)
+    gives = partial(state.find, time=command.number)
+    frame.model.commands[command.number] = command._replace(gives=gives)
+    state.time = None
     if start_found.rest and start_found.shell:
         inside.run_text(spaced(start_found.rest))
         return

@@ -163,7 +163,8 @@ class Frame(NamedTuple):
             inside = self
             # The grammar puts "&" after the statement, as a sibling.
             if number + 1 < len(nodes) and nodes[number + 1].type == "&":
-                inside = self._replace(context=self.context._replace(background=True))
+                context = self.context._replace(background=True)
+                inside = self._replace(context=context, state=self.state.fork())
             inside.run(node)
 
     def _define(self, node: Node) -> None:
@@ -185,7 +186,8 @@ class Frame(NamedTuple):
         body: Node
         home, body = self.state.functions[name]  # type: ignore[misc]
         self.shared.uncalled.pop(name, None)
-        before = self.state.arguments
+        before, begin = self.state.arguments, len(self.model.assignments)
+        time = len(self.model.commands) - 1
         self.state.arguments = arguments
         # Recursion is followed once: a second pass teaches nothing new.
         if self.depth < _DEEPEST // 2 and self.context.function != name:
@@ -194,6 +196,9 @@ class Frame(NamedTuple):
         # "return" ends the function only, and the script continues.
         self.state.ended = False
         self.state.arguments = before
+        for note in self.model.assignments[begin:]:
+            if note.is_local and note.context.function == name:
+                self.state.restore(note.name, time)
 
     # Variables
 
@@ -215,7 +220,9 @@ class Frame(NamedTuple):
             state.append(name, value, exported=exported)
         # An unknown value must not replace a known one of an outer scope.
         elif value is not None:
-            state.set(name, value, exported=exported)
+            state.set(
+                name, value, exported=exported, origin=len(self.model.assignments)
+            )
         variable = state.find(name)
         is_exported = exported or bool(variable and variable.exported)
         note = Assignment(

@@ -159,7 +159,7 @@ def _follow(flat: Flat, source: Source, sources: Sources, model: Model) -> None:
         model.unread[f"{interpreter} reads it, and not a shell"] = flat.origin(0)
         return
     model.texts.append(ShellText(flat, interpreter))
-    shared, state = ScriptState(sources, model, STATEMENTS), State()
+    shared, state = ScriptState(sources, model, STATEMENTS), State(model.commands)
     state.options = first_line_options(flat.chars)
     folder = os.path.dirname(source.path)
     frame = Frame(
@@ -169,6 +169,8 @@ def _follow(flat: Flat, source: Source, sources: Sources, model: Model) -> None:
         if directive.name == "export" and directive.value and not directive.late:
             word = Word(plain(directive.value, directive.offset), directive.offset)
             assign_words(frame, split_list(word))
+            # sbatch passes its own option on to srun.
+            state.set("SLURM_EXPORT_ENV", word.text, exported=True)
     frame.run_flat(flat)
     for name in list(shared.uncalled):
         if name not in shared.uncalled:

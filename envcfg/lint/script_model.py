@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from envcfg.job.request.admission import GivenOption, Problem
 from envcfg.lint.traced_text import Flat, Hole, Scope, Text, Told, Word
 
+OF_FUNCTIONS = frozenset({"local"})
+Finder = Callable[[str], "ShellVariable | None"]
 Alternatives = tuple["Value", ...]
 # Commands without a meaningful exit status: the commands after them are not a branch.
 _NO_TEST = re.compile(
@@ -40,6 +42,20 @@ def texts(value: Value) -> tuple[Text, ...]:
 def text_of(value: Value) -> Text:
     """Return the first text of a value."""
     return next(iter(texts(value)), ())
+
+
+class ShellVariable(NamedTuple):
+    """The possible values of a variable; *values* is never empty."""
+
+    values: Alternatives
+    exported: bool = False
+    # Number in `Model.assignments` of the assignment; -1: none, or one of several.
+    origin: int = -1
+
+    @property
+    def is_given(self) -> bool:
+        """Whether programs may get a value that is not empty."""
+        return self.exported and any(self.values)
 
 
 class Context(NamedTuple):
@@ -91,6 +107,8 @@ class Command(NamedTuple):
     # Offset of the statement, if its name may be a variable; -1: within one.
     stands: int = -1
     by_envcfg: bool = False  # True if envcfg starts it, with the settings of the system
+    find: Finder = lambda _: None  # returns a variable that it gets
+    gives: Finder = lambda _: None  # returns a variable of the program that it starts
 
     @property
     def arguments(self) -> tuple[Word, ...]:
@@ -134,6 +152,11 @@ class Assignment(NamedTuple):
     appended: bool = False  # True for `+=`
     unit: int = 0
     bare: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it belongs to one call of a function."""
+        return self.how in OF_FUNCTIONS
 
 
 class Expansion(NamedTuple):

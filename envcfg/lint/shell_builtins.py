@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from envcfg.common.characters import whole_number
 from envcfg.lint.grammar import chars_of
 from envcfg.lint.interpreter import Frame
-from envcfg.lint.script_model import Array, Assignment, Command, Opaque, Value
+from envcfg.lint.script_model import (
+    OF_FUNCTIONS,
+    Array,
+    Assignment,
+    Command,
+    Opaque,
+    Value,
+)
 from envcfg.lint.script_source import Source, read_beside
 from envcfg.lint.shell_state import MANY, set_options
 from envcfg.lint.traced_text import Text, Word, holes, literal, shown, spaced, unknown
@@ -218,7 +225,8 @@ def _on_declaration_command(frame: Frame, node: Node) -> None:
     flags = "".join(word for word in words if word.startswith("-"))
     # "export -n" removes the export, and "-x" adds it to other commands.
     exported = (word == "export" and "n" not in flags) or "x" in flags
-    how = "export" if exported else word if word in _DECLARES else "="
+    how = word if word in _DECLARES else "="
+    how = "export" if exported and how not in OF_FUNCTIONS else how
     if exported and "f" in flags:
         functions = frame.state.functions
         copied = {name: functions[name] for name in words if name in functions}
@@ -227,6 +235,8 @@ def _on_declaration_command(frame: Frame, node: Node) -> None:
     for child in node.children[1:]:
         if child.type == "variable_assignment":
             assign_node(frame, child, exported=exported, how=how)
+        elif child.type == "variable_name" and word == "export" and not exported:
+            frame.state.export(chars_of(frame.flat, child), exported=False)
         elif child.type == "variable_name" and exported:
             name = chars_of(frame.flat, child)
             frame.state.export(name)

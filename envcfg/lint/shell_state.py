@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence, Sized
 
-from envcfg.lint.script_model import Alternatives, Array, Value
+from envcfg.lint.script_model import Alternatives, Array, ShellVariable, Value
 from envcfg.lint.traced_text import Text, Word, joined, unknown
 
 MOST = 4  # values of a variable; one with more is unknown
@@ -15,14 +14,8 @@ MANY = 64  # words of an array; one with more is unknown
 _OPTIONS = {
     "e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace", "E": "errtrace",
 }  # fmt: skip
+Keeps = Callable[[str], bool]
 _FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
-
-
-class ShellVariable(NamedTuple):
-    """The possible values of a variable; *values* is never empty."""
-
-    values: Alternatives
-    exported: bool = False
 
 
 class State:
@@ -32,13 +25,17 @@ class State:
     many branches therefore does not cost the square of its length.
     """
 
-    def __init__(
-        self, base: State | None = None, *, exported_only: bool = False
-    ) -> None:
-        """Begin as *base*, or as a new shell."""
+    def __init__(self, clock: Sized, base: State | None = None) -> None:
+        """Begin as *base*, or as a new shell; the length of *clock* is the time."""
         self.base = base
-        self.exported_only = exported_only
-        self.own: dict[str, ShellVariable] = {}
+        self.clock = clock
+        self.time: int | None = None  # the time of all its assignments, if it is one
+        # Returns whether a new program gets an exported variable; None: the same program.
+        self.keeps: Keeps | None = None
+        self.prefixes: tuple[
+            str, ...
+        ] = ()  # of variables for the inside of a container
+        self.own: dict[str, list[tuple[int, ShellVariable]]] = {}
         self.functions: Mapping[str, object] = {}
         # Functions that ``export -f`` passes on to other shells.
         self.passed: Mapping[str, object] = {}
@@ -49,7 +46,7 @@ class State:
 
     def fork(self) -> State:
         """Return a shell that begins in the current state."""
-        new = State(self)
+        new = State(self.clock, self)
         new.functions = self.functions
         new.passed = self.passed
         new.files = self.files
@@ -57,38 +54,53 @@ class State:
         new.options = self.options
         return new
 
-    def child(self, arguments: tuple[Word, ...] | None) -> State:
+    def child(
+        self, arguments: tuple[Word, ...] | None, keeps: Keeps = lambda _: True
+    ) -> State:
         """Return the initial state of a program that is started here."""
-        new = State(self, exported_only=True)
+        new = State(self.clock, self)
+        new.keeps = keeps
         new.passed = self.passed
         new.files = self.files
         new.arguments = arguments
         return new
 
-    def find(self, name: str) -> ShellVariable | None:
-        """Return a variable, if this shell has it."""
+    def find(self, name: str, time: int | None = None) -> ShellVariable | None:
+        """Return a variable, if this shell has it, or had it at a *time*."""
         state: State | None = self
         exported = False
         while state is not None:
-            if name in state.own:
-                variable = state.own[name]
-                # A new program does not see variables that are not exported.
-                return variable if variable.exported or not exported else None
-            exported = exported or state.exported_only
+            for begin, variable in reversed(state.own.get(name, ())):
+                if time is None or begin <= time:
+                    # A new program does not see variables that are not exported.
+                    return variable if variable.exported or not exported else None
+            if state.keeps is not None and state.base is not None:
+                for prefix in state.prefixes:
+                    if inside := state.base.find(prefix + name, time):
+                        return inside
+                if not state.keeps(name):
+                    return None
+                exported = True
             state = state.base
         return None
+
+    def _put(self, name: str, variable: ShellVariable) -> None:
+        time = len(self.clock) if self.time is None else self.time
+        self.own.setdefault(name, []).append((time, variable))
 
     def get(self, name: str) -> Alternatives:
         """Return the possible values of *name*."""
         variable = self.find(name)
         return variable.values if variable else (None,)
 
-    def set(self, name: str, value: Value, *, exported: bool = False) -> None:
+    def set(
+        self, name: str, value: Value, *, exported: bool = False, origin: int = -1
+    ) -> None:
         """Assign one value to *name*; an exported variable stays exported."""
         before = self.find(name)
         is_exported = exported or (before is not None and before.exported)
         is_exported = is_exported or "allexport" in self.options
-        self.own[name] = ShellVariable((value,), is_exported)
+        self._put(name, ShellVariable((value,), is_exported, origin))
 
     def append(self, name: str, value: Value, *, exported: bool = False) -> None:
         """Append *value* to each possible value of *name*."""
@@ -113,17 +125,22 @@ class State:
                     else value_before
                 )
                 values.append(joined([outside, value or ()]))
-        self.own[name] = ShellVariable(tuple(values), exported or before.exported)
+        is_exported = exported or before.exported
+        self._put(name, before._replace(values=tuple(values), exported=is_exported))
 
-    def export(self, name: str) -> None:
-        """Export *name* to programs."""
+    def export(self, name: str, *, exported: bool = True) -> None:
+        """Export *name* to programs, or no longer."""
         before = self.find(name) or ShellVariable((None,))
-        self.own[name] = before._replace(exported=True)
+        self._put(name, before._replace(exported=exported))
 
     def unset(self, name: str) -> None:
         """Unset *name*."""
         # The entry stays, because it must hide a value of the base.
-        self.own[name] = ShellVariable((None,))
+        self._put(name, ShellVariable((None,)))
+
+    def restore(self, name: str, time: int) -> None:
+        """Give *name* the value again that it had at a *time*."""
+        self._put(name, self.find(name, time) or ShellVariable((None,)))
 
     def forget(self, name: str) -> None:
         """Make the value of *name* unknown."""
@@ -148,9 +165,10 @@ class State:
             )
             if len(values) > MOST:
                 values = (unknown(f"${name}", "unknown", -1),)
-            self.own[name] = ShellVariable(
-                values, any(variable.exported for variable in variables)
-            )
+            origins = {variable.origin for variable in variables}
+            origin = origins.pop() if len(origins) == 1 else -1
+            is_exported = any(variable.exported for variable in variables)
+            self._put(name, ShellVariable(values, is_exported, origin))
         for state in running:
             if state.functions is not self.functions:
                 self.functions = {**self.functions, **state.functions}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from envcfg.job.plan.shell_text import SHELLS, find_text
-from envcfg.lint.detectors.data_flow import literal_quotes
+from envcfg.lint.detectors.data_flow import literal_quotes, lost_settings
 from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
 from envcfg.lint.script_model import Array, Command, text_of
 from envcfg.lint.system_recognition import is_singularity
@@ -19,10 +19,6 @@ _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _PREFIXES = ("SINGULARITYENV_", "APPTAINERENV_")
 # A process id, a command, an argument, or a name that no program would export.
 _DOLLAR = re.compile(r"`|\$(?:\$|\d|([a-z][a-z0-9]*)\b)")
-# Variables that programs in the container read; those of the batch script do not matter.
-_FOR_INSIDE = re.compile(
-    r"(?:NCCL|RCCL|FI|MIOPEN|TORCH_NCCL|CXI)_[A-Z]|MASTER_(?:ADDR|PORT)$|RANK$"
-)
 # Commands that start no program: split arguments do not harm a message.
 _SILENT = TESTS | {
     "echo", "printf", "logger", "cat", "for", "set", "shift", "module", "source", ".",
@@ -172,8 +168,7 @@ def container_environment(job: ScriptJob) -> Iterator[Fault]:
         if told["env"].shown.endswith("=AWS") and told["image"].shown == "Libfabric":
             words = {"value": "NCCL_NET=AWS Libfabric", "part": "NCCL_NET=AWS"}
             yield Fault(told["env"].offset, words, "blank")
-    yield from _export_none(job)
-    yield from _clean(job)
+    yield from _dropped(job)
     yield from _replaced(job)
 
 
@@ -207,60 +202,14 @@ def _cut(parts: list[str]) -> tuple[str, str] | None:
     return None
 
 
-def _export_none(job: ScriptJob) -> Iterator[Fault]:
-    model = job.model
-    none = [d for d in model.directives if d.name == "export" and d.value == "NONE"]
-    if not none or {"SLURM_EXPORT_ENV"} & model.set_names():
-        return
-    # A script that handles SLURM_EXPORT_ENV deals with --export=NONE itself.
-    if any(e.name == "SLURM_EXPORT_ENV" for e in model.expansions):
-        return
-    exported = [a for a in model.assignments if a.exported and a.scope == "batch"]
-    for step in model.commands:
-        if not step.is_srun or step.scope != "batch" or step.is_open:
-            continue
-        # One step is enough: one export of SLURM_EXPORT_ENV repairs all.
-        if "export" not in step.options and exported:
-            yield Fault(step.offset, {}, "export-none")
-            return
-
-
-def _clean(job: ScriptJob) -> Iterator[Fault]:
-    """Yield exports that a container with a clean environment drops."""
-    for command in job.model.commands:
-        if not command.is_image or command.variant or command.is_open:
-            continue
-        lists = command.options
-        if (
-            not {"cleanenv", "containall"} & lists.keys()
-            # An environment file may set everything that a clean start drops.
-            or "env-file" in lists
-        ):
-            continue
-        if lost := _lost(command, job):
-            # Three names are enough to recognise the problem.
-            yield Fault(command.offset, {"names": ", ".join(lost[:3])}, "cleaned")
-            return
-
-
-def _lost(command: Command, job: ScriptJob) -> list[str]:
-    names = job.model.set_names()
-    argument_text = " ".join(w.shown for w in command.words)
-    lost = []
-    for assignment in job.model.assignments:
-        if assignment.number > command.number or not assignment.exported:
-            continue
-        if assignment.scope == "container" or not _FOR_INSIDE.match(assignment.name):
-            continue
-        prefixed = {
-            f"SINGULARITYENV_{assignment.name}",
-            f"APPTAINERENV_{assignment.name}",
-        }
-        # A value on the command line also enters the container.
-        is_given = prefixed & names or f"{assignment.name}=" in argument_text
-        if not is_given and assignment.name not in lost:
-            lost.append(assignment.name)
-    return lost
+def _dropped(job: ScriptJob) -> Iterator[Fault]:
+    """Yield starters that drop variables which the script exports for the program."""
+    faults = [fault for fault in lost_settings(job) if fault.form == "dropped"]
+    for offset in {fault.offset: None for fault in faults}:
+        same = [fault for fault in faults if fault.offset == offset]
+        # Three names are enough to recognise the problem.
+        names = ", ".join(str(fault.words["name"]) for fault in same[:3])
+        yield same[0]._replace(words={**same[0].words, "name": names})
 
 
 def _evaluated(job: ScriptJob) -> Iterator[Fault]:

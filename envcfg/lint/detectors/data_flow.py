@@ -9,39 +9,106 @@ from operator import attrgetter, itemgetter
 
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
-from envcfg.lint.script_model import Command, Expansion, Model, text_of
+from envcfg.lint.program_starts import helpers
+from envcfg.lint.script_model import Assignment, Command, Expansion, Model, text_of
+from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import holes, literal, shown
 from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
 
-_OWN = frozenset({"local"})  # ways to declare a variable of a function
+_MAIN = re.compile(r"python[\d.]*$")
+# These set no variable of the job's programs.
+_HARMLESS = re.compile(
+    r"(?:module|ml) |source .*(?:activate|conda|modules?|profile|bashrc)\b"
+)
 _number = attrgetter("number")
 _SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
 
 
 @detects("EC251")
 def not_exported(job: ScriptJob) -> Iterator[Fault]:
-    """A variable that only programs read, and that stays in the shell."""
+    """A value that only programs read, and that no program of the job gets."""
+    for fault in lost_settings(job):
+        # Slurm, the system and modules export these, and a new value goes with them.
+        inherited = () if fault.form else known_words("EC251", "inherited")
+        if fault.form != "dropped" and fault.words["name"] not in inherited:
+            yield fault
+
+
+def lost_settings(job: ScriptJob) -> Iterator[Fault]:
+    """Yield the values that a script sets for programs, and that none of them gets.
+
+    A value that a word of the script uses reaches programs in another way. Programs are all
+    commands but builtins and those that only look or tidy up. A fault with the form
+    `dropped` is at the command that passes the value on to no program.
+    """
+    model = job.model
+    used = {e.name for e in model.expansions if not _is_shown(e, job)}
+    values: dict[str, list[Assignment]] = {}
+    for assignment in () if model.is_dump else model.assignments:
+        if assignment.name not in used and _is_for_programs(assignment, model):
+            values.setdefault(assignment.name, []).append(assignment)
+    programs = [command for command in model.commands if _is_program(command, model)]
+    starts = [c for c in programs if c.scope in ("task", "container") or is_agent(c)]
+    starts = starts or [c for c in programs if _MAIN.match(c.name) or c.is_step]
+    # An unread file may set the variable.
+    is_sure = all(_HARMLESS.match(o.description) for o in model.opaque)
+    is_sure &= all(command.name for command in programs)
+    for name, assignments in values.items():
+        inside = (command.gives(name) for command in programs)
+        if any(variable is not None and variable.is_given for variable in inside):
+            continue
+        offset, form = assignments[0].offset, ""
+        words = {"name": name}
+        if any(a.exported or a.is_local for a in assignments):
+            if not starts:
+                continue
+            form, by = _loss(assignments, starts[-1], model)
+            words["program"] = by.name
+            offset = by.offset if form == "dropped" else offset
+        is_certain = model.scope == "batch" and (is_sure or not form)
+        yield Fault(offset, words, form, None if is_certain else "note")
+
+
+def _loss(
+    assignments: Sequence[Assignment], start: Command, model: Model
+) -> tuple[str, Command]:
+    """Return the form in which a value is lost on its way to *start*, and the command."""
+    name = assignments[0].name
+    for command in (start, *model.ancestors(start)):
+        variable = command.find(name)
+        if variable is not None and variable.is_given:
+            return "dropped", command
+    if all(assignment.number > start.number for assignment in assignments):
+        return "late", start
+    is_unset = any(a.name == name and not text_of(a.value) for a in model.assignments)
+    return "unset" if is_unset else "apart", start
+
+
+def _is_for_programs(assignment: Assignment, model: Model) -> bool:
+    """Return whether a value is for programs, and not for one command alone."""
     from envcfg.knowledge.variables import find_variable
 
-    model = job.model
-    exported = {
-        a.name for a in model.assignments if a.exported or a.command is not None
-    }
-    used = {e.name for e in model.expansions if not _is_shown(e, job)}
-    reaching = exported | used
-    for assignment in model.assignments:
-        name = assignment.name
-        if assignment.how != "=" or assignment.value is None or name in reaching:
-            continue
-        # Slurm, the system and modules export these, and a new value goes with them.
-        if name in known_words("EC251", "inherited") or name.startswith("SLURM_"):
-            continue
-        variable = find_variable(name)
-        is_read = variable is not None and variable.is_read
-        if is_read or re.fullmatch(known_values("EC251", "names")["read"], name):
-            severity: Severity | None = None if model.scope == "batch" else "note"
-            yield Fault(assignment.offset, {"name": name}, severity=severity)
+    name, names = assignment.name, known_values("EC251", "names")
+    is_read = text_of(assignment.value) and not re.match(names["starters"], name)
+    context = assignment.context
+    if not is_read or context.function == "trap" or assignment.how in ("for", "env"):
+        return False
+    number = len(model.commands) if assignment.command is None else assignment.command
+    if any(c.name not in helpers() for c in model.commands[number : number + 1]):
+        return False
+    variable = find_variable(name)
+    is_known = variable is not None and variable.is_read
+    return is_known or bool(re.fullmatch(names["read"], name))
+
+
+def _is_program(command: Command, model: Model) -> bool:
+    quiet = helpers() | known_words("EC251", "quiet") | TESTS | BUILTINS.keys()
+    if command.name in quiet or command.name in model.functions:
+        return False
+    # The batch script asks a substitution for its output.
+    is_asked = command.substitution and command.scope not in ("task", "container")
+    return not (is_asked or model.children(command))
 
 
 def _is_shown(expansion: Expansion, job: ScriptJob) -> bool:
@@ -88,11 +155,11 @@ def _local_values(job: ScriptJob) -> Iterator[Fault]:
     """Yield variables that are local to a function, and used outside it."""
     model = job.model
     uses_of = _uses_by_name(model)
-    wide = {a.name for a in model.assignments if a.how not in _OWN or a.bare}
+    wide = {a.name for a in model.assignments if not a.is_local or a.bare}
     calls = {c.context.function for c in model.commands if c.name in model.functions}
     for assignment in model.assignments:
         name, home = assignment.name, assignment.context.function
-        if assignment.how not in _OWN or name in wide or assignment.value is None:
+        if not assignment.is_local or name in wide or assignment.value is None:
             continue
         # What a function calls sees its variables, and so may what a trap runs.
         inside = {home, "trap"} | (model.functions if home in calls else set())

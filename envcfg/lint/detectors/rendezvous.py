@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
+from envcfg.lint.detectors.data_flow import lost_settings
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import is_many, step_nodes, steps
@@ -134,35 +135,18 @@ def _is_alone(assignment: Assignment, job: ScriptJob) -> bool:
 def _unexported(job: ScriptJob) -> Iterator[Fault]:
     """Yield an address that is computed and never reaches a task."""
     model = job.model
-    first = _first_unseen(job)
-    if first is None or first.context.function:
+    if model.scope != "batch" or not any(c.is_step for c in model.commands):
         return
-    if any(c.is_step for c in model.commands):
-        # One node finds itself, and a launcher with an address option needs no variable.
-        is_set = any(
-            option.name in known_words("EC416", "options")
-            for command in model.commands
-            for option in options(command)
-        )
-        severity: Severity = "note" if is_set or job.shape.nodes == 1 else "error"
-        yield Fault(first.offset, {}, "unexported", severity)
-
-
-def _first_unseen(job: ScriptJob) -> Assignment | None:
-    """Return the batch shell's first MASTER_ADDR that it does not export."""
-    model = job.model
-    if model.scope != "batch" or model.is_dump:
-        return None
-    assigned = [a for a in model.assignments if a.name == "MASTER_ADDR"]
-    if any(a.exported for a in assigned):
-        return None
-    # An expansion passes the value on in another way.
-    if any(e.name == "MASTER_ADDR" for e in model.expansions):
-        return None
-    if any("allexport" in c.context.options for c in model.commands):
-        return None
-    mine = (a for a in assigned if a.how == "=" and a.scope == "batch")
-    return next((a for a in mine if a.command is None), None)
+    for fault in lost_settings(job):
+        if fault.words["name"] == "MASTER_ADDR" and not fault.form:
+            # One node finds itself, and an address option replaces the variable.
+            is_set = any(
+                option.name in known_words("EC416", "options")
+                for command in model.commands
+                for option in options(command)
+            )
+            severity: Severity = "note" if is_set or job.shape.nodes == 1 else "error"
+            yield fault._replace(form="unexported", severity=severity)
 
 
 @detects("EC417")

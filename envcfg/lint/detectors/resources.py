@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any
 
 from envcfg.backends.launchers import ONCE
@@ -13,7 +11,6 @@ from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
 from envcfg.job.plan.program_start import KINDS
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
-from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import (
     GPU_MASKS,
     gpus_asked,
@@ -44,10 +41,6 @@ _INTERPRETER = re.compile(
     r"((?:\S+/)?python[\d.]*) (?:-[uOB]+ )*\S+\.py(?= |$)"
 )
 _WRAPPER = re.compile(r"(?i)\.sh$|wrap|select|bind|affinity")
-# Options that pass a variable on by its name, that remove it, or that remove all.
-_PASSES = frozenset({"env", "container-env"})
-_REMOVES = frozenset({"unset", "unset-env", "env-remove"})
-_CLEAN = frozenset({"cleanenv", "containall", "clearenv"})
 
 
 @detects("EC633")
@@ -399,70 +392,16 @@ def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
             yield Fault(mask.offset, words, severity=severity)
 
 
-@lru_cache(maxsize=8)
-def _masks(model: Model, name: str) -> list[Assignment]:
-    """Return the assignments of a mask, in order; each step asks for them."""
-    return [mask for mask in model.assignments if inner_name(mask.name) == name]
-
-
 def _mask_of(step: Command, name: str, model: Model) -> Assignment | None:
-    """Return the mask that the tasks of a step see; None if it is not known.
-
-    Assignments are in the order of the script, so that the last one counts. A value for
-    the inside of the container replaces the others.
-    """
-    masks = _masks(model, name)
-    if not masks:
-        return None
-    starters = [step, *model.ancestors(step)]
-    below = model.children(step).copy()
+    """Return the assignment of a mask that the tasks of a step get; None if unknown."""
+    below = [step]
     for command in below:  # it grows; what another step starts belongs to that step
-        if not command.is_step:
-            below += model.children(command)
-    numbers = {command.number for command in below}
-    exported = {mask.name for mask in masks if mask.bare}
-    visible = []
-    for mask in masks:
-        passes = mask.exported or mask.command is not None or mask.name in exported
-        if mask.bare or not (passes or mask.value is None):
-            continue
-        if mask.command is not None:
-            is_seen = mask.command in numbers.union(c.number for c in starters)
-        elif mask.scope in ("task", "container"):
-            is_seen = mask.number in numbers
-        else:
-            is_seen = mask.number <= step.number
-        if is_seen:
-            visible.append(mask)
-    if any(mask.context.is_chosen for mask in visible):
+        below += [child for child in model.children(command) if not child.is_step]
+    variable = below[-1].gives(name)
+    if variable is None or not variable.exported or variable.origin < 0:
         return None
-    inside = [
-        mask for mask in visible if mask.scope == "container" or mask.name != name
-    ]
-    if not inside and any(_removes(command, name) for command in starters + below):
-        return None
-    return next(reversed(inside or visible), None)
-
-
-def _removes(command: Command, name: str) -> bool:
-    """Return whether a command starts its program without the variable *name*."""
-    program = load_programs().get(command.name)
-    values = [
-        word.shown for option, word in command.options_in_order if option in _PASSES
-    ]
-    if f"-{name}" in values or any(
-        option in _REMOVES and fnmatchcase(name, word.shown)
-        for option, word in command.options_in_order
-    ):
-        return True
-    if command.is_srun and "export" in command.options:
-        names = command.options["export"].shown.partition("=")[0].split(",")
-        return "$" not in "".join(names) and not {"ALL", name} & {*names}
-    if program is None or program.scope != "container" or not command.options_in_order:
-        return False
-    is_clean = not command.inherits or not _CLEAN.isdisjoint(command.options)
-    passes = any(fnmatchcase(name, value) for value in values)
-    return is_clean and not passes and "env-host" not in command.options
+    mask = model.assignments[variable.origin]
+    return None if mask.context.is_chosen else mask
 
 
 def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:

@@ -1,1 +1,0 @@
-"""Ranks that lag in a collective operation: watchdog lines, dumps and answers of RAS."""

@@ -1,1 +1,0 @@
-"""From the text of a log to records of its lines."""

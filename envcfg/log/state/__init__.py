@@ -1,1 +1,0 @@
-"""The state of a job: its processes, its world, and what each line adds to it."""

@@ -1,0 +1,1 @@
+"""Records of a job's libraries: RAS and Flight Recorder."""
