@@ -329,7 +329,7 @@ def check_log(
     """
     from envcfg.core.log_checking import check_logs, expected_by
     from envcfg.log.expectations import Expectations
-    from envcfg.log.log_source import expand
+    from envcfg.log.read.log_source import expand
 
     if not files:
         msg = "no log given"

@@ -15,10 +15,9 @@ import pytest
 from envcfg.common.foreign_data import read_json
 from envcfg.common.nesting import MAX_DEPTH, check_depth
 from envcfg.core import defaults
-from envcfg.image.host_libraries import parse_host
 from envcfg.image.metadata import parse_object
-from envcfg.log.trace.flight_recorder import read_flight
-from envcfg.log.trace.ras import read_ras
+from envcfg.log.collective.flight_recorder import read_flight
+from envcfg.log.collective.ras import read_ras
 from envcfg.nodes.probe.gpu import TOOLS
 from envcfg.profile.read.profile_loader import load_profile
 from support import ROOT, envcfg
@@ -84,7 +83,7 @@ def test_what_follows_a_value_is_ignored_if_wanted() -> None:
 
 def test_only_one_module_reads_json_of_strangers_and_knows_of_recursion() -> None:
     """What reads text that envcfg itself has written may do without."""
-    own = {"api.py", "log/prefix.py"}
+    own = {"api.py", "log/read/prefix.py"}
     own |= {f"common/{name}.py" for name in ("cache", "datafile", "foreign_data")}
     own |= {"job/script/ray_cluster.py"}
     damage = {"common/toml_document.py", "image/elf.py", "common/foreign_data.py"}
@@ -106,7 +105,6 @@ READERS: dict[str, tuple[Callable[[str], object], str]] = {
     "flight": (lambda text: read_flight(text.encode(), 0), '{"entries": [], "x": %s}'),
     "ras": (read_ras, '{"communicators_count": 1, "communicators": [], "x": %s}'),
     "image": (parse_object, '{"a": %s}'),
-    "host": (lambda text: parse_host(text, "x"), '{"a": %s}'),
     "toml": (lambda text: defaults.parse(text.encode(), "x"), "a = %s\n"),
     **{
         f"gpu {name}": (lambda text, read=read: read([text]), '{"a": %s}')

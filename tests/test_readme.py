@@ -32,8 +32,21 @@ COMMANDS = [
 
 
 def test_it_is_short_and_its_picture_is_there() -> None:
-    assert len(README.splitlines()) <= 200
+    assert len(README.splitlines()) <= 130
     assert (ROOT / "docs/images/readme.svg").exists()
+
+
+def test_its_first_command_prints_its_first_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command, answer = re.findall(r"(?m)^\$ envcfg (.*)\n(.+)$", README)[0]
+    monkeypatch.chdir(ROOT)
+    assert envcfg(*shlex.split(command)).text.partition("\n")[0] == answer
+
+
+def test_its_scripts_name_an_account() -> None:
+    (script,) = re.findall(r"```bash\n(#!/bin/bash\n.*?)```", README, re.S)
+    assert "#SBATCH --account=" in script
 
 
 def test_it_counts_the_profiles_as_the_list_of_systems_does() -> None:

@@ -31,8 +31,8 @@ from envcfg.core.option import number_of, within
 from envcfg.core.option_values import read_after, read_silence
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import present
-from envcfg.log.log_source import LARGE, expand
-from envcfg.log.next_step import with_unknown
+from envcfg.log.judge.next_step import with_unknown
+from envcfg.log.read.log_source import LARGE, expand
 from envcfg.log.verdict import LogReport
 from envcfg.report.styled import is_screen
 

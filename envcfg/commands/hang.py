@@ -96,7 +96,7 @@ def _judge_files(options: argparse.Namespace) -> int:
     from envcfg.commands.reports import put_reports, report_code
     from envcfg.core.log_checking import check_logs
     from envcfg.log.expectations import Expectations
-    from envcfg.log.log_source import expand
+    from envcfg.log.read.log_source import expand
 
     files = expand(options.job)
     report = check_logs(files, Expectations())

@@ -21,43 +21,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_option(parser, format_option("print only the problems"))
     add_option(parser, STRICT)
     binds = "lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)"
-    hosts = "take the libraries of the host from here (default: those of this machine)"
     add_option(parser, Option("--profile", binds, "NAME|FILE"))
-    add_option(parser, Option("--host-file", hosts, "FILE"))
-    host = "describe this machine, not an image, as JSON"
-    output = "with --host: write to FILE; -: stdout"
-    force = "with -o: replace a file that envcfg did not write"
-    add_option(parser, Option("--host", host, kind="switch"))
-    add_option(parser, Option("--output", output, "FILE", short="-o"))
-    add_option(parser, Option("--force", force, kind="switch"))
     add_defaults(parser, "profile", "container")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Inspect the image or this machine, and print the facts."""
-    if not options.host:
-        use_defaults(options, *(["container"] if options.image else []))
-        default = getattr(options, "container", "none")
-        options.image = options.image or (None if default == "none" else default)
+    """Inspect the image, and print the facts."""
+    use_defaults(options, *(["container"] if options.image else []))
+    default = getattr(options, "container", "none")
+    options.image = options.image or (None if default == "none" else default)
     _check(options)
-    if options.host:
-        from envcfg.common.safe_output import Output, check_outputs, write_outputs
-        from envcfg.image.host_libraries import read_host
-        from envcfg.report.image_report import host_json
+    from envcfg.core.inspection import inspect
 
-        name = "-" if options.output is None else options.output
-        output = Output(name, "--output", "-o host.json", force=options.force)
-        check_outputs([output])
-        write_outputs([(output, host_json(read_host()).encode())])
-        return 0
-    from envcfg.core.inspection import inspect, read_host_file
-
-    host = read_host_file(options.host_file) if options.host_file is not None else None
     inspected = inspect(
-        options.image,
-        profile=options.profile,
-        host=host,
-        writable=options.allow_writable,
+        options.image, profile=options.profile, writable=options.allow_writable
     )
     findings = inspected.inspection.findings
     if options.format:
@@ -88,15 +65,9 @@ def _check(options: argparse.Namespace) -> None:
     msg = hint = ""
     if options.command:
         msg, hint = "envcfg inspect takes no command", "envcfg inspect IMAGE"
-    elif options.host and options.image:
-        msg = "--host looks at this machine, not at an image"
-        hint = "leave out one of them"
-    elif not options.host and options.image is None:
+    elif options.image is None:
         msg = "no image is named"
-        hint = "envcfg inspect IMAGE, or --host for this machine"
-    elif (options.output is not None or options.force) and not options.host:
-        msg = "-o and --force belong to --host"
-        hint = "an image goes to stdout: envcfg inspect --json IMAGE"
+        hint = "envcfg inspect IMAGE"
     elif options.facts and (options.json or options.format):
         msg = "--facts and --json or --format both write to stdout"
         hint = "leave one out"

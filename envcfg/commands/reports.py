@@ -126,15 +126,14 @@ def _text_of(
         from envcfg.report.log.log_findings import log_json
 
         return log_json(report)
-    if options.format == "junit":  # contains the ranks too
-        from envcfg.report.log.log_junit import log_junit
-
-        return log_junit(report)
     from envcfg.common.findings import Result
     from envcfg.report.finding_report import write_findings
-    from envcfg.report.log.log_findings import log_findings
+    from envcfg.report.log.log_findings import log_findings, rank_findings
 
-    return write_findings(Result(log_findings(report, files)), options.format)
+    findings = log_findings(report, files)
+    if options.format == "junit":  # a test for each rank, too
+        findings |= rank_findings(report)
+    return write_findings(Result(findings), options.format)
 
 
 def _put_page(output: Output, report: LogReport, title: str, bugs: Bugs) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variable_record import Variable
 from envcfg.lint.lint_rule import LintRule
-from envcfg.log.rulebook import LogRule, load_rules, stack_rules
+from envcfg.log.read.rulebook import LogRule, load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from envcfg.profile.conditions import FACTS
 from envcfg.profile.look.survey import Use

@@ -24,7 +24,7 @@ from envcfg.core.selection import files_of_others, open_catalog
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import LogRule
+from envcfg.log.read.rulebook import LogRule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
 

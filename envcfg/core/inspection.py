@@ -12,7 +12,7 @@ from envcfg.common.findings import Finding, finding_in
 from envcfg.core.image_cache import MEGABYTES, PATIENCE, runtime_here, step_facts
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
-from envcfg.image.host_libraries import Host, parse_host, read_host
+from envcfg.image.host_libraries import read_host
 from envcfg.image.host_parts import Image, Parts, choose_parts
 from envcfg.image.image_facts import inspect_tree
 from envcfg.image.image_record import Inspection
@@ -20,7 +20,7 @@ from envcfg.image.layers import Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
 from envcfg.image.open_image import open_image
-from envcfg.image.tree import MOST_BYTES, FolderTree, Tree
+from envcfg.image.tree import FolderTree, Tree
 
 if TYPE_CHECKING:
     from envcfg.profile.job_facts import Facts
@@ -45,15 +45,14 @@ def inspect(
     image: str,
     *,
     profile: str | None = None,
-    host: Host | None = None,
     writable: bool = False,
 ) -> Inspected:
     """Return the contents of *image*: a file, a folder, or a name that the runtime
     knows.
 
     Nothing in it is executed or unpacked. The binds of *profile* are laid over it, from
-    *host* or this machine; without a profile there are none. If *writable*, members of
-    the user's groups may write the profile.
+    this machine; without a profile there are none. If *writable*, members of the user's
+    groups may write the profile.
 
     Raises:
         OutputError: it cannot be read; also ``ImageError`` and ``ProfileError``.
@@ -64,9 +63,7 @@ def inspect(
             open_image(image, program=runtime_here()) as (tree, metadata),
         ):
             inspection = inspect_tree(tree, metadata, image)
-            chain, findings = judge_image(
-                tree, inspection, profile, host, writable=writable
-            )
+            chain, findings = judge_image(tree, inspection, profile, writable=writable)
     except OSError as err:
         msg = f"{image}: cannot be read: {err.strerror or err}"
         hint = "is it whole? a download may have ended early"
@@ -76,34 +73,18 @@ def inspect(
     )
 
 
-def read_host_file(name: str) -> Host:
-    """Return the machine in a file of ``envcfg inspect --host``.
-
-    Raises:
-        OutputError: it cannot be read; also ``ImageError``.
-    """
-    try:
-        with open(name, "rb") as file:
-            data = file.read(MOST_BYTES)
-    except OSError as err:
-        msg = f"{name}: cannot be read: {err.strerror}"
-        hint = "make one on a compute node: envcfg inspect --host -o host.json"
-        raise OutputError(msg, hint=hint) from err
-    return parse_host(data.decode("utf-8", "replace"), name)
-
-
 def judge_image(
     tree: Tree,
     inspection: Inspection,
     profile: str | None,
-    host: Host | None,
+    root: str = "/",
     *,
     writable: bool = False,
 ) -> tuple[Chain, list[Finding]]:
     """Return the libraries loaded with NCCL and its plug-in, and the problems among
     them.
 
-    *profile*, *host* and *writable* are as for ``inspect``.
+    *profile* and *writable* are as for ``inspect``; *root* has the files of the host.
 
     Raises:
         EnvcfgError: the profile cannot be used.
@@ -122,9 +103,7 @@ def judge_image(
         from envcfg.job.plan.plan_notes import stack_notes
 
         site_profile = open_catalog(writable=writable).load(profile)
-        # A login node may lack the libraries of compute nodes, hence the recorded
-        # host.
-        machine = host.tree() if host else FolderTree("/")
+        machine = FolderTree(root)
         facts = _facts(site_profile, inspection, tree)
         findings += wrong_architecture(site_profile, facts, inspection.image)
         layers = list(_layers(site_profile, facts))
@@ -133,9 +112,9 @@ def judge_image(
         ]
         # Missing sources make the judgement incomplete, so it is reported and not
         # assumed.
-        if absent and host is None:
+        if absent:
             findings.append(finding_in("image", "chain-bind-absent", ", ".join(absent)))
-        is_laid = not absent or host is not None
+        is_laid = not absent
         name = facts.known["container"]
         # The name of a base image matches the profile, although the file has
         # another name.
@@ -161,11 +140,10 @@ def judge_image(
         starts.append((plugin.path, plugin.why))
     elif starts and provider:
         image = Image(own, inspection.facts, environ, before)
-        findings += choose_parts(image, host or read_host(), provider).findings
+        findings += choose_parts(image, read_host(root), provider).findings
     chain = follow(index, starts, before)
-    machine_of_host = host.architecture if host else ""
     return chain, [
-        *judge_chain(chain, inspection.facts, host=machine_of_host, is_laid=is_laid),
+        *judge_chain(chain, inspection.facts, is_laid=is_laid),
         *faults,
         *findings,
     ]

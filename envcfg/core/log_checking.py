@@ -7,10 +7,10 @@ from envcfg.common.findings import Finding
 from envcfg.log.expectations import Expectations, expectations_of
 from envcfg.log.files import Reading, check_files
 from envcfg.log.follow import follow
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 from envcfg.nodes.probe.slurm_job import is_output_complete
 from envcfg.profile.profile_model import Profile

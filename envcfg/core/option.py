@@ -171,7 +171,7 @@ def number_of(things: str) -> Callable[[str], int]:
     """Return a reader for a positive number of *things*."""
 
     def read(text: str) -> int:
-        from envcfg.log.process import MOST_RANKS
+        from envcfg.log.state.process import MOST_RANKS
 
         # A dollar sign reaches envcfg only if the shell did not expand it.
         if text.startswith("$"):

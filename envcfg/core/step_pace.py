@@ -18,7 +18,7 @@ from statistics import median
 
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Finding, finding_in
-from envcfg.log.life_signs import Sign, signs_in
+from envcfg.log.read.life_signs import Sign, signs_in
 
 _TAIL = 1 << 16  # bytes at the end of an output to read
 _INTERVAL = 60.0  # seconds between two samples, at most

@@ -21,12 +21,12 @@ from envcfg.common.errors import EnvcfgError
 from envcfg.log.expectations import Expectations
 from envcfg.log.files import check_files
 from envcfg.log.follow import GrowingFile, is_safe, present
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
-from envcfg.log.log_source import EDGE, files_in
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
-from envcfg.log.stacks import describe_stacks
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.log_source import EDGE, files_in
+from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.read.stacks import describe_stacks
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 
 _SETTLED = 60.0  # seconds without a line of NCCL, after which no more are expected

@@ -76,7 +76,6 @@ class Signs(NamedTuple):
     interfaces: tuple[Mapping[str, Any], ...]
     driver: tuple[str, ...]
     c_library: tuple[str, ...]
-    drivers: Mapping[str, str]
     machines: Mapping[str, str]
     python_sites: tuple[str, ...]
     first: tuple[str, ...]

@@ -76,7 +76,7 @@ def choose_parts(image: Image, host: Host, provider: str) -> Parts:
 
 def _newer(image: Image, host: Host, libfabric: str) -> list[str]:
     """Return why programs of the image, such as its MPI, may need its own libfabric."""
-    tree = host.tree()
+    tree = host.libraries.tree
     versions = {
         tree.resolve(fact.evidence): fact.value
         for fact in host.facts
@@ -106,7 +106,7 @@ def _fill(
     search = ":".join(filter(None, (FOLDER, image.environ.get("LD_LIBRARY_PATH"))))
     while True:
         mounts = tuple(Bind(path, f"{FOLDER}/{name}") for name, path in names.items())
-        overlay = Overlay(image.tree, host.tree(), mounts)
+        overlay = Overlay(image.tree, host.libraries.tree, mounts)
         index = LibraryIndex(overlay, {**image.environ, "LD_LIBRARY_PATH": search})
         starts = [(nccl, "the image's"), (f"{FOLDER}/{stem}.so", "bound")]
         chain = follow(index, starts, image.before)
@@ -127,7 +127,7 @@ def _fill(
 
 def _libfabric(host: Host, plugin: str, provider: str) -> str | None:
     """Return the host's libfabric with *provider*; that of *plugin* comes first."""
-    tree = host.tree()
+    tree = host.libraries.tree
     with_provider = {
         tree.resolve(fact.evidence)
         for fact in host.facts
@@ -140,16 +140,6 @@ def _libfabric(host: Host, plugin: str, provider: str) -> str | None:
 
 
 def _find(host: Host, soname: str, needed_by: str) -> str | None:
-    """Return the path of the library *soname* of *host*, as *needed_by* finds it there.
-
-    The record has no cache of the loader, so a library of this name in any folder is
-    the last choice.
-    """
-    tree = host.tree()
-    records = {library.path: library for library in host.libraries}
-    by = records.get(tree.resolve(needed_by) or needed_by)
-    if location := LibraryIndex(tree, {}).find(soname, by):
-        return location.path
-    return next(
-        (path for path, record in records.items() if record.soname == soname), None
-    )
+    """Return the path of the library *soname* of *host*, as *needed_by* finds it there."""
+    location = host.libraries.find(soname, host.libraries.library(needed_by))
+    return location.path if location else None

@@ -1,11 +1,10 @@
 """Stacked trees: the layers in a container store, and mounts of a host over an image."""
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from io import BufferedReader
 
 from envcfg.common.bind import Bind
-from envcfg.image.image_record import Library
 from envcfg.image.tree import Tree, TreeEntry
 
 _WHITEOUT = ".wh."  # a file .wh.NAME hides NAME of the layers below
@@ -90,40 +89,6 @@ def _hides(layer: Tree, path: str) -> bool:
     return layer.entry(posixpath.join(folder, _WHITEOUT + name)) is not None
 
 
-class RecordedTree(Tree):
-    """The recorded libraries of another machine."""
-
-    def __init__(
-        self, libraries: Mapping[str, Library], links: Mapping[str, str]
-    ) -> None:
-        """Store *libraries* by their paths, and *links* from other names to paths."""
-        self.libraries = libraries
-        self._links = {n: path for n, path in links.items() if n not in libraries}
-        self._names: dict[str, set[str]] = {}
-        for path in (*libraries, *self._links):
-            for parent in (path, *_parents(path)):
-                folder, name = posixpath.split(parent)
-                if name:
-                    self._names.setdefault(folder, set()).add(name)
-
-    def entry(self, path: str) -> TreeEntry | None:
-        """See ``Tree``."""
-        if path in self.libraries:
-            return TreeEntry("file")
-        if path in self._links:
-            return TreeEntry("link", target=self._links[path])
-        return _FOLDER if path in self._names or path == "/" else None
-
-    def children(self, path: str) -> list[str]:
-        """See ``Tree``."""
-        return sorted(self._names.get(path, ()))
-
-    def open_entry(self, path: str) -> BufferedReader:
-        """See ``Tree``; only the record of a file is available."""
-        msg = f"{path} was recorded on another machine, and is not here"
-        raise OSError(msg)
-
-
 class Overlay(Tree):
     """An image with mounts of a host over it, the last one on top."""
 
@@ -146,13 +111,6 @@ class Overlay(Tree):
             if path == target or path.startswith(f"{target}/"):
                 return source + path[len(target) :]
         return None
-
-    def recorded(self, path: str) -> Library | None:
-        """Return the library at *path* if a host report describes it, else None."""
-        host_path = self.on_host(path)
-        if host_path is None or not isinstance(self._host, RecordedTree):
-            return None
-        return self._host.libraries.get(self._host.resolve(host_path) or host_path)
 
     def entry(self, path: str) -> TreeEntry | None:
         """See ``Tree``."""

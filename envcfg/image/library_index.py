@@ -15,7 +15,6 @@ from envcfg.image.elf import ElfError, find_words, read_library
 from envcfg.image.fact_patterns import LibrarySign, load_signs
 from envcfg.image.image_environment import folders_of
 from envcfg.image.image_record import Library
-from envcfg.image.layers import Overlay
 from envcfg.image.tree import Tree
 
 _MAGIC = b"glibc-ld.so.cache1.1"
@@ -103,26 +102,17 @@ class LibraryIndex:
         if real is None:
             return None
         if real not in self._libraries:
-            library = self._recorded(real)
             # The stored path is the real one, so that two links give the same
             # library.
-            self._libraries[real] = library and library._replace(path=real)
-            with nullcontext() if library else self._opened(real) as file:
+            self._libraries[real] = None
+            with self._opened(real) as file:
                 if file:
                     symbols = load_signs().plugins.symbols
                     self._libraries[real] = read_library(file, real, symbols)
         return self._libraries[real]
 
-    def _recorded(self, path: str) -> Library | None:
-        """Return the library in the host's record, if the path is bound from another
-        host."""
-        return self.tree.recorded(path) if isinstance(self.tree, Overlay) else None
-
     def words(self, path: str, pattern: str) -> Iterator[re.Match[bytes]]:
         """Yield the matches of *pattern* in the constants of the file at *path*."""
-        real = self.tree.resolve(path) or path
-        if self._recorded(real):
-            return  # the record holds no constants of the file
         with self._opened(path) as file:
             yield from find_words(file, pattern) if file else ()
 

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
-from envcfg.log.next_step import with_doubts
-from envcfg.log.verdict import Bug, LogReport, OpenQuestion
+from envcfg.log.verdict import Bug
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -52,18 +51,6 @@ class Bugs:
         # One bug often stops several parts, and needs one report.
         if len(self.found) < _MOST and bug[1:] not in [bug[1:] for bug in self.found]:
             self.found.append(bug)
-
-
-def with_bugs(report: LogReport, bugs: Bugs) -> LogReport:
-    """Return *report* with *bugs*: it is not ok, and names the parts that are missing."""
-    new = [bug for bug in bugs.found if bug not in report.bugs]
-    if not new:
-        return report
-    doubts = [
-        OpenQuestion(f"{bug.part}, because of a bug in envcfg: {bug.error}", REMEDY)
-        for bug in new
-    ]
-    return with_doubts(report, doubts)._replace(bugs=(*report.bugs, *new))
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -7,17 +7,17 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from envcfg.common.budget import MB, Budget, SpentError
-from envcfg.log.batches import SEVERAL, by_communicator, name_of_files, of_jobs
-from envcfg.log.bugs import Bugs, with_bugs
+from envcfg.log.bugs import Bugs
+from envcfg.log.collective.sidecars import kinds_of
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_files import by_job, marks_of, undecided_groups
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
-from envcfg.log.log_source import LogSource
-from envcfg.log.next_step import with_doubts
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook
-from envcfg.log.sidecars import kinds_of
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.judge.next_step import with_bugs, with_doubts
+from envcfg.log.read.log_source import LogSource
+from envcfg.log.read.rulebook import Rulebook
+from envcfg.log.state.batches import SEVERAL, by_communicator, name_of_files, of_jobs
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport, OpenQuestion
 
 # Receives the number of bytes that were read.
@@ -62,8 +62,8 @@ def check_files(
     report = of_jobs(reports, rulebook.rules[SEVERAL], judges.undecided)
     if not kinds:
         return report
-    from envcfg.log.sidecars import load_traces
-    from envcfg.log.trace_diagnosis import with_traces
+    from envcfg.log.collective.sidecars import load_traces
+    from envcfg.log.judge.trace_diagnosis import with_traces
 
     bugs = Bugs()
 

@@ -9,14 +9,14 @@ from glob import glob
 
 from envcfg.common.budget import MB
 from envcfg.common.errors import UsageError
-from envcfg.log.content import is_compressed
 from envcfg.log.files import log_budget
 from envcfg.log.job_files import by_job
-from envcfg.log.job_state import JobLog
-from envcfg.log.log_source import BLOCK, LONGEST, files_in
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.sidecar_watch import SidecarWatch
+from envcfg.log.judge.sidecar_watch import SidecarWatch
+from envcfg.log.read.content import is_compressed
+from envcfg.log.read.log_source import BLOCK, LONGEST, files_in
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import LogReport
 
 _PAUSE = 0.15  # seconds between two looks

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+from envcfg.log.collective.sidecars import read_edges
 from envcfg.log.numbers import grouped
-from envcfg.log.sidecars import read_edges
 
 _EDGE = 1 << 17  # bytes at each end of a file that are searched for the job's id
 _ID = re.compile(

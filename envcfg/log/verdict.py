@@ -1,6 +1,6 @@
 """The verdict on a log: for each rank and for the job, with the evidence.
 
-Plain data: :mod:`envcfg.log.job_judge` makes it, the reports show it.
+Plain data: :mod:`envcfg.log.judge.job_judge` makes it, the reports show it.
 """
 
 from collections.abc import Mapping

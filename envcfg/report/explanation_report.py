@@ -16,7 +16,7 @@ from envcfg.knowledge.topics import Topic, find_topic
 from envcfg.knowledge.variable_record import Variable, load_readers
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.lint_rule import LintRule, unfilled
-from envcfg.log.rulebook import LogRule
+from envcfg.log.read.rulebook import LogRule
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use
 from envcfg.report.document import fields_of, json_text, pick_fields

@@ -7,7 +7,7 @@ checked and is good, so a report can also list it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from envcfg import __version__
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # The style shows the severity, which is also written in words.
 STYLES = {"error": "red", "warning": "yellow", "note": ""}  # by severity
+_JUNIT = {"error": "failure", "warning": "skipped"}  # the worst first
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
@@ -202,29 +203,41 @@ def _location(result: Result, name: str, finding: Finding) -> dict[str, object]:
 
 
 def _junit(result: Result) -> str:
-    """Return the findings as JUnit XML: one test for each checked item."""
-    from envcfg.report.junit import JUnitCase, junit_xml
+    """Return the findings as JUnit XML in plain ASCII: one test for each checked item.
 
-    cases = []
+    An error fails the test. Without an error, a warning skips it.
+    """
+    from xml.etree import ElementTree as ET
+
+    root = ET.Element("testsuites", name="envcfg")
+    tests = ET.SubElement(root, "testsuite", name="envcfg")
+    outcomes: list[str] = []
     for name, findings in result.findings.items():
-        case = JUnitCase("envcfg", name)
-        # Only errors fail a test; other findings are in its output.
-        if errors := [finding for finding in findings if finding.severity == "error"]:
-            case = case._replace(
-                outcome="failure",
-                kind=errors[0].rule,
-                message=_sentence(errors[0]),
-                details=_listed(name, errors),
-            )
-        rest = [finding for finding in findings if finding.severity != "error"]
-        cases.append(case._replace(output=_listed(name, rest)))
-    return junit_xml("envcfg", cases)
-
-
-def _listed(name: str, findings: Sequence[Finding]) -> str:
-    return "\n".join(
-        f"{finding.where or name}: {_sentence(finding)}" for finding in findings
-    )
+        names = {"classname": "envcfg", "name": safe_text(name)}
+        test = ET.SubElement(tests, "testcase", names)
+        lines = (f"{each.where or name}: {_sentence(each)}" for each in findings)
+        text = safe_text("\n".join(lines))
+        bad = [
+            (finding, outcome)
+            for severity, outcome in _JUNIT.items()
+            for finding in findings
+            if finding.severity == severity
+        ]
+        for worst, outcome in bad[:1]:
+            why = {"type": worst.rule, "message": _sentence(worst)}
+            why = {key: safe_text(value) for key, value in why.items()}
+            ET.SubElement(test, outcome, why).text = text
+            outcomes.append(outcome)
+        if text and not bad:
+            ET.SubElement(test, "system-out").text = text
+    counts = {"tests": len(result.findings), "errors": 0}
+    counts |= {"failures": outcomes.count("failure")}
+    counts |= {"skipped": outcomes.count("skipped")}
+    for element in (root, tests):
+        element.attrib |= {name: str(count) for name, count in counts.items()}
+    ET.indent(root)
+    body = ET.tostring(root).decode("ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
 
 def _sentence(finding: Finding) -> str:

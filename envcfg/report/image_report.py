@@ -1,10 +1,8 @@
-"""The report on an image or host: for readers, and as docs/inspect.schema.json."""
+"""The report on an image: for readers, and as docs/inspect.schema.json."""
 
 import shlex
 from collections.abc import Iterator
 
-from envcfg.image.host_libraries import SCHEMA_VERSION as HOST_VERSION
-from envcfg.image.host_libraries import Host
 from envcfg.image.image_facts import unclear_facts
 from envcfg.image.image_record import Inspection
 from envcfg.image.library_chain import Chain
@@ -89,8 +87,3 @@ def inspection_json(inspection: Inspection, chain: Chain) -> str:
             "findings": inspection.findings,
         }
     )
-
-
-def host_json(host: Host) -> str:
-    """Return the record of a machine, in the form of ``parse_host``."""
-    return json_text(host, version=HOST_VERSION)

@@ -1,7 +1,7 @@
 """Write the catalogue of warnings anew: what each release of each library prints.
 
 The sources are read from git repositories, release by release; what is written is compact:
-a file for each library in envcfg/log/warnings, a line for each format, sorted. A new
+a file for each library in envcfg/log/read/warnings, a line for each format, sorted. A new
 release is one run, and a diff to read.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
-from envcfg.log.rulebook import LogRule
+from envcfg.log.read.rulebook import LogRule
 from envcfg.report.explanation_report import effect
 from scripts.pages.markdown import brief, code, linked, slug, table, text
 

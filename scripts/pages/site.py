@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from envcfg.knowledge.variables import load_variables
-from envcfg.log.rulebook import load_rules, stack_rules
+from envcfg.log.read.rulebook import load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.knowledge.variable_record import Variable
 from envcfg.knowledge.variables import UNDOCUMENTED
-from envcfg.log.rulebook import LogRule
+from envcfg.log.read.rulebook import LogRule
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.conditions import condition_text
 from envcfg.profile.look.survey import Use, uses_of

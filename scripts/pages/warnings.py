@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from envcfg.common.datafile import read_text
-from envcfg.log.catalogue import EFFECTS, FOLDER, PARTS, entries, libraries
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.read.catalogue import EFFECTS, FOLDER, PARTS, entries, libraries
+from envcfg.log.read.rulebook import Rulebook, load_rules
 from scripts.pages.markdown import code, table
 
 _HEAD = """\
 # Warnings that check-log can name
 
-Made from `envcfg/log/warnings` by `scripts/derive`; `scripts/catalogue` writes those files
-from the sources of each library.
+Made from `envcfg/log/read/warnings` by `scripts/derive`; `scripts/catalogue` writes those
+files from the sources of each library.
 
 `check-log` names a warning of NCCL, of RCCL and of their plugins for libfabric even if no
 [rule](check-log.md) exists for it. It shows the releases that print the warning, and

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.log.rulebook import load_rules
+from envcfg.log.read.rulebook import load_rules
 from support import JOB, Wrap, bash, require_root, zero_separated
 
 LUMI = ("--profile", "lumi-g", "--container", "none", "--fact", "rocm=6.2.4")

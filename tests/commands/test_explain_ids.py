@@ -13,7 +13,7 @@ import pytest
 import envcfg as package
 from envcfg.core.explainable import said_findings
 from envcfg.knowledge.topics import load_topics
-from envcfg.log.rulebook import load_rules, stack_rules
+from envcfg.log.read.rulebook import load_rules, stack_rules
 from support import Wrapped, envcfg
 
 ROOT = Path(package.__file__).parent

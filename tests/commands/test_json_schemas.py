@@ -95,7 +95,6 @@ CASES = {
     "profiles-diff": [["profiles", "diff", "lumi-g", other, "--json"] for other in ("./my.yaml", *NAMES)],
     "profiles-detect": [["profiles", "detect", "--json"]],
     "inspect": [["inspect", "/", "--json"], ["inspect", "/", "--json", "--profile", "my.yaml"]],
-    "inspect-host": [["inspect", "--host"]],
     "explain": [
         ["explain", "--json"],
         ["explain", "--json", "NCCL_NET", "MIOPEN_USER_DB", "chain-two-nccl", "EC101", "MY_OWN"],

@@ -41,7 +41,6 @@ STEPS: dict[str, tuple[tuple[str, ...], str]] = {
     "check-log": (("check-log", "empty.out"), "envcfg explain RULE"),
     "explain": (("explain",), "envcfg explain RULE"),
     "explain a variable": (("explain", "NCCL_NET"), "envcfg wrap --set"),
-    "inspect --host": (("inspect", "--host"), "envcfg inspect --host-file"),
     "completion": (("completion", "bash"), "envcfg completion --help"),
 }  # fmt: skip
 

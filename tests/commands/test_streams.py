@@ -31,7 +31,6 @@ COMMANDS = {
     "check-log --json": ("check-log", "--json", "log"),
     "check-log --html": ("check-log", "--html", "-", "log"),
     "explain": ("explain", "NCCL_DEBUG"),
-    "inspect --host": ("inspect", "--host"),
     "inspect": ("inspect", "image"),
     "profiles list": ("profiles", "list"),
     "profiles show": ("profiles", "show", "lumi-g"),

@@ -18,10 +18,11 @@ from envcfg.image.image_environment import shell_assignments
 from envcfg.image.metadata import bases_of
 from envcfg.image.python_packages import distributions
 from envcfg.image.tree import FolderTree
-from envcfg.log import files, process_facts, scan
+from envcfg.log import files
 from envcfg.log.expectations import Expectations
-from envcfg.log.prefix import parse
-from envcfg.log.rank import Symptom
+from envcfg.log.judge.rank import Symptom
+from envcfg.log.read import process_facts, scan
+from envcfg.log.read.prefix import parse
 from envcfg.log.verdict import LogReport
 from fuzzing import tries
 

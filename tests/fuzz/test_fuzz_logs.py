@@ -21,16 +21,17 @@ from hypothesis import strategies as st
 from jobs import DIALECTS, WRAPPERS, Job, Line, lines, training_output, wrap
 from wrappers import LABELS, QUOTES
 
+from envcfg.common.findings import Result
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import GrowingFile, is_safe
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.log_source import LogSource
-from envcfg.log.reader import Reader
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.log_source import LogSource
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
-from envcfg.report.log.log_findings import log_json
+from envcfg.report.finding_report import write_findings
+from envcfg.report.log.log_findings import log_findings, log_json, rank_findings
 from envcfg.report.log.log_html import log_html
-from envcfg.report.log.log_junit import log_junit
 from envcfg.report.log.log_text import log_lines
 from fuzzing import tries
 
@@ -372,6 +373,8 @@ def test_every_report_of_every_log_can_be_written(
     for at in range(0, len(junk), 2):
         damaged[rng.randrange(len(damaged) or 1) : 0] = junk[at : at + 2]
     report = check(bytes(damaged))
-    for text in (log_junit(report), log_html(report, "log"), log_json(report)):
+    found = Result({**log_findings(report, ["log"]), **rank_findings(report)})
+    junit = write_findings(found, "junit")
+    for text in (junit, log_html(report, "log"), log_json(report)):
         text.encode()
     assert all(line.isprintable() or line for line, _ in log_lines(report))

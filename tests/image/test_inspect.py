@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,12 +122,9 @@ def test_a_chain_that_breaks_ends_with_1(image: Image) -> None:
     [
         ((), 2, "no image is named"),
         (("nowhere.sif",), 4, "nowhere.sif: "),
-        (("--host", "x"), 2, "--host looks at this machine"),
-        (("-o", "x", "y"), 2, "-o and --force belong to --host"),
         (("--facts", "--json", "y"), 2, "--facts and --json"),
         (("--json", "--format", "json", "y"), 2, "--json and --format"),
         (("y", "--", "python"), 2, "takes no command"),
-        (("--host-file", "none.json", "/"), 4, "none.json: cannot be read"),
         (("--profile", "lumi", "/"), 2, "unknown profile 'lumi'"),
     ],
 )
@@ -141,21 +137,6 @@ def test_what_cannot_be_is_said(
     assert said in done.err
     assert "  hint: " in done.err
     assert done.out == b""
-
-
-def test_a_host_is_written_and_used(image: Image, tmp_path: Path) -> None:
-    (tmp_path / "my.yaml").write_text("name: my\nextends: lumi-g\n")
-    done = run("--host", "-o", "host.json")
-    assert (done.code, done.out) == (0, b"")
-    assert (
-        json.loads((tmp_path / "host.json").read_text())["name"] == os.uname().nodename
-    )
-    again = run("--host", "-o", "host.json")
-    assert again.code == 4  # it is not replaced by itself
-    assert run("--host", "-o", "host.json", "--force").code == 0
-    found = run("--host-file", "host.json", "--profile", "my.yaml", str(image.root))
-    assert "error: libfabric.so.1: is neither in the image nor bound" in found.text
-    assert found.code == 1
 
 
 def test_what_an_image_says_does_nothing_to_a_terminal(image: Image) -> None:

@@ -11,7 +11,7 @@ import pytest
 from envcfg.knowledge.topics import Topic, find_topic, load_topics
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import load_rules, stack_rules
+from envcfg.log.read.rulebook import load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from support import ROOT
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 
 BLOCK = 1 << 14  # small, so that jobs span several

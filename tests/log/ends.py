@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from checking import rulebook
 
-from envcfg.log.endings import ENDS
-from envcfg.log.prefix import parse
-from envcfg.log.rulebook import RAISED, LogRule, load_rules
+from envcfg.log.read.endings import ENDS
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import RAISED, LogRule, load_rules
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "/u/t.py", line 3, in <module>\n    f()\n'
 

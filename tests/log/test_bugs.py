@@ -21,37 +21,37 @@ TRAINED = text(Job(fallen=frozenset({1}))) + "".join(
     f"{{'loss': 3.1, 'epoch': {number}.0}}\n" for number in range(9)
 )
 PARTS = (
-    "job_judge.parts_of",
-    "endings.Endings.fold",
-    "endings.Endings.take",
+    "judge.job_judge.parts_of",
+    "read.endings.Endings.fold",
+    "read.endings.Endings.take",
     "files.by_communicator",
-    "job_judge.rank_reports",
-    "job_judge.chained",
-    "job_judge.first_end",
-    "job_judge.judge_ranks",
-    "job_judge.job_report",
-    "job_judge.member_symptoms",
-    "job_judge.checks.job_symptoms",
-    "job_judge.lag_symptoms",
-    "job_judge.leads",
-    "job_judge.of_network",
-    "job_judge.summarize",
-    "job_judge.transports_of",
-    "job_judge.unknowns_of",
-    "job_judge.waiting_of",
-    "job_judge.with_cause",
-    "job_judge.world_of",
-    "job_judge.Reasons.with_reasons",
-    "job_judge.Reasons.words",
-    "finding_builder._rule_findings",
-    "finding_builder._stack_findings",
-    "finding_builder._symptom_findings",
-    "job_state.JobLog.fold",
-    "job_state.JobLog.settle",
-    "job_state.learn",
-    "life_signs.JobProgress.see",
-    "reader.Reader.locate",
-    "tracebacks.Tracebacks.take",
+    "judge.job_judge.rank_reports",
+    "judge.job_judge.chained",
+    "judge.job_judge.first_end",
+    "judge.job_judge.judge_ranks",
+    "judge.job_judge.job_report",
+    "judge.job_judge.member_symptoms",
+    "judge.job_judge.checks.job_symptoms",
+    "judge.job_judge.lag_symptoms",
+    "judge.job_judge.leads",
+    "judge.job_judge.of_network",
+    "judge.job_judge.summarize",
+    "judge.job_judge.transports_of",
+    "judge.job_judge.unknowns_of",
+    "judge.job_judge.waiting_of",
+    "judge.job_judge.with_cause",
+    "judge.job_judge.world_of",
+    "judge.job_judge.Reasons.with_reasons",
+    "judge.job_judge.Reasons.words",
+    "judge.finding_builder._rule_findings",
+    "judge.finding_builder._stack_findings",
+    "judge.finding_builder._symptom_findings",
+    "state.job_state.JobLog.fold",
+    "state.job_state.JobLog.settle",
+    "state.job_state.learn",
+    "read.life_signs.JobProgress.see",
+    "state.reader.Reader.locate",
+    "read.tracebacks.Tracebacks.take",
 )
 
 
@@ -131,7 +131,7 @@ FOLLOW = "--follow --timeout=0 --on-bad=true"
         ("log_text.progress_of", "--format=text"),
         ("log_findings.log_json", "--json"),
         ("log_findings.log_findings", "--format=sarif"),
-        ("log_junit.log_junit", "--format=junit"),
+        ("log_findings.rank_findings", "--format=junit"),
         ("log_html.log_html", "--html=a.html"),
     ],
 )
@@ -151,7 +151,7 @@ def test_other_forms_and_sections_are_written(
 
 @pytest.mark.usefixtures("broken")
 def test_a_bug_in_each_line_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envcfg.log.job_state.JobLog.fold_plain", fail)
+    monkeypatch.setattr("envcfg.log.state.job_state.JobLog.fold_plain", fail)
     done = envcfg("check-log", "job.log")
     assert done.code == 70
     assert done.err.count("BugError") == 1

@@ -9,7 +9,7 @@ import pytest
 from checking import check, rulebook, rules_of
 from jobs import Job, text
 
-from envcfg.log.catalogue import (
+from envcfg.log.read.catalogue import (
     EFFECTS,
     PARTS,
     WarningFormat,

@@ -12,10 +12,10 @@ from checking import check
 from crashes import CRASHES
 
 from envcfg.common.datafile import data_path
-from envcfg.log.cause_class import class_of
-from envcfg.log.endings import ENDS
-from envcfg.log.outcome import _network_ends
-from envcfg.log.rulebook import CLASSES, RAISED, LogRule, load_rules
+from envcfg.log.judge.cause_class import class_of
+from envcfg.log.judge.outcome import _network_ends
+from envcfg.log.read.endings import ENDS
+from envcfg.log.read.rulebook import CLASSES, RAISED, LogRule, load_rules
 from envcfg.log.verdict import Action, CauseClass
 from support import envcfg
 

@@ -13,11 +13,11 @@ from jobs import Job, text
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import LogRule, load_rules
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.read.rulebook import LogRule, load_rules
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage
 
 GOOD = text(Job(dialect="nccl-2.24", ranks_per_node=2))

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from checking import check
 
-from envcfg.log import life_signs
-from envcfg.log.cold_start import RULE, ColdStart
-from envcfg.log.life_signs import compile_line, needles
-from envcfg.log.process_facts import Spot
+from envcfg.log.read import life_signs
+from envcfg.log.read.life_signs import compile_line, needles
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.state.cold_start import RULE, ColdStart
 
 COMPILES: list[dict[str, Any]] = yaml.safe_load(
     Path(life_signs.__file__).with_suffix(".yaml").read_text("utf-8")

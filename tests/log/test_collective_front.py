@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.collective_front import GroupProgress, front_of
+from envcfg.log.collective.collective_front import GroupProgress, front_of
 
 
 def front(*ranks: tuple[int, int | None]) -> tuple[tuple[int, ...], bool]:

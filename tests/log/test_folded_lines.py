@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jobs import Job, text
 
-from envcfg.log.folded_lines import rows_of, unfolded
+from envcfg.log.read.folded_lines import rows_of, unfolded
 
 REPORT = """\
 Traceback (most recent call last):

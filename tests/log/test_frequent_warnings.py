@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from envcfg.log.prefix import parse
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import Rulebook, load_rules
 
 RULEBOOK = Rulebook(load_rules())
 NCCL = "nid001234:4711:4802 [0] "

@@ -202,7 +202,7 @@ def test_a_start_that_is_complete_shows_that_ranks_meet_over_it() -> None:
 
 
 def test_the_table_names_rules_that_exist() -> None:
-    path = ROOT / "envcfg/log/network_ends.yaml"
+    path = ROOT / "envcfg/log/judge/network_ends.yaml"
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     rules = rulebook().rules
     assert {*table["ends"], *table["follow"], *table["interfaces"]} <= set(rules)

@@ -25,9 +25,9 @@ from finished import (
 from jobs import Job, text
 
 from envcfg.core.log_checking import follow_logs
-from envcfg.log import life_signs
 from envcfg.log.expectations import Expectations
-from envcfg.log.rulebook import load_rules
+from envcfg.log.read import life_signs
+from envcfg.log.read.rulebook import load_rules
 from envcfg.log.verdict import LogReport
 
 SIGNS: list[dict[str, Any]] = yaml.safe_load(

@@ -29,10 +29,10 @@ from jobs import (
 )
 
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 from support import envcfg
 

@@ -13,7 +13,7 @@ from jobs import Job, text
 
 from envcfg.common.budget import SpentError
 from envcfg.log import files
-from envcfg.log.rulebook import load_rules
+from envcfg.log.read.rulebook import load_rules
 from suites import mark_sample
 from support import envcfg
 

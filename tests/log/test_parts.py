@@ -333,7 +333,7 @@ def test_files_that_name_no_communicator_in_common_are_several_jobs(
     assert verdicts == {"a.log": "ok", "b.log": "degraded"}
     assert report["summary"].startswith("degraded: b.log: 2 of 4 ranks use TCP sockets")
     junit = envcfg("check-log", "--format", "junit", str(tmp_path)).text
-    assert '<testcase classname="jobs" name="a.log"' in junit
+    assert '<testcase classname="envcfg" name="job a.log"' in junit
     shown = envcfg("check-log", str(tmp_path)).text.splitlines()
     assert shown[1].startswith("  b.log  degraded: 2 of 4 ranks")
     assert shown[2].startswith("  a.log  ok: all 4 ranks")

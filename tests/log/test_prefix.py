@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from envcfg.log.prefix import Record, parse, records
+from envcfg.log.read.prefix import Record, parse, records
 
 PLAIN = "nid001234:4711:4802 [3] NCCL INFO Using network Socket"
 RECORD = Record("nid001234", 4711, 3, "INFO", "Using network Socket", certain=True)

@@ -16,12 +16,12 @@ from jobs import Job, iter_lines, text
 
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.log_source import EDGE, LARGE, LogSource, expand
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.log_source import EDGE, LARGE, LogSource, expand
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 
 if sys.version_info >= (3, 14):

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from envcfg.common.findings import Severity
-from envcfg.log.prefix import parse
-from envcfg.log.reasons import WHEN
-from envcfg.log.rulebook import FOLDER, KEYS, LogRule, Match, Rulebook, load_rules
+from envcfg.log.judge.reasons import WHEN
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import FOLDER, KEYS, LogRule, Match, Rulebook, load_rules
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
 RULES = load_rules()

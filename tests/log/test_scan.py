@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.rulebook import LogRule, Rulebook, load_rules
-from envcfg.log.scan import MIDDLE, NCCL, Scanner, Seeker
+from envcfg.log.read.rulebook import LogRule, Rulebook, load_rules
+from envcfg.log.read.scan import MIDDLE, NCCL, Scanner, Seeker
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log-input.md"
 RULES = [rule for rule in load_rules() if rule.severity or rule.event]

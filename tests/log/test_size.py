@@ -12,12 +12,12 @@ from jobs import Job, text
 
 from envcfg.common.errors import OutputError
 from envcfg.log.expectations import Expectations
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog as State
-from envcfg.log.log_source import LONGEST, LogSource
-from envcfg.log.prefix import Record
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
+from envcfg.log.judge.job_judge import judge
+from envcfg.log.read.log_source import LONGEST, LogSource
+from envcfg.log.read.prefix import Record
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.state.job_state import JobLog as State
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 
 LINE = (

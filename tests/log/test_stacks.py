@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envcfg.log.stacks import describe_stacks
+from envcfg.log.read.stacks import describe_stacks
 
 LIBRARY = '  File "/opt/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 2501 in all_reduce\n'
 

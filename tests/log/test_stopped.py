@@ -6,7 +6,7 @@ import pytest
 from checking import check
 from jobs import Job, text
 
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.read.rulebook import Rulebook, load_rules
 
 GOOD = text(Job())
 STEPS = "".join(

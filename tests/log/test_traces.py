@@ -15,7 +15,7 @@ from jobs import Job, text
 from test_lagging import waits
 
 from envcfg.cli import main
-from envcfg.log.sidecars import kinds_of
+from envcfg.log.collective.sidecars import kinds_of
 
 DUMPS = Path(__file__).parents[1] / "trace" / "dumps"
 ANSWERS = {

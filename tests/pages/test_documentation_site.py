@@ -13,7 +13,7 @@ import pytest
 from envcfg.commands import ROLES, texts
 from envcfg.knowledge.variables import UNDOCUMENTED, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
-from envcfg.log.rulebook import load_rules
+from envcfg.log.read.rulebook import load_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from scripts.pages.markdown import slug

@@ -11,14 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.trace.flight_recorder import FlightDump, is_flight, rank_of, read_flight
-from envcfg.log.trace.lagging_ranks import (
+from envcfg.log.collective.flight_recorder import (
+    FlightDump,
+    is_flight,
+    rank_of,
+    read_flight,
+)
+from envcfg.log.collective.lagging_ranks import (
     culprits,
     lag,
     open_transfers,
     out_of_step,
 )
-from envcfg.log.trace.trace_fields import TraceError
+from envcfg.log.collective.trace_fields import TraceError
 
 # Four ranks over gloo, PyTorch 2.13.0: three collectives of all ranks, one of two of them,
 # and then what the folder says: one rank stays away, or one calls something else.
@@ -334,7 +339,7 @@ def test_what_is_refused(data: bytes) -> None:
 def test_a_pickle_of_too_many_instructions_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("envcfg.log.trace.trace_fields._STEPS", 1000)
+    monkeypatch.setattr("envcfg.log.collective.trace_fields._STEPS", 1000)
     with pytest.raises(TraceError, match="too many values"):
         read_flight(b"\x80\x02" + b"}" * 1001, 0)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.trace.ras import is_ras, laggards, read_ras
-from envcfg.log.trace.ras_records import RasProcess, RasReport
-from envcfg.log.trace.trace_fields import TraceError
+from envcfg.log.collective.ras import is_ras, laggards, read_ras
+from envcfg.log.collective.ras_records import RasProcess, RasReport
+from envcfg.log.collective.trace_fields import TraceError
 
 TEXTS = {
     name: getattr(answers, name)

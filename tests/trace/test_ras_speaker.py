@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ras_speaker import Comm, Member, Peer, State, as_json, as_text
 
-from envcfg.log.trace.ras import is_ras, laggards, read_ras
-from envcfg.log.trace.ras_records import RasReport
+from envcfg.log.collective.ras import is_ras, laggards, read_ras
+from envcfg.log.collective.ras_records import RasReport
 
 
 @st.composite

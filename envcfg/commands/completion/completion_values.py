@@ -105,7 +105,7 @@ def _lint_rules(_: Sequence[str]) -> Iterator[str]:
 
 def _subjects(words: Sequence[str]) -> Iterator[str]:
     from envcfg.knowledge.variables import load_variables
-    from envcfg.log.rulebook import load_rules, stack_rules
+    from envcfg.log.read.rulebook import load_rules, stack_rules
 
     if words[-1][:1].isupper():
         yield from load_variables()

@@ -5,10 +5,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from envcfg.log.collective.flight_recorder import FlightDump, read_flight
+from envcfg.log.collective.lagging_ranks import culprits, lag, out_of_step
+from envcfg.log.collective.trace_fields import LARGEST, TraceError
 from envcfg.log.numbers import grouped
-from envcfg.log.trace.flight_recorder import FlightDump, read_flight
-from envcfg.log.trace.lagging_ranks import culprits, lag, out_of_step
-from envcfg.log.trace.trace_fields import LARGEST, TraceError
 from envcfg.nodes.hang.hang_records import (
     FLIGHT,
     Evidence,

@@ -6,7 +6,7 @@ from functools import cache
 from envcfg.common.datafile import load_yaml
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, first_of, ranks_of
-from envcfg.log.rulebook import LogRule
+from envcfg.log.read.rulebook import LogRule
 from envcfg.nodes.hang.hang_records import FLIGHT, LaggingRanks
 
 

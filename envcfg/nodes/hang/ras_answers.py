@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from envcfg.log.trace.ras import Laggard, laggards, read_ras
-from envcfg.log.trace.ras_records import RasRank, RasReport
-from envcfg.log.trace.trace_fields import TraceError
+from envcfg.log.collective.ras import Laggard, laggards, read_ras
+from envcfg.log.collective.ras_records import RasRank, RasReport
+from envcfg.log.collective.trace_fields import TraceError
 from envcfg.nodes.hang.hang_records import (
     RAS,
     HangNode,

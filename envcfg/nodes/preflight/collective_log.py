@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from envcfg.common.findings import Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.follow import is_safe
-from envcfg.log.job_judge import judge
-from envcfg.log.job_state import JobLog
+from envcfg.log.judge.job_judge import judge
 from envcfg.log.names import network_kind
 from envcfg.log.numbers import grouped, ranks_of
-from envcfg.log.process_facts import Spot
-from envcfg.log.reader import Reader
-from envcfg.log.rulebook import Rulebook, load_rules
+from envcfg.log.read.process_facts import Spot
+from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
 
 _NAME = "NCCL's log"

@@ -9,7 +9,7 @@ from math import isfinite
 
 from envcfg.common.characters import whole_number
 from envcfg.common.datafile import read_text
-from envcfg.log.process import MOST_RANKS
+from envcfg.log.state.process import MOST_RANKS
 from envcfg.nodes.preflight.collective import STAGES
 from envcfg.nodes.preflight.preflight_records import Pair, RankAnswer, Sum
 from envcfg.nodes.probe.node_answer import job_name

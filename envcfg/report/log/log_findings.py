@@ -21,8 +21,23 @@ SCHEMA_VERSION = 1
 
 def verdict_finding(report: LogReport) -> Finding:
     """Return the verdict itself as a finding; it alone decides the exit code."""
-    severity = _SEVERITIES[report.verdict]
-    return Finding(f"log-{report.verdict}", severity, "", report.summary)
+    return _verdict(report.verdict, report.summary)
+
+
+def _verdict(verdict: Verdict, reason: str) -> Finding:
+    return Finding(f"log-{verdict}", _SEVERITIES[verdict], "", reason or verdict)
+
+
+def rank_findings(report: LogReport) -> dict[str, list[Finding]]:
+    """Return the verdict on each job and rank; it is empty for a good one."""
+    rows = [(f"job {job.name}", job.verdict, job.summary) for job in report.jobs]
+    for rank in report.ranks:
+        name = f"rank {rank.rank} on {rank.host or 'an unknown node'}"
+        rows.append((name, rank.verdict, rank.reason))
+    return {
+        name: [] if verdict == "ok" else [_verdict(verdict, reason)]
+        for name, verdict, reason in rows
+    }
 
 
 def log_findings(report: LogReport, files: Sequence[str]) -> dict[str, list[Finding]]:

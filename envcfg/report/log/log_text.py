@@ -9,7 +9,7 @@ from envcfg.common.characters import text_width
 from envcfg.common.findings import Finding
 from envcfg.log.bugs import Bugs
 from envcfg.log.numbers import count_of, grouped, number_ranges
-from envcfg.log.process_facts import clip
+from envcfg.log.read.process_facts import clip
 from envcfg.log.verdict import WORST_FIRST, JobReport, JobRow, LogReport, RankReport
 from envcfg.report.styled import wrapped
 

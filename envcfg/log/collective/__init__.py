@@ -1,0 +1,1 @@
+"""Ranks that lag in a collective operation: watchdog lines, dumps and answers of RAS."""

@@ -1,0 +1,390 @@
+"""The verdict of a job: the verdict of each rank, and checks over all ranks."""
+
+from collections.abc import Iterator, Sequence
+
+from envcfg.common.characters import one_line
+from envcfg.common.findings import Finding
+from envcfg.log.bugs import Bugs
+from envcfg.log.expectations import Expectations
+from envcfg.log.judge import checks
+from envcfg.log.judge.cause import FirstEnd, first_end
+from envcfg.log.judge.cause_class import class_of, with_class
+from envcfg.log.judge.finding_builder import Locate, findings_of
+from envcfg.log.judge.last_words import RULE as SURVIVED
+from envcfg.log.judge.last_words import (
+    error_before,
+    last_exception,
+    last_words,
+    words_of,
+)
+from envcfg.log.judge.membership import lag_symptoms, member_symptoms, waiting_of
+from envcfg.log.judge.next_step import with_bugs, with_next, with_unknown
+from envcfg.log.judge.open_questions import unknowns_of
+from envcfg.log.judge.outcome import (
+    chained,
+    leads,
+    of_network,
+    owner_of,
+    with_cause,
+    with_interface_first,
+)
+from envcfg.log.judge.ranks import judge_ranks, rank_reports, told_of, worst_of_each
+from envcfg.log.judge.reasons import Member, Reasons
+from envcfg.log.judge.summary import ending, job_report, summarize, transports_of
+from envcfg.log.read.catalogue import look_up, warned
+from envcfg.log.read.line_owner import Owner
+from envcfg.log.read.losses import RULE as LOSS
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import LogRule
+from envcfg.log.state.batches import (
+    PART,
+    SEVERAL,
+    note_of_starts,
+    parts_of,
+    with_part,
+)
+from envcfg.log.state.cold_start import RULE as COMPILED
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.world import World, world_of
+from envcfg.log.verdict import (
+    EFFECT,
+    Coverage,
+    JobReport,
+    LogReport,
+    OpenQuestion,
+    Plugin,
+    RankReport,
+    Verdict,
+)
+
+
+def judge(
+    job: JobLog, expect: Expectations, locate: Locate, reading: Coverage
+) -> LogReport:
+    """Return the report on *job*.
+
+    Args:
+        job: the facts from its lines.
+        expect: expectations that the log must meet.
+        locate: returns file and line of sightings, all at once.
+        reading: files and bytes that were read.
+    """
+    bugs = Bugs(job.bugs.found)
+    report, world = _judge_whole(job, expect, locate, reading, bugs)
+    parts = (
+        bugs.attempt("the attempts of the job", lambda: [*parts_of(job, world)], [])
+        # A broken job needs no further attempts: they cannot improve its verdict.
+        if report.verdict != "broken"
+        else ()
+    )
+    for part in parts:
+        # A part is another job or attempt, so the expected world size does not apply.
+        alone = judge(part, expect._replace(ranks=None), locate, reading)
+        report = with_part(report, part, alone, job.rulebook.rules[PART].fix or "")
+    several = job.rulebook.rules[SEVERAL]
+    notes = bugs.attempt(
+        "the jobs in the log", lambda: [*note_of_starts(job, several)], []
+    )
+    notes += bugs.attempt("the first step", lambda: [*_note_of_start(job, locate)], [])
+    report = report._replace(findings=(*report.findings, *notes))
+    return with_bugs(report, bugs)
+
+
+def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
+    """Yield a note if the first step waited for a compiler."""
+    if start := job.cold_start.start:
+        (evidence,) = locate(start[2:])
+        rule = job.rulebook.rules[COMPILED]
+        yield rule.finding("the log", job.cold_start.message, evidence=evidence)
+
+
+def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
+    """Yield a warning if a loss is no number until the end of the log."""
+    if lost := job.losses.lost:
+        (evidence,) = locate([lost[1]])
+        rule, subject = job.rulebook.rules[LOSS], "job"  # of all its ranks
+        yield rule.finding(subject, lost[0], rule.severity, evidence=evidence)
+
+
+_WIDE = 200  # characters of a quoted line
+_LINE = 140  # characters of a first line with a warning of NCCL
+_LEAST = 56  # characters of the warning in it
+_NO_WORLD = World(None, (), (), (), (), None, None)
+_NO_PLUGIN = Plugin(None, None, "unknown")
+_NOTHING = JobReport(
+    None, (), (), (), None, None, {}, None, _NO_PLUGIN, "unknown", {}, {}
+)
+
+
+# Each rank is judged alone, then all together, then reasons are added to both. The verdict
+# on the network ignores what ended the program. A known end leads the summary, because
+# readers want to know it first.
+def _judge_whole(
+    job: JobLog, expect: Expectations, locate: Locate, reading: Coverage, bugs: Bugs
+) -> tuple[LogReport, World]:
+    """Return the report on all lines together, and the world that it describes."""
+    rules = job.rulebook.rules
+    # Each step runs through "attempt", so that a bug in one loses only its own result.
+    bugs.attempt("the errors that count", job.settle, None)
+    world = bugs.attempt(
+        "the ranks of the job", lambda: world_of(job, expect), _NO_WORLD
+    )
+    judged = bugs.attempt(
+        "the network of each rank", lambda: judge_ranks(world, expect), []
+    )
+    together = _shown_together(job, world, expect, bugs)
+    no_reasons = Reasons((), {})
+    reasons = bugs.attempt(
+        "the reasons", lambda: Reasons(job.everyone, rules), no_reasons
+    )
+    members = [*told_of(judged, world), *together]
+    symptoms = bugs.attempt(
+        "the reasons", lambda: reasons.with_reasons(members), members
+    )
+    reports = bugs.attempt(
+        "the verdict of each rank",
+        lambda: rank_reports(job, world, judged, together, reasons),
+        [report for _, report, _ in judged],
+    )
+    findings = findings_of(job, world, symptoms, reasons, expect, locate, bugs)
+    findings += bugs.attempt("the losses", lambda: [*_lost_loss(job, locate)], [])
+    unknowns = bugs.attempt(
+        "the open questions", lambda: unknowns_of(job, world, symptoms, rules), ()
+    )
+    first, owner, findings = bugs.attempt(
+        "the first end of a process",
+        lambda: _with_first_end(job, world, findings, locate),
+        (None, None, findings),
+    )
+    unknowns, last = _with_last_words(unknowns, job, first, findings, bugs)
+    overview = bugs.attempt(
+        "the facts of the job", lambda: job_report(job, world, reports), _NOTHING
+    )
+    alone = bugs.attempt(
+        "the network alone", lambda: of_network(findings, rules, first), findings
+    )
+    network = _job_verdict(alone, reports, unknowns, overview)
+    report = LogReport(
+        verdict=_job_verdict(findings, reports, unknowns, overview),
+        network_verdict=network,
+        summary="",
+        job=overview,
+        ranks=worst_of_each(reports),
+        transports=bugs.attempt("the transports", lambda: transports_of(world), ()),
+        findings=tuple(findings),
+        unknowns=unknowns,
+        waiting=bugs.attempt("the waiting ranks", lambda: waiting_of(job), ()),
+        coverage=_coverage(job, reading),
+    )
+    of_alone = report._replace(verdict=network, findings=tuple(alone))
+    message = bugs.attempt(
+        "the first line",
+        lambda: _summary(
+            report, first, summarize(of_alone, world, symptoms, rules), job
+        ),
+        "",
+    )
+    report = report._replace(summary=message or _plain_summary(report))
+    if report.verdict == "broken":
+        # A cause is only given for a broken job: others did not end by an error.
+        report = bugs.attempt(
+            "the cause", lambda: with_cause(report, first, owner), report
+        )
+        report = bugs.attempt(
+            "the words of the log", lambda: _with_quote(report, first, job), report
+        )
+        report = bugs.attempt(
+            "the class of the cause", lambda: with_class(report, rules), report
+        )
+    fingerprint, repeats = (first.fingerprint, first.repeats) if first else ("", 0)
+    report = bugs.attempt(
+        "the next step",
+        lambda: with_next(
+            report,
+            rules,
+            fingerprint,
+            repeats,
+            starts_again=job.endings.starts_again,
+        ),
+        report,
+    )
+    # An error as the last words of a program is no proof, but the best answer there is.
+    action = rules[SURVIVED].next
+    return (with_unknown(report, action, last) if last and action else report), world
+
+
+def _with_last_words(
+    unknowns: tuple[OpenQuestion, ...],
+    job: JobLog,
+    first: FirstEnd | None,
+    findings: Sequence[Finding],
+    bugs: Bugs,
+) -> tuple[tuple[OpenQuestion, ...], str]:
+    """Return *unknowns* after the last words of a job that ended without a known cause.
+
+    The class of these words comes with them; it is empty without any words.
+    """
+    progress = job.life.progress
+    if job.records or (progress and progress.ended):
+        return unknowns, ""
+    if first:
+        return (), ""  # a job without NCCL lines: its end is the answer
+    if any(finding.severity == "error" for finding in findings):
+        return unknowns, ""
+    survived = job.rulebook.rules[SURVIVED]
+    words, rule = bugs.attempt("the last words", lambda: last_words(job), ("", None))
+    if not words:
+        return unknowns, ""
+    question = OpenQuestion(words, survived.fix or "")
+    return (question, *unknowns), class_of(rule or survived, words)
+
+
+def _shown_together(
+    job: JobLog, world: World, expect: Expectations, bugs: Bugs
+) -> list[Member]:
+    """Return the symptoms that only all ranks together show."""
+    together = [
+        *bugs.attempt(
+            "the missing ranks", lambda: [*member_symptoms(job, world, expect)], []
+        ),
+        *bugs.attempt(
+            "the differences between ranks",
+            lambda: [*checks.job_symptoms(job, world, expect)],
+            [],
+        ),
+        *bugs.attempt("the ranks behind", lambda: [*lag_symptoms(job, world)], []),
+    ]
+    # A job that continued after the problem cannot be broken by it.
+    for place, (entity, symptom) in enumerate(together):
+        spot = symptom.sighting.spot if symptom.sighting else None
+        rule = job.rulebook.rules[symptom.rule]
+        if symptom.verdict == "broken" and job.outlives(rule, spot):
+            less = symptom._replace(rule="outlived", verdict="inconclusive")
+            together[place] = entity, less
+    return together
+
+
+def _with_first_end(
+    job: JobLog, world: World, findings: list[Finding], locate: Locate
+) -> tuple[FirstEnd | None, Owner | None, list[Finding]]:
+    """Return the end of the job before network errors, and the findings with it first.
+
+    Without such an end the process of the first error comes with them, if it is known.
+    """
+    first = first_end(job, world)
+    if with_interface := with_interface_first(findings, first, job, world):
+        return None, None, with_interface
+    if first and leads(first, job):
+        return first, None, chained(findings, first, job, locate)
+    head = next((item for item in findings if item.severity == "error"), None)
+    if head and (owner := owner_of(head, first, job)):
+        # NCCL's own prefix has named the process before.
+        owned = head._replace(
+            subject=owner.words if head.subject == "job" else head.subject
+        )
+        return None, owner, [owned if item is head else item for item in findings]
+    if not first and (thrown := last_exception(job)):
+        rule = job.rulebook.rules[SURVIVED]
+        (place,) = locate([thrown.sighting])
+        subject = job.endings.process_of(thrown).words
+        note = rule.finding(subject, words_of(thrown), evidence=place)
+        return None, None, [*findings, note]
+    return None, None, findings
+
+
+def _with_quote(report: LogReport, first: FirstEnd | None, job: JobLog) -> LogReport:
+    """Return *report* with the line of the log in its cause, if only a rule's words are."""
+    cause = report.cause
+    if cause is None or cause.message not in report.summary:
+        return report
+    quote, evidence = "", cause.evidence
+    rule = first.rule if first else job.rulebook.rules.get(cause.rule)
+    if first and first.rule.consequence and "code" in first.rule.says:
+        lines = job.endings.lines
+        exits = {end.sighting.text for end in lines if end.rule.event != "lacking"}
+        quote = error_before(job, first.process.ranks, exits)
+    elif (
+        rule
+        and not rule.says
+        and evidence
+        and any(words.meaning in cause.message for words in _words_of(rule, job))
+    ):
+        quote = one_line(parse(evidence.text).message.strip()[:_WIDE])
+    if not quote or quote in cause.message:
+        return report
+    message = f"{cause.message}: {quote}"
+    words = message
+    if evidence and "NCCL WARN" in evidence.text:
+        rest = _LINE - len(report.summary) + len(cause.message)
+        words = (
+            message if len(message) <= rest else _shortened(cause.message, quote, rest)
+        )
+    return report._replace(
+        summary=report.summary.replace(cause.message, words, 1),
+        cause=cause._replace(message=message),
+    )
+
+
+def _shortened(message: str, quote: str, width: int) -> str:
+    """Return the first clause of *message* with as much of *quote* as fits in *width*."""
+    clause = message.partition("; ")[0]
+    room = max(_LEAST, width - len(clause) - 2)
+    return f"{clause}: {quote if len(quote) <= room else quote[: room - 3] + '...'}"
+
+
+def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:
+    """Return *rule* and the rules that may have better words for it."""
+    rules = job.rulebook.rules.values()
+    return [rule, *(better for better in rules if rule.id in better.explains)]
+
+
+def _coverage(job: JobLog, reading: Coverage) -> Coverage:
+    entries = (
+        count
+        for count, sighting in job.unknown.values()
+        if not look_up(warned(sighting))
+    )
+    return reading._replace(records=job.records, unknown_warnings=sum(entries))
+
+
+def _summary(
+    report: LogReport, first: FirstEnd | None, network: str, job: JobLog
+) -> str:
+    """Return the first line: the end of the program, then the *network*."""
+    if first:
+        parts = [f"broken: {first.words}", first.other_ranks]
+        # PyTorch's error after a failure of NCCL only repeats the network's verdict.
+        twice = first.rule.consequence and report.network_verdict == "broken"
+        parts += [f"network {network}"] if job.records and not twice else []
+        return "; ".join(filter(None, parts))
+    if report.verdict != report.network_verdict:
+        end = ending(report.findings, job.rulebook.rules)
+        return f"{report.verdict}: {end}; network {network}"
+    return network
+
+
+def _plain_summary(report: LogReport) -> str:
+    """Return a first line from the findings alone, if a bug stopped ``_summary``."""
+    words = (
+        finding.message for finding in report.findings if finding.severity in EFFECT
+    )
+    return f"{report.verdict}: {next(words, 'see the lines below')}"
+
+
+def _job_verdict(
+    findings: Sequence[Finding],
+    reports: Sequence[RankReport],
+    unknowns: Sequence[object],
+    overview: JobReport,
+) -> Verdict:
+    effects = {EFFECT.get(finding.severity) for finding in findings}
+    if "broken" in effects:
+        return "broken"
+    if "degraded" in effects:
+        return "degraded"
+    # Mixed networks without a finding are unclear, and unclear must not be "ok".
+    if "mixed" in (overview.network, overview.provider):
+        return "inconclusive"
+    if unknowns or not reports or any(report.verdict != "ok" for report in reports):
+        return "inconclusive"
+    return "ok"

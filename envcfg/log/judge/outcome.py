@@ -1,0 +1,219 @@
+"""The first end of a process, at the head of the findings of its job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from envcfg.common.findings import Finding
+from envcfg.log.judge.cause import FirstEnd
+from envcfg.log.judge.finding_builder import Locate, ends
+from envcfg.log.judge.summary import said
+from envcfg.log.read.endings import ENDS
+from envcfg.log.read.line_owner import Owner, speaker
+from envcfg.log.read.losses import RULE as LOSS
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import RAISED, LogRule
+from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.world import World
+from envcfg.log.verdict import Cause, LogReport
+
+
+def leads(first: FirstEnd | None, job: JobLog) -> bool:
+    """Return whether *first* is the cause, without an earlier network error.
+
+    A consequence of another end is no cause if there is a network error.
+    """
+    if first is None:
+        return False
+    errors = [
+        occurrence.first.spot
+        for occurrence in job.occurrences.values()
+        if occurrence.rule.severity == "error"
+        and not occurrence.rule.consequence
+        and not occurrence.rule.ends
+        and occurrence.rule.event not in {*ENDS, RAISED}
+    ]
+    if first.rule.consequence:
+        return not errors
+    return all(first.sighting.spot <= spot for spot in errors)
+
+
+def chained(
+    findings: Sequence[Finding], first: FirstEnd, job: JobLog, locate: Locate
+) -> list[Finding]:
+    """Return *findings* with *first* at the head, followed by its consequences."""
+    (evidence,) = locate([first.sighting])
+    head = first.rule.finding(
+        first.process.words, first.says, "error", evidence=evidence
+    )
+    # The head has the rule's words, so a second finding of the rule would repeat them.
+    rest = [finding for finding in findings if finding.rule != head.rule]
+    follow = [
+        finding._replace(cause=False) if finding.rule in job.occurrences else finding
+        for finding in rest
+        if finding.severity == "error"
+    ]
+    return [
+        head,
+        *follow,
+        *(finding for finding in rest if finding.severity != "error"),
+    ]
+
+
+def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None:
+    """Return the process of the first error, if that names none itself.
+
+    Its line may have a launcher's prefix. Else the ranks that failed wrote it, if each of
+    them could have written one of these lines.
+
+    Args:
+        head: the first error.
+        first: the first end of a process, which only follows from an error.
+        job: the lines of the log.
+    """
+    occurrence = job.occurrences.get(head.rule)
+    if occurrence is None or occurrence.rule.class_ == "network":
+        return None  # its writer often reports the end of another rank
+    text = occurrence.first.text
+    record = parse(text)
+    if head.subject != "job":
+        return Owner(hosts=(record.host,)) if record.host else None
+    writer = speaker(text.partition(record.message)[0])
+    ended = first.process if first and first.rule.consequence else Owner()
+    if writer.ranks and not writer.is_task:
+        same = set(writer.ranks) <= set(ended.ranks)
+        return writer._replace(hosts=ended.hosts if same else writer.hosts)
+    lines = [end for end in job.endings.lines if end.rule.severity == "error"]
+    failed = {rank for end in lines for rank in end.who.ranks}
+    # Another rank that failed may have written the line, before the first exit was noticed.
+    is_alone = ended.ranks and failed <= set(ended.ranks)
+    return ended if is_alone and len(ended.ranks) <= occurrence.count else None
+
+
+@cache
+def _network_ends() -> tuple[Sequence[str], Sequence[Mapping[str, re.Pattern[str]]]]:
+    """Return the rules of wrong interfaces; the ends that these can cause, and the lines
+    that follow from those ends."""
+    from envcfg.common.datafile import load_kept_file
+
+    data = load_kept_file("log/judge/network_ends.yaml")
+    tables = [
+        {rule: re.compile(pattern) for rule, pattern in data[name].items()}
+        for name in ("ends", "follow")
+    ]
+    return data["interfaces"], tables
+
+
+def with_interface_first(
+    findings: Sequence[Finding], first: FirstEnd | None, job: JobLog, world: World
+) -> list[Finding] | None:
+    """Return *findings* with a wrong interface at the head, followed by its consequences.
+
+    None if the interface is not the cause. A job on one node, a completed start, a step of
+    the program and an unknown warning show this, and so does any end of another kind.
+
+    Args:
+        findings: all of the job.
+        first: the end of the process that ended first, if that is known.
+        job: the lines of the log.
+        world: its largest communicator.
+    """
+    interfaces, (ends, follow) = _network_ends()
+    head = next((item for item in findings if item.rule in interfaces), None)
+    up = any(comm.is_up for p in job.everyone for comm in p.communicators.values())
+    if not head or world.multi is False or up or job.life.progress or job.unknown:
+        return None
+    errors = _errors(findings, first, job)
+    network = [_matches(ends, error) for error in errors]
+    if not any(network) or not all(
+        is_network or _matches(follow, error)
+        for is_network, error in zip(network, errors, strict=True)
+    ):
+        return None
+    rest = [
+        finding._replace(cause=finding.cause and finding.severity != "error")
+        for finding in findings
+        if finding is not head
+    ]
+    return [head._replace(severity="error", cause=True), *rest]
+
+
+def _errors(
+    findings: Sequence[Finding], first: FirstEnd | None, job: JobLog
+) -> list[tuple[frozenset[str], str]]:
+    """Return the rules and the line of each error, end and exception of the log."""
+    lines = [(line.rule.id, line.sighting.text) for line in job.endings.lines]
+    lines += [
+        (finding.rule, finding.evidence.text if finding.evidence else "")
+        for finding in findings
+        if finding.severity == "error"
+    ]
+    lines += [(first.rule.id, first.sighting.text)] if first else []
+    exceptions = [
+        part.said
+        for thrown in job.endings.tracebacks.found
+        for part in filter(None, (thrown, thrown.earlier))
+    ]
+    return [(frozenset([rule]), line) for rule, line in lines] + [
+        (frozenset(match.rule.id for match in job.rulebook.matches(text)), text)
+        for text in exceptions
+    ]
+
+
+def _matches(
+    table: Mapping[str, re.Pattern[str]], error: tuple[frozenset[str], str]
+) -> bool:
+    rules, line = error
+    return any(rule in table and table[rule].search(line) for rule in rules)
+
+
+def of_network(
+    findings: Sequence[Finding], rules: Mapping[str, LogRule], first: FirstEnd | None
+) -> list[Finding]:
+    """Return the findings on the network, without those on the end of the program.
+
+    Args:
+        findings: all of the job.
+        rules: by id.
+        first: end of the job before any network error, if known. An exception of PyTorch
+            after a failure of NCCL is evidence on the network.
+    """
+    own = first if first and not first.rule.consequence else None
+    return [
+        finding
+        for finding in findings
+        if not ends(rules, finding)
+        and finding.rule != LOSS
+        and not (own and (finding.rule == own.rule.id or not finding.cause))
+    ]
+
+
+def with_cause(
+    report: LogReport, first: FirstEnd | None, owner: Owner | None = None
+) -> LogReport:
+    """Return *report* with the cause, and the findings that follow from it.
+
+    Args:
+        report: on a job that is broken.
+        first: end of the job before any network error, if known.
+        owner: process of the first error, if *first* is not known.
+    """
+    process = first.process if first else owner or Owner()
+    head = next(finding for finding in report.findings if finding.severity == "error")
+    frame = first.frame if first else None
+    cause = Cause(
+        rule=head.rule,
+        class_="",
+        message=first.words if first else said(head),
+        ranks=process.ranks,
+        nodes=process.hosts,
+        file=frame.file if frame else "",
+        line=frame.line if frame else None,
+        function=frame.function if frame else "",
+        others=first.other_ranks if first else "",
+        evidence=head.evidence,
+    )
+    follow = tuple(finding.rule for finding in report.findings if not finding.cause)
+    return report._replace(cause=cause, consequences=follow)

@@ -1,0 +1,1 @@
+"""From the text of a log to records of its lines."""

@@ -1,0 +1,1 @@
+"""The state of a job: its processes, its world, and what each line adds to it."""

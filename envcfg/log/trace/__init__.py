@@ -1,1 +1,0 @@
-"""Records of a job's libraries: RAS and Flight Recorder."""
