@@ -13,6 +13,7 @@ from envcfg.common.findings import Finding
 from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.option_values import Change
+from envcfg.core.program_reading import read_program
 from envcfg.core.selection import (
     NodeOptions,
     current_folder,
@@ -147,6 +148,7 @@ def make_step(
         allowed=tuple(dict.fromkeys(values["allowed"])),
         stage=tuple(dict.fromkeys(values["stage"])),
         command=tuple(command or ()),
+        statements=() if is_line or not command else read_program(command),
         keeps_launch_line=is_line,
         project_files=tuple(project_files),
         switches={

@@ -148,7 +148,7 @@ def launcher_of(
             words = beginning.split()
             # Only modules hold a dot, which keeps a program named like a package
             # apart.
-            is_module = "." in beginning
+            is_module = "." in words[0]
             rest = words_given[len(words) :]
             begins = [*words_given[: len(words)]] == words and is_module == bool(module)
             if begins and ("when" not in entry or _has_words(rest, entry["when"])):

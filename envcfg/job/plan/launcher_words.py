@@ -141,6 +141,9 @@ def check_value(
         msg = f"{own}: {nodes} nodes cannot meet on one of them"
         hint = f"leave out {option}: the address of the first node is used"
         raise UsageError(msg, hint=hint)
+    if nodes > 1 and re.search("port|endpoint", option) and re.search(r"\b0$", value):
+        msg = f"{own}: {nodes} nodes cannot meet at a port that each of them chooses"
+        raise UsageError(msg, hint=f"leave out {option}: the job has a port")
 
 
 # From the most to the least specific: a flag may also match the globs of options

@@ -4,8 +4,8 @@ Profile entries are kept unchanged, except that each condition holds only the te
 the job must still make.
 """
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.backends.starters.starter import Starter
@@ -64,6 +64,23 @@ class ProgramStart(NamedTuple):
         return any(role in word for word in self.words for role in roles)
 
 
+class Statement(NamedTuple):
+    """A statement in the files of a program that starts processes, or joins them."""
+
+    kind: str  # of the program that makes it: rank, node or once
+    text: str  # `calls NAME`, `starts NAME`, `reads NAME`
+    path: str
+    line: int
+    is_sure: bool  # False if a condition decides whether it runs
+    row: Mapping[str, Any]  # of `programs.yaml` or `program_signs.yaml`
+    words: Sequence[str] = ()  # of the command, after those of the row
+
+    def __str__(self) -> str:
+        """Return the statement with its place, and the start that follows from it."""
+        often = {"once": "job"}.get(self.kind, self.kind)
+        return f"{self.path} {self.text} (line {self.line}): once per {often}"
+
+
 class Options(NamedTuple):
     """The user's options, checked for form only.
 
@@ -84,6 +101,8 @@ class Options(NamedTuple):
     binds: tuple[Bind, ...] = ()
     # The plug-in of this machine and its libraries, for an image without.
     host_parts: tuple[BindMount, ...] = ()
+    # The statements that decide how the program starts; see `program_start`.
+    statements: tuple[Statement, ...] = ()
     launcher: str | None = None
     ranks: int | None = None  # processes per node; None leaves it to the job
     # The number of nodes that the job requests; None if it is not known.

@@ -26,7 +26,8 @@ def gather_facts(
     Args:
         runtime: the kind of the runtime; ``none`` without a container.
     """
-    reason = GIVEN._replace(why="the launcher of this job", source="envcfg")
+    decision = f": {options.statements[0]}" if options.statements else ""
+    reason = GIVEN._replace(why=f"the launcher of this job{decision}", source="envcfg")
     entered = GIVEN._replace(why="the runtime of this job", source="envcfg")
     by_image = GIVEN._replace(why="read in the image", source="--container")
     named_facts, name = _name_facts(profile, options)

@@ -1,15 +1,24 @@
-"""The words of the user's command, checked on this machine."""
+"""The words of the user's command, checked on this machine, and the start that its
+files decide."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
-from envcfg.common.errors import nearest
+from envcfg.backends.launchers import LAUNCHERS
+from envcfg.common.errors import UsageError, nearest
 from envcfg.common.findings import Finding
 from envcfg.job.plan.command_launcher import python_end
+from envcfg.job.plan.launcher_words import check_value
+from envcfg.job.plan.plan import Options, Statement
+from envcfg.job.plan.program_start import start
 from envcfg.job.plan.shell_text import SHELLS, script_file
 
+# Variables that a program has anyway if it is started once per node.
+_OWN = {"{address}": "MASTER_ADDR", "{port}": "MASTER_PORT", "{node_rank}": "NODE_RANK"}
+_SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
 _MOST = 2000  # names of a folder that are compared with a missing one
 
 
@@ -54,8 +63,6 @@ def program_notes(
 
 def literal_notes(command: Sequence[str]) -> list[Finding]:
     """Note the words that begin with a variable: envcfg passes them on unchanged."""
-    import re
-
     name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:.-].*)?"
     literal = [
         word
@@ -98,3 +105,134 @@ def _near(path: str) -> str | None:
     stems = [root for root, end in map(os.path.splitext, names) if end == ending]
     near = nearest(stem, stems)
     return near and f"{near}{ending}"
+
+
+def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Finding]]:
+    """Return the options for a program whose files decide its start, and notes.
+
+    Args:
+        gpus: the number of GPUs per node, if it is known.
+
+    Raises:
+        UsageError: two statements, or a statement and an option, contradict each other.
+    """
+    statements = options.statements
+    certain = [one for one in statements if one.is_sure]
+    # Branches that all start the same kind of program decide, too.
+    if not certain and len(statements) > 1 and all(one.words for one in statements):
+        certain = [*statements]
+    options = options._replace(statements=())
+    kinds = {one.kind: one for one in certain}
+    is_many = (options.ranks or gpus or 1) > 1
+    launcher = LAUNCHERS[options.launcher] if options.launcher else None
+    if launcher and launcher.is_whole:
+        return options, []
+    if len(kinds) > 1 and is_many:
+        msg = ", but ".join(map(str, kinds.values()))
+        hint = "run a step for each; or --launcher whole-node for all of it"
+        raise UsageError(msg, hint=hint)
+    if not certain:
+        return options, _unknown_notes(statements) if is_many and not launcher else []
+    statement = certain[0]
+    options = options._replace(statements=(statement,))
+    if statement.kind == "rank":
+        return options._replace(
+            launcher=options.launcher or statement.row.get("by")
+        ), []
+    variables = _line_variables(statement, options, gpus)
+    row = {
+        "kind": "node" if variables else statement.kind,
+        "variables": variables,
+        "source": f"{statement.path}:{statement.line}",
+        "date": "of the file",
+    }
+    if needs := statement.row.get("needs"):
+        row["needs"] = needs
+    started, notes = start(
+        options._replace(launcher=None), row, statement.path, (), gpus
+    )
+    if launcher or not started.launcher:
+        if not is_many and not (launcher and launcher.is_agent):
+            return options, []
+        choice = (
+            f"--launcher {options.launcher}" if launcher else f"--ranks {options.ranks}"
+        )
+        msg = f"{statement}, but {choice} starts it once per rank"
+        hint = (
+            "--launcher whole-node; if the file is misread, give its command a row in "
+        )
+        raise UsageError(msg, hint=hint + "~/.config/envcfg/programs.yaml")
+    alone = ""
+    meets = statement.row.get("meets", "").split()
+    given = {word.partition("=")[0].replace("_", "-") for word in statement.words}
+    if statement.row.get("submits"):
+        alone = "; it needs the scheduler's commands: usually it runs without envcfg"
+    elif options.known_nodes != 1 and meets and given.isdisjoint(meets):
+        alone = f"; on several nodes each works alone, as it is not told {meets[0]}"
+    note = notes[0]._replace(
+        severity="warning" if alone else "note",
+        message=f"is used, because {statement}{alone}",
+    )
+    return started, [note]
+
+
+def _unknown_notes(statements: Sequence[Statement]) -> list[Finding]:
+    """Return a note on a program with an uncertain start."""
+    one = next((one for one in statements if one.kind), statements[0])
+    message = (
+        f"{one.text} (line {one.line}) only under a condition"
+        if one.kind
+        else (
+            "starts no processes and joins none, as torchrun, mp.spawn or "
+            "init_process_group do"
+        )
+    )
+    fix = (
+        "if it starts the ranks of its node itself: --launcher whole-node; if it runs "
+    )
+    fix += "once per job: --launcher once, or ray; if it is a rank: --launcher srun"
+    message += ": it is started once per rank"
+    return [Finding("launcher-unknown", "note", one.path, message, fix)]
+
+
+def _line_variables(
+    statement: Statement, options: Options, gpus: int | None
+) -> dict[str, str]:
+    """Return the variables that a launcher's line reads, with their values.
+
+    Raises:
+        UsageError: the line contradicts the job.
+    """
+    variables: dict[str, str] = {}
+    takes = {
+        option.replace("_", "-"): value
+        for option, value in statement.row.get("takes", {}).items()
+    }
+    for word, following in zip(
+        statement.words, (*statement.words[1:], ""), strict=False
+    ):
+        option, equals, value = word.partition("=")
+        template = takes.get(option.replace("_", "-"))
+        if template is None:
+            continue
+        value = value if equals or not template else following
+        if "$" not in value:
+            try:
+                check_value(
+                    statement.text.split()[-1], option, value, template.strip("{}"),
+                    options.known_nodes, options.ranks or gpus,
+                )  # fmt: skip
+            except UsageError as error:
+                msg = f"{statement.path}:{statement.line}: {error}"
+                hint = (
+                    "envcfg sets MASTER_ADDR, MASTER_PORT, NODE_RANK, and WORLD_SIZE: "
+                )
+                raise UsageError(msg, hint=f"{hint}the nodes") from error
+        names = re.findall(r"\$\{?([A-Za-z]\w*)\}?", value) if "$(" not in value else []
+        roles = zip(names, re.findall(r"\{\w+\}", template), strict=False)
+        variables |= {
+            name: role
+            for name, role in roles
+            if _OWN.get(role) != name and not name.startswith(_SCHEDULERS)
+        }
+    return variables

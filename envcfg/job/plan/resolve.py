@@ -45,6 +45,7 @@ from envcfg.job.plan.plan_notes import (
     status_notes,
     unknown_notes,
 )
+from envcfg.job.plan.program_file import start_as_read
 from envcfg.profile.entries import Bundle, Case, Setting
 from envcfg.profile.job_facts import Facts
 from envcfg.profile.profile_model import Profile
@@ -151,6 +152,8 @@ def _take_launcher(options: Options, gpus: int | None) -> tuple[Options, list[Fi
         return options, []
     options, inside = look_inside(options)
     options, recognised = recognise(options, gpus)
+    if options.statements:
+        options, recognised = start_as_read(options, gpus)
     return options, [*inside, *recognised]
 
 

@@ -119,7 +119,8 @@ def launch_lines(plan: Plan) -> str:
     """Return comments with the launch line, wrapped."""
     words = [quote_comment(word) for word in launch_words(plan)]
     line = "".join(f"#   {name}\n" for name in wrapped(words, _WIDTH - 6))
-    return f"# It starts the ranks by:\n{line}"
+    read = "".join(f"# {quote_comment(str(one))}\n" for one in plan.options.statements)
+    return f"{read}# It starts the ranks by:\n{line}"
 
 
 def default_lines(plan: Plan) -> str:

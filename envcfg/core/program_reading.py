@@ -1,0 +1,170 @@
+"""Read the files of a program: the statements that decide how it is started.
+
+Shell is followed as lint follows it, Python by its tree, and a Makefile by the recipes
+of its targets. Nothing is executed. A file that cannot be read decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from envcfg.backends.starters import STARTERS
+from envcfg.common.budget import Budget, SpentError
+from envcfg.job.plan.command_launcher import launcher_of, program_of_command, python_end
+from envcfg.job.plan.plan import Statement
+
+_LARGEST = 1 << 19  # bytes of a Python file
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_RULE = r"([\w./ -]+):(?![:=])([^=\n]*)$"
+
+
+def read_program(command: Sequence[str]) -> tuple[Statement, ...]:
+    """Return a statement for each command that *command* starts, as far as it is known.
+
+    Empty for a program of the table, or if no file of the program is here.
+    """
+    if program_of_command(command) or not (_texts(command) or _makefile(command)):
+        return ()
+    try:
+        with Budget(command[0], seconds=10, megabytes=500):
+            return tuple(_statements(command))
+    except SpentError:
+        return ()
+
+
+def _texts(command: Sequence[str]) -> dict[str, bytes]:
+    """Return the files among the words before the arguments of the program."""
+    texts = {}
+    for word in command[:20]:
+        if data := _read(word):
+            texts[word] = data
+            break
+        module = word.replace(".", "/")
+        if _find(f"{module}.py", f"{module}/__main__.py"):
+            texts[word] = b""
+    return texts
+
+
+def _statements(command: Sequence[str]) -> Iterator[Statement]:
+    # Import late: lint has a grammar and tables, which most steps do not need.
+    from envcfg.lint.model_builder import read_script
+    from envcfg.lint.script_source import Sources, decoded
+
+    sources = Sources()
+    for path, data in _texts(command).items():
+        sources.add(path, data)
+    line = sources.add("", shlex.join(command).encode())
+    if recipe := _makefile(command):
+        line = sources.add(*recipe)
+    model = read_script(line, sources)[0]
+    called = {entry.name for entry in model.commands}
+    for entry in model.commands:
+        place = sources.place(entry.offset)
+        words = [decoded(word.shown) for word in entry.words]
+        context = entry.context
+        is_sure = not context.is_chosen and context.function in {"", *called}
+        # The words of the command itself are known.
+        if place.path and (match := launcher_of(words)):
+            row, rest = match
+            text = f"starts {entry.name}"
+            kind = "node" if "agent" in row else row["kind"]
+            yield Statement(kind, text, place.path, place.line, is_sure, row, rest)
+        elif place.path and entry.name in STARTERS:
+            text = f"starts {entry.name}"
+            row = {"kind": "once"}
+            yield Statement("once", text, place.path, place.line, is_sure, row)
+        elif entry.name.startswith("python") or entry.name.endswith(".py"):
+            yield from _python(entry.name, words, is_sure=is_sure)
+
+
+def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[Statement]:
+    """Yield the statement of a Python program that decides."""
+    from envcfg.job.plan.python_program import read_python
+
+    is_module, path, rest = False, words[0], words[1:]
+    if name.startswith("python"):
+        end = python_end(words)
+        if end is None or end.name == "c" or end.value is None:
+            return
+        is_module, path, rest = end.name == "m", end.value, words[end.end :]
+    package = path.rpartition(".")[0] if is_module else ""
+    if is_module:
+        module = path.replace(".", "/")
+        path = _find(f"{module}.py", f"{module}/__main__.py") or ""
+    data = _read(path)
+    if data is None:
+        return
+    folder = os.path.dirname(path)
+    roots = (folder, os.curdir, os.path.dirname(folder), "src")
+
+    def read(module: str) -> tuple[str, str] | None:
+        name = module.replace(".", "/")
+        paths = (
+            os.path.normpath(os.path.join(root, f"{name}{end}"))
+            for root in roots
+            for end in (".py", "/__init__.py")
+        )
+        found = _find(*paths)
+        text = _read(found) if found else None
+        return (found, text.decode(errors="replace")) if found and text else None
+
+    found = read_python(path, data.decode(errors="replace"), rest, read, package)
+    # A start decides before the ranks that it starts.
+    found.sort(key=lambda one: (not one.is_sure, one.kind == "rank"))
+    for statement in found[:1]:
+        yield statement._replace(is_sure=statement.is_sure and is_sure)
+    if not found:
+        yield Statement("", "", path, 0, False, {})
+
+
+def _makefile(command: Sequence[str]) -> tuple[str, bytes] | None:
+    """Return a Makefile as a script: the recipes of its targets, in their lines."""
+    if command[0].rpartition("/")[2] not in {"make", "gmake"}:
+        return None
+    words = [word for word in command[1:] if not word.startswith("-")]
+    path = _find(*_MAKEFILES)
+    data = _read(path) if path else None
+    if path is None or data is None:
+        return None
+    lines = data.decode(errors="replace").split("\n")
+    wanted = {word for word in words if "=" not in word}
+    values = dict(word.partition("=")[::2] for word in words if "=" in word)
+    # A prerequisite may come before or after its target.
+    for _ in range(10):
+        kept, is_wanted = [], False
+        for line in lines:
+            if rule := re.match(_RULE, line):
+                targets = rule[1].split()
+                if not wanted and not targets[0].startswith("."):
+                    wanted = {targets[0]}
+                is_wanted = not wanted.isdisjoint(targets)
+                wanted |= {*rule[2].split()} if is_wanted else set()
+            elif assigned := re.match(r"(\w+)\s*[:?+]?=\s*(.*)", line):
+                values.setdefault(*assigned.groups())
+            is_recipe = line.startswith("\t") and is_wanted
+            kept.append(line.lstrip("\t@-+") if is_recipe else "")
+    text = re.sub(
+        r"\$[({](\w+)[)}]",
+        lambda name: values.get(name[1], "$" + name[1]),
+        "\n".join(kept),
+    )
+    return path, text.replace("$$", "$").encode()
+
+
+def _find(*paths: str) -> str | None:
+    return next(filter(os.path.isfile, paths), None)
+
+
+def _read(path: str) -> bytes | None:
+    """Return the text of a file; None for any other."""
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:
+            return None
+        with open(path, "rb") as file:
+            data = file.read()
+    except (OSError, ValueError):
+        return None
+    return None if b"\0" in data else data
