@@ -16,7 +16,7 @@ from typing import Any
 
 from envcfg import __version__
 from envcfg.backends.scheduler_client import renew_limits
-from envcfg.commands import NAMES, ROLES, add_command, load, texts
+from envcfg.commands import NAMES, ROLES, add_command, load, run, texts
 from envcfg.commands.arguments.parser import ParseError, Parser
 from envcfg.common.characters import one_line, text_width
 from envcfg.common.errors import (
@@ -153,19 +153,15 @@ def _dispatch(words: list[str]) -> int:
         gc.enable()
     options.command, options.argv = tail if separated else None, ["envcfg", *words]
     try:
-        code: int = load(options.command_name).run(options)
+        code = run(options)
     # A value from a file may be the cause of the error, and the user may not
     # remember the file.
     except EnvcfgError:
-        defaults = getattr(options, "defaults", ())
-        if defaults:
+        if defaults := getattr(options, "defaults", ()):
             from envcfg.commands.printing import tell
 
-            literal_string = ", ".join(default.placed for default in defaults)
-            tell(
-                f"these come from files: {literal_string}",
-                "--no-default NAME leaves one out",
-            )
+            files = ", ".join(default.placed for default in defaults)
+            tell(f"these come from files: {files}", "--no-default NAME leaves one out")
         raise
     # Scripts read stderr as messages of the run, so the next step is only for
     # terminals.

@@ -141,12 +141,12 @@ SLIPS: dict[str, Slip] = {
     "monitor: option of squeue": (("monitor", "-j", "12"), 2, "unknown option -j", "envcfg monitor JOBID"),
     "monitor: number with a unit": (("monitor", "--interval", "2s", "12"), 2, "'2s' is not a number of seconds", "monitor --help"),
     "monitor: misspelt profile": (("monitor", "--profile", "lumi", "12"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'?"),
-    "monitor: a command": (("monitor", "12", "--", "true"), 2, "takes no command", "envcfg monitor JOBID"),
+    "monitor: a command": (("monitor", "12", "--", "true"), 2, "takes no command", "leave out -- true"),
     # hang
     "hang: no job": (("hang",), 2, "no job given", "envcfg hang JOBID; squeue --me lists yours"),
     "hang: no number": (("hang", "train"), 2, "'train' is not a job id", "4321"),
     "hang: misspelt option": (("hang", "--jsn", "12"), 2, "unknown option --jsn", "did you mean --json? envcfg hang --help"),
-    "hang: a command": (("hang", "12", "--", "true"), 2, "takes no command", "envcfg hang JOBID"),
+    "hang: a command": (("hang", "12", "--", "true"), 2, "takes no command", "leave out -- true"),
     # profiles
     "profiles: one too many": (("profiles", "list", "lumi"), 2, "unexpected arguments: lumi", "envcfg profiles list [--json]"),
     "profiles: none given": (("profiles", "show"), 2, "NAME|FILE is missing", "envcfg profiles show NAME|FILE"),

@@ -22,6 +22,8 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }
 ALIASES = {"sbatch": "job", "qsub": "job"}
 NAMES = (*(name for names in ROLES.values() for name in names), *ALIASES)
+# Commands with other words after a "--".
+_WITH_WORDS = frozenset({"wrap", "job", "submit", "check-log", "completion", *ALIASES})
 _MODULES = {"submit": "job", **ALIASES}
 
 
@@ -35,6 +37,24 @@ def load(name: str) -> Any:  # noqa: ANN401  # a module, which mypy cannot check
     """
     module = _MODULES.get(name, name).replace("-", "_")
     return import_module(f"envcfg.commands.{module}")
+
+
+def run(options: "argparse.Namespace") -> int:
+    """Run the command that *options* name; return its exit code.
+
+    Raises:
+        UsageError: it takes no words after a ``--``; also the command's own errors.
+    """
+    name, words = options.command_name, options.command
+    if words is not None and name not in _WITH_WORDS:
+        import shlex
+
+        from envcfg.common.errors import UsageError
+
+        msg = f"envcfg {name} takes no command"
+        raise UsageError(msg, hint=f"leave out {shlex.join(['--', *words])}")
+    code: int = load(name).run(options)
+    return code
 
 
 @cache

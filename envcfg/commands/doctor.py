@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from envcfg.commands.option_arguments import add_option
-from envcfg.common.errors import UsageError
 from envcfg.core.option import switch
 
 
@@ -17,9 +16,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print every fact; return 1 if one is a problem."""
-    if options.command is not None:
-        msg = "envcfg doctor takes no command"
-        raise UsageError(msg, hint="envcfg wrap and envcfg job run one")
     from envcfg.core.doctor import examine
     from envcfg.report.doctor_report import doctor_json, doctor_lines
 

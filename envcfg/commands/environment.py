@@ -39,9 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer."""
-    if options.command:
-        msg = "envcfg environment takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     check_format(options, is_check=True)
     paths = _rank_files(options.file)
     if options.json and len(paths) > 1:

@@ -5,7 +5,6 @@ import sys
 
 from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say
-from envcfg.common.errors import UsageError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -27,9 +26,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the explanation."""
-    if options.command:
-        msg = "envcfg explain takes no command"
-        raise UsageError(msg, hint=f"leave out -- {' '.join(options.command)}")
     use_defaults(options)
     from envcfg.core.explanation import UnknownNameError, explain, group, search
     from envcfg.report import explanation_report

@@ -40,9 +40,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Examine the job or its dumps once; return 1 if a rank or node blocks it."""
-    if options.command:
-        msg = "envcfg hang takes no command"
-        raise UsageError(msg, hint="envcfg hang JOBID")
     check_format(options, is_check=True)
     if _is_of_files(options):
         return _judge_files(options)

@@ -63,9 +63,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read the scripts, and print their faults."""
-    if options.command:
-        msg = "envcfg lint runs no command"
-        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     _check(options)
     from envcfg.lint.script_source import read_files
 

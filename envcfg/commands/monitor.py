@@ -13,7 +13,7 @@ from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
 from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say
 from envcfg.common.characters import one_line
-from envcfg.common.errors import JobError, UsageError
+from envcfg.common.errors import JobError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import Option, within
 
@@ -58,9 +58,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Watch the job; return 0 when the job, or the single look, is over."""
-    if options.command:
-        msg = "envcfg monitor takes no command"
-        raise UsageError(msg, hint="envcfg monitor JOBID")
     check_format(options)
     name = job_name(options.job, "monitor")
     use_defaults(options)

@@ -80,10 +80,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Examine the nodes, judge and report; return the exit code."""
-    if options.command is not None:
-        msg = "envcfg preflight takes no command"
-        hint = "envcfg wrap --preflight ... -- COMMAND runs one after it"
-        raise UsageError(msg, hint=hint)
     if options.require and options.nodes_only:
         msg = "--require needs the collective, which --nodes-only leaves out"
         raise UsageError(msg, hint="leave out one of them")

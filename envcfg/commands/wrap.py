@@ -83,12 +83,11 @@ def run(options: argparse.Namespace) -> int:
 
         write(plan_json(plan))
     elif options.what == "plan":
-        from envcfg.report.plan_report import plan_text, print_table
+        from envcfg.report.plan_report import plan_lines
+        from envcfg.report.styled import put
 
-        if sys.stdout.isatty():
-            print_table(plan)
-        else:
-            write(plan_text(plan))
+        put(("", line) for line in plan_lines(plan))
+        sys.stdout.flush()
     elif options.what == "exec-line":
         write(render_launch_line(plan) + "\n")
     elif options.what == "job":

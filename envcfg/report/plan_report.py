@@ -1,11 +1,10 @@
-"""A plan as a table for readers, and as JSON for programs."""
+"""A plan as lines for readers, and as JSON for programs."""
 
 import shlex
 from collections.abc import Iterator
 
 from envcfg.backends.starters import OWN, STARTERS
-from envcfg.common.characters import one_line
-from envcfg.common.secrets import safe_line, shown
+from envcfg.common.secrets import shown
 from envcfg.job.plan.kept_caches import kept_kinds
 from envcfg.job.plan.plan import Plan
 from envcfg.profile.conditions import Condition
@@ -15,7 +14,6 @@ from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import Rendezvous, Visibility
 from envcfg.profile.words import format_word
 from envcfg.report.document import json_text, pick_fields
-from envcfg.report.styled import make_console
 
 # Every starter has its own key for the options of a bundle.
 _BUNDLED = tuple(starter.bundled[0] for starter in STARTERS.values() if starter.bundled)
@@ -100,12 +98,7 @@ def profile_json(plan: Plan) -> dict[str, object]:
     }
 
 
-def plan_text(plan: Plan) -> str:
-    """Return the plan as plain lines."""
-    return "".join(f"{safe_line(line)}\n" for line in _lines(plan))
-
-
-def _lines(plan: Plan) -> Iterator[str]:
+def plan_lines(plan: Plan) -> Iterator[str]:
     """Yield the lines of the plan: the starter first, then the settings of each rank.
 
     Each kind of entry has its keyword at the left, for grep. Empty parts have no line.
@@ -165,31 +158,6 @@ def _lines(plan: Plan) -> Iterator[str]:
         for case in setting.cases:
             yield _assignment(setting, case)
             yield from (f"    {line}" for line in _reason_lines(case.reason))
-
-
-def print_table(plan: Plan) -> None:
-    """Print the plan as a table, for a terminal."""
-    from rich.table import Table
-    from rich.text import Text
-
-    console = make_console()
-    lines = plan_text(plan).splitlines()
-    # The table begins at the first empty line; the head is printed without a frame.
-    head = lines[: lines.index("")] if "" in lines else lines
-    console.print(Text("\n".join(head)))
-    table = Table(show_lines=True)
-    for title in ("setting", "where", "reasons and sources"):
-        table.add_column(title, overflow="fold")  # a cut value could mislead
-    for setting in plan.settings:
-        for case in setting.cases:
-            table.add_row(
-                # Values come from profiles of others, so control characters are
-                # made visible.
-                Text(safe_line(_assignment(setting, case))),
-                setting.scope,
-                Text("\n".join(map(one_line, _reason_lines(case.reason)))),
-            )
-    console.print(table)
 
 
 def _assignment(setting: Setting, case: Case) -> str:

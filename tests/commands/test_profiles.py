@@ -220,7 +220,7 @@ def test_what_was_taken_back_is_shown_with_both_places(here: Path) -> None:
         (["new", "mine", "--extends", "fan"], "did you mean 'fam'?"),
         (["new", "mine", "--extends", "fam", "-o", "other.yaml"], "must be named mine.yaml"),
         ([], "no action given"),
-        (["list", "--", "true"], "runs no command"),
+        (["list", "--", "true"], "takes no command"),
         (["lst"], "unknown action 'lst'"),
     ],
 )  # fmt: skip

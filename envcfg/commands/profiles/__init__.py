@@ -35,9 +35,6 @@ def run(options: argparse.Namespace) -> int:
     if options.action is None:
         msg = "no action given"
         raise UsageError(msg, hint=f"envcfg profiles {'|'.join(ACTIONS)}")
-    if options.command:
-        msg = f"envcfg profiles {options.action} runs no command"
-        raise UsageError(msg, hint=f"leave out -- {options.command[0]}")
     # The output of new is used later, so files of others are left out; the other
     # actions only show them.
     catalog = open_catalog(policy="leave out" if options.action == "new" else "show")
