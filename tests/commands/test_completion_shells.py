@@ -52,7 +52,7 @@ LINES: dict[str, list[str]] = {
     "envcfg profiles new x --extends own-c": ["envcfg", "profiles", "new", "x", "--extends", "own-cluster"],
     "envcfg job --profile lumi-g -p small-": ["envcfg", "job", "--profile", "lumi-g", "-p", "small-g"],
     "envcfg wrap --container x.sif -- cat my": ["envcfg", "wrap", "--container", "x.sif", "--", "cat", "my image.sif"],
-    "envcfg completion fis": ["envcfg", "completion", "fish"],
+    "envcfg completion zs": ["envcfg", "completion", "zsh"],
     # what stands on the line already is not run
     "envcfg wrap --set 'A=`touch pwned`' --profile lum": ["envcfg", "wrap", "--set", "A=`touch pwned`", "--profile", "lumi-g"],
     "envcfg wrap --set 'A=$(touch pwned)' --profile lum": ["envcfg", "wrap", "--set", "A=$(touch pwned)", "--profile", "lumi-g"],
@@ -65,7 +65,6 @@ SHELLS: dict[str, tuple[list[str], str]] = {
     "bash": (BASH, "PS1=; bind 'set enable-bracketed-paste off'; source script.bash"),
     "zsh": (ZSH, f"{ZSH_SET_UP}; source script.zsh"),
     "zsh-fpath": (ZSH, f"fpath=(~/zfunc $fpath); {ZSH_SET_UP}"),
-    "tcsh": (["tcsh", "-f"], 'set prompt=""; source script.tcsh'),
 }
 
 
@@ -129,7 +128,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "#!/bin/sh\nprintf '[['\nprintf '%s\\037' \"$@\"\nprintf ']]\\n'\n"
     )
     program.chmod(0o755)
-    for shell in ("bash", "zsh", "fish", "tcsh"):
+    for shell in ("bash", "zsh"):
         (folder / f"script.{shell}").write_bytes(envcfg("completion", shell).out)
     (folder / "zfunc").mkdir()
     (folder / "zfunc/_envcfg").symlink_to("../script.zsh")
@@ -159,43 +158,10 @@ def typist(request: pytest.FixtureRequest, home: Path) -> Iterator[Typist]:
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_tab_completes_in_a_shell_at_a_terminal(
-    request: pytest.FixtureRequest, typist: Typist, home: Path, line: str
+    typist: Typist, home: Path, line: str
 ) -> None:
-    wanted = LINES[line]
-    if "$(" in line and "tcsh" in request.node.name:
-        wanted = [*wanted[:-1], "lum"]  # it completes nothing behind a $(
-    assert typist.completed(line) == wanted
+    assert typist.completed(line) == LINES[line]
     assert not (home / "pwned").exists()
-
-
-def fish(home: Path, line: str, **env: str) -> list[str]:
-    """Return what fish would offer for the last word of *line*."""
-    require("fish")
-    code = "source $HOME/script.fish; complete -C $argv[1]"
-    done = subprocess.run(
-        ["fish", "-c", code, line],
-        capture_output=True,
-        check=True,
-        cwd=home,
-        env={**environment(home), **env},
-        text=True,
-        timeout=60,
-    )
-    assert done.stderr == ""
-    return [each.partition("\t")[0] for each in done.stdout.splitlines()]
-
-
-@pytest.mark.parametrize("line", LINES)
-def test_fish_offers_what_fits(home: Path, line: str) -> None:
-    wanted = LINES[line][-1]
-    offered = fish(home, line)
-    assert wanted.replace(" ", "\\ ") in offered or wanted in offered
-    assert not (home / "pwned").exists()
-
-
-def test_behind_two_dashes_it_is_the_program_that_is_completed(home: Path) -> None:
-    assert fish(home, "envcfg wrap --container x.sif -- cat my") == ["my image.sif"]
-    assert "typed" in fish(home, "envcfg wrap --container x.sif -- typ")
 
 
 HOSTILE = ["lum$(touch pwned)", "lum`touch pwned`", "lum;touch pwned", "lum'", 'lum"']
@@ -226,13 +192,6 @@ def test_what_is_offered_is_never_run(shell: str, liar: str, tmp_path: Path) -> 
     time.sleep(1)
     typist.close()
     assert not (tmp_path / "pwned").exists()
-
-
-def test_fish_runs_nothing_that_is_offered(
-    liar: str, tmp_path: Path, home: Path
-) -> None:
-    assert fish(home, "envcfg wrap --profile lum", PATH=liar, HOME=str(tmp_path))
-    assert not (home / "pwned").exists()
 
 
 def test_the_script_of_bash_is_clean() -> None:
@@ -288,8 +247,8 @@ def test_every_value_of_an_option_says_what_it_is() -> None:
 def test_no_shell_given_is_said_with_those_that_there_are() -> None:
     done = envcfg("completion")
     assert done.code == 2
-    assert "envcfg completion bash|zsh|fish|tcsh" in done.err
-    assert "did you mean 'fish'?" in envcfg("completion", "fisch").err
+    assert "envcfg completion bash|zsh" in done.err
+    assert "did you mean 'zsh'?" in envcfg("completion", "zhs").err
 
 
 def test_names_of_profiles_are_asked_for_without_reading_one() -> None:

@@ -5,7 +5,7 @@ import sys
 
 from envcfg.common.errors import UsageError
 
-SHELLS = ("bash", "zsh", "fish", "tcsh")
+SHELLS = ("bash", "zsh")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if options.values is not None:
         from envcfg.commands.completion.completion_values import values
 
-        candidates = values(options.values, options.command)
+        candidates = values(options.values, options.command or ())
         sys.stdout.writelines(f"{name}\n" for name in candidates)
         return 0
     if options.command:

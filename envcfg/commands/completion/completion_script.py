@@ -37,15 +37,6 @@ MEANT: Mapping[str, str | None] = {
         "[NAME@]SECONDS [TYPE:]N".split()
     ),
 }
-_BOTH = {"profiles"}  # a file is possible too
-_NATIVE = {
-    "zsh": {_FILE: "_files", _FOLDER: "_files -/"},
-    "fish": {
-        _FILE: "(__fish_complete_path (commandline -ct))",
-        _FOLDER: "(__fish_complete_directories (commandline -ct))",
-    },
-    "tcsh": {_FILE: "f", _FOLDER: "d"},
-}
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -57,16 +48,21 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
 
     for action in taking_values(parser):
         if action.choices is None and (kind := MEANT.get(str(action.metavar))):
-            action.complete = {shell: _completer(shell, kind)}  # type: ignore[attr-defined]
+            action.complete = {shell: f"_envcfg_{kind}"}  # type: ignore[attr-defined]
         if shell == "zsh":  # its --profile= also means --profile NAME
             action.option_strings = [
                 f"{string}=" if string.startswith("--") else string
                 for string in action.option_strings
             ]
-    path = SHELLS_FOLDER / f"completion.{shell}"
-    preamble = path.read_text(encoding="utf-8") if path.exists() else ""
+    preamble = (SHELLS_FOLDER / f"completion.{shell}").read_text(encoding="utf-8")
     text: str = shtab.complete(parser, shell, preamble=preamble)
-    return _mended(text, shell).rstrip("\n") + "\n"
+    # envcfg completion --help has the instructions, so shtab's are removed.
+    text = re.sub(r"(?m)^# (?:Usage:|\d\) |See also: |   ).*\n", "", text)
+    if shell == "bash":
+        text = text.replace("-F _shtab_envcfg envcfg", "-F _envcfg envcfg")
+    else:  # the script may also be sourced
+        text = text.replace("[-1] == eval ", "[-1] == (eval|file) ")
+    return text.rstrip("\n") + "\n"
 
 
 def taking_values(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -78,39 +74,3 @@ def taking_values(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
                 yield from taking_values(choice)
         elif action.nargs != 0:
             yield action
-
-
-def _completer(shell: str, kind: str) -> str:
-    """Return the function of *shell* that completes values of *kind*."""
-    if shell == "bash":
-        return f"_envcfg_{kind}"
-    native = _NATIVE[shell]
-    if kind in native:
-        return native[kind]
-    if shell == "zsh":
-        return f"_envcfg_{kind}"
-    if shell == "tcsh":
-        return f"`envcfg completion --values {kind}`"
-    files = f"; {native[_FILE][1:-1]}" if kind in _BOTH else ""
-    return f"(_envcfg_values {kind}{files})"
-
-
-def _mended(text: str, shell: str) -> str:
-    """Return shtab's script with its defects repaired."""
-    # envcfg completion --help has the instructions, so shtab's are removed.
-    text = re.sub(r"(?m)^# (?:Usage:|\d\) |See also: |   ).*\n", "", text)
-    if shell == "bash":
-        return text.replace("-F _shtab_envcfg envcfg", "-F _envcfg envcfg")
-    if shell == "fish":
-        behind = "contains -- -- (commandline -opc)"
-        return f"{text}complete -c envcfg -n '{behind}' -xa '(_envcfg_command)'\n"
-    if shell == "zsh":  # the script may also be sourced
-        return text.replace("[-1] == eval ", "[-1] == (eval|file) ")
-    if shell == "tcsh":
-        # The words of the line are data: without :x, tcsh would execute text in
-        # `...`.
-        text = text.replace("($COMMAND_LINE ", "($COMMAND_LINE:x ")
-        # Otherwise a second argument of one command would appear in all.
-        text = re.sub(r"(?m)^ *'p/[2-9]/.*\n", "", text)
-        return text.replace("'p/*/()/'", "'p/*/f/'")
-    return text

@@ -14,12 +14,12 @@ from envcfg.site.machine import this_machine
 _PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_.:+@%/-]*"
 
 
-def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
+def values(kind: str, words: Sequence[str]) -> Iterator[str]:
     """Yield the values of *kind* that can complete the last of *words*, in order.
 
     Args:
         kind: one of ``KINDS``.
-        words: the words of the line, up to the cursor; None: the line of tcsh.
+        words: the words of the line, up to the cursor.
 
     Raises:
         UsageError: the kind does not exist; also for a wrong profile.
@@ -27,7 +27,7 @@ def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
     if kind not in KINDS:
         msg = f"there are no values {kind!r}"
         raise UsageError(msg, hint=f"known: {', '.join(KINDS)}")
-    line = list(_tcsh_words() if words is None else words) or [""]
+    line = list(words) or [""]
     word = line[-1]
     if word.startswith("--") and "=" in word:
         word = word.partition("=")[2]
@@ -44,17 +44,6 @@ def values(kind: str, words: Sequence[str] | None) -> Iterator[str]:
         for candidate in candidates
         if candidate.startswith(begun)
     )
-
-
-def _tcsh_words() -> list[str]:
-    import shlex
-
-    text = os.environ.get("COMMAND_LINE", "")
-    try:
-        words = shlex.split(text)
-    except ValueError:  # an open quote
-        words = text.split()
-    return words if text[-1:].strip() else [*words, ""]
 
 
 def _profiles(words: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,8 @@ _envcfg_profiles() {
   _envcfg_values profiles
   if [[ $PREFIX == (*/*|[.~]*) ]]; then _files; fi
 }
+_envcfg_file() { _files }
+_envcfg_folder() { _files -/ }
 _envcfg_partitions() { _envcfg_values partitions }
 _envcfg_rules() { _envcfg_values rules }
 _envcfg_subjects() { _envcfg_values subjects }
