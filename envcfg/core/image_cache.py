@@ -15,7 +15,6 @@ from envcfg.common.cache import remember
 from envcfg.common.characters import one_line
 from envcfg.common.datafile import stamp
 from envcfg.common.findings import Finding
-from envcfg.common.foreign_data import ForeignDataError, read_record
 from envcfg.common.provenance import sha256_of
 from envcfg.job.plan.plan import ImageFacts
 
@@ -59,22 +58,16 @@ def read_image(image: str) -> tuple[ImageFacts, list[Finding]]:
         # Failures are not cached: rights, a file system or this Python may change.
         return None if why else facts._asdict()
 
-    def is_valid(entry: object) -> bool:
-        nonlocal facts
-        try:
-            facts = read_record(ImageFacts, entry, "image")
-        except ForeignDataError:  # written by another envcfg
-            return False
-        return True
-
     path, size, time, _ = identity = identify(image) or (image, None, 0, 0)
     if size is None:
         look()
     else:
         name = sha256_of(os.fsencode(path))[:32]
         # Files are replaced, not modified.
-        key = [*identity, stamp(os.path.dirname(image_room.__file__))[-1]]
-        remember(f"images/{name}", key, look, is_valid)
+        room = stamp(os.path.dirname(image_room.__file__))[-1]
+        key = [*identity, room, *ImageFacts._fields]
+        if entry := remember(f"images/{name}", key, look):
+            facts = ImageFacts(**entry)
     findings = []
     if is_damaged:
         message = f"no runtime can start this image: {why}"

@@ -66,6 +66,19 @@ def finding_lines(result: Result) -> Iterator[Line]:
     yield "bold", f"{count_of(len(result.findings), result.kind)}: {counts}{repairs}"
 
 
+def rule_lines(finding: Finding, subject: str, more: str = "") -> Iterator[Line]:
+    """Yield a finding on *subject* with its rule and its remedy; *more* ends the message.
+
+    >>> [text for _, text in rule_lines(Finding("r", "note", "", "is odd"), "n1")]
+    ['note: n1: is odd  [r]']
+    """
+    message = said(finding._replace(subject=subject))
+    line = f"{finding.severity}: {message}{more}  [{finding.rule}]"
+    yield STYLES[finding.severity], line
+    if finding.fix:
+        yield "dim", f"  fix: {finding.fix}"
+
+
 def _excerpt(finding: Finding) -> Iterator[Line]:
     """Yield the faulty line, with a caret below the position."""
     place, evidence = finding.place, finding.evidence

@@ -9,9 +9,9 @@ from envcfg.nodes.hang.hang_records import Evidence, HangNode, HangRank, program
 from envcfg.nodes.hang.hang_rules import span
 from envcfg.nodes.hang.rank_activity import activity, does, is_in_collective
 from envcfg.report.document import json_text, pick_fields, rounded
+from envcfg.report.finding_report import rule_lines
 from envcfg.report.styled import Line, in_columns
 
-_STYLES = {"error": "bold red", "warning": "yellow", "note": ""}
 _HEAD = ("ranks", "nodes", "what each does")
 
 
@@ -20,15 +20,9 @@ def hang_lines(evidence: Evidence, judgement: Judgement) -> Iterator[Line]:
     yield "bold", _title(evidence)
     yield from _table(evidence)
     for finding in judgement.findings:
-        subject = f"{finding.subject}: " if finding.subject else ""
         # An effect is marked, so that the user repairs the cause first.
         follows = "" if finding.cause else "; follows from the above"
-        sentence = (
-            f"{finding.severity}: {subject}{finding.message}{follows}  [{finding.rule}]"
-        )
-        yield _STYLES[finding.severity], sentence
-        if finding.fix:
-            yield "", f"  fix: {finding.fix}"
+        yield from rule_lines(finding, finding.subject, follows)
     yield from _log(evidence)
     # The last line shows what was examined: missing evidence limits the verdict.
     looked = f"processes of {count_of(len(evidence.ranks), 'rank')}, "

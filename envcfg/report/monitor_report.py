@@ -23,6 +23,7 @@ from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.probe.sample import Counter
 from envcfg.nodes.probe.slurm_job import SlurmJob
 from envcfg.report.document import json_text, pick_fields, rounded
+from envcfg.report.finding_report import rule_lines
 from envcfg.report.styled import Line, in_columns, is_screen, make_console
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ Show = Callable[[Sequence[NodeView], Sequence[Finding]], None]
 HEAD = ("node", "load", "memory", "GPUs", "network, per second")
 UNKNOWN = "?"
 _GIB = 1024**3
-_COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
 # Above this number of nodes, a line for each GPU and interface makes the table too
 # long.
 _MOST_DETAILED = 16
@@ -236,10 +236,7 @@ def _marks(findings: Sequence[Finding]) -> Iterator[Line]:
     alike = grouped(findings, lambda finding: finding._replace(subject=""))
     for finding, some in alike.items():
         names = first_of([finding.subject for finding in some])
-        text = f"{finding.severity}: {names}: {finding.message}  [{finding.rule}]"
-        yield _COLOURS[finding.severity], text
-        if finding.fix:
-            yield "", f"  fix: {finding.fix}"
+        yield from rule_lines(finding, names)
 
 
 def _row(node: NodeView, needed: Sequence[str], *, is_detailed: bool) -> Row:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
 from envcfg.log.numbers import count_of, grouped
 from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
@@ -13,7 +12,7 @@ from envcfg.nodes.preflight.preflight_records import Report, Requirements
 from envcfg.nodes.probe.gpu import MIB
 from envcfg.nodes.probe.node_answer import NodeAnswer
 from envcfg.report.document import json_text
-from envcfg.report.finding_report import STYLES, said
+from envcfg.report.finding_report import rule_lines
 from envcfg.report.styled import Line, in_columns
 
 _HEAD = ("node", "", "GPUs", "sends", "receives")
@@ -39,9 +38,9 @@ def preflight_lines(
     every = ((host, finding) for host, node in report.nodes.items() for finding in node)
     alike = grouped(every, lambda pair: pair[1]._replace(subject=""))
     for finding, pairs in alike.items():
-        yield from _finding(fold_nodes(host for host, _ in pairs), finding)
+        yield from rule_lines(finding, fold_nodes(host for host, _ in pairs))
     for finding in report.job:
-        yield from _finding("", finding)
+        yield from rule_lines(finding, finding.subject)
     yield from _attachments(report)
     yield from _measured(report)
 
@@ -77,13 +76,6 @@ def _table(
         # The numbers need the explanation: they are not the peak of the adapter.
         legend = "GB/s with its best partner of up to three, over all ranks of the node"
         yield "dim", legend
-
-
-def _finding(host: str, finding: Finding) -> Iterator[Line]:
-    message = said(finding._replace(subject=host or finding.subject))
-    yield STYLES[finding.severity], f"{finding.severity}: {message}  [{finding.rule}]"
-    if finding.fix:
-        yield "dim", f"  fix: {finding.fix}"
 
 
 def _attachments(report: Report) -> Iterator[Line]:
