@@ -75,7 +75,7 @@ _MADE_BY = ("envcfg.api.render",)
 # The writer of each record's JSON, below ``envcfg.report``; "*" passes the fields
 # as arguments.
 _WRITERS = {
-    "Compared": "*profile.profile_view.diff_json",
+    "Compared": "document.json_text",
     "Detected": "*profile.profile_list.detect_json",
     "Explanation": "*explanation_report.explained_json",
     "Inspected": "*image_report.inspection_json",

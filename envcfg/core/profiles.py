@@ -80,7 +80,7 @@ def compare(
     """Return the differences of two profiles, or of one kind of node; see ``show``.
 
     Without a kind, those of all kinds that both have; a kind that is not the default
-    follows the name of its value.
+    follows the name of its section.
     """
     from envcfg.profile.look.difference import differences
 
@@ -96,22 +96,15 @@ def compare(
     result = of_kind(None)
     if not (split_kind(old)[1] or split_kind(new)[1]):
         first, second = catalog.load(old), catalog.load(new)
-        common = {_texts_of(difference) for difference in result}
+        common = set(result)
         for kind in [*first.nodes][1:]:
             if kind in second.nodes:
                 result += (
-                    difference._replace(name=f"{difference.name} ({kind})")
+                    difference._replace(section=f"{difference.section} of {kind}")
                     for difference in of_kind(kind)
-                    if _texts_of(difference) not in common
+                    if difference not in common
                 )
     return Compared(old, new, result)
-
-
-def _texts_of(difference: Difference) -> tuple[object, ...]:
-    """Return the section, the name, and the texts of both sides."""
-    sides = (difference.old, difference.new)
-    texts = (tuple(side.text for side in part) for part in sides)
-    return difference.section, difference.name, *texts
 
 
 def validate(

@@ -207,6 +207,17 @@ def condition_text(when: Condition) -> str:
     return ", ".join(f"{fact} {' and '.join(tests)}" for fact, tests in texts.items())
 
 
+def condition_suffix(when: Condition, *, otherwise: bool = False) -> str:
+    """Return a condition after a value; *otherwise*: the value applies in no other case.
+
+    >>> condition_suffix(parse_tests("nodes", "1"))
+    '  if nodes 1'
+    """
+    if otherwise:
+        return "  if no case applies"
+    return f"  if {condition_text(when)}" if when else ""
+
+
 def usable_versions(values: Mapping[str, str]) -> dict[str, str]:
     """Return those of *values* that are versions which a condition can test.
 

@@ -17,7 +17,7 @@ from envcfg.knowledge.variable_record import Variable, load_readers
 from envcfg.knowledge.variables import load_variables
 from envcfg.lint.lint_rule import LintRule, unfilled
 from envcfg.log.read.rulebook import LogRule
-from envcfg.profile.conditions import condition_text
+from envcfg.profile.conditions import condition_suffix, condition_text
 from envcfg.profile.look.survey import Use
 from envcfg.report.document import fields_of, json_text, pick_fields
 from envcfg.report.profile.profile_view import reason_lines
@@ -228,10 +228,8 @@ def _variable_data(explained: Explained) -> dict[str, object]:
 
 
 def _use_lines(name: str, use: Use) -> Iterator[Line]:
-    when = condition_text(use.when)
     text = f"unsets {name}" if use.value is None else f"sets {name}={use.value}"
-    # The fallback has no condition of its own.
-    text += "  if no case applies" if use.otherwise else f"  if {when}" if when else ""
+    text += condition_suffix(use.when, otherwise=use.otherwise)
     if use.bundle:
         text += f"  (bundle {use.bundle})"
     yield "green", f"  {text}"

@@ -311,6 +311,7 @@ def test_a_difference_of_a_kind_that_is_not_the_default_is_shown(
     paths = [str(tmp_path / folder / "snellius.yaml") for folder in ("old", "new")]
     done = envcfg("profiles", "diff", *paths)
     assert done.code == 1
-    assert "- memory_per_gpu (gpu_a100) 120G" in done.text
-    assert "+ memory_per_gpu (gpu_a100) 100G" in done.text
+    assert "node of gpu_a100\n" in done.text
+    assert "- memory_per_gpu 120G" in done.text
+    assert "+ memory_per_gpu 100G" in done.text
     assert envcfg("profiles", "diff", *(f"{path}/gpu_h100" for path in paths)).code == 0

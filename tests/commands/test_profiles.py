@@ -243,11 +243,11 @@ def test_a_profile_does_not_differ_from_itself(here: Path) -> None:
 def test_differences_are_added_removed_or_changed(here: Path) -> None:
     assert here
     found = json.loads(run("diff", "fam", "sys", "--json").text)["differences"]
-    kinds = {(each["section"], each["name"]): each["kind"] for each in found}
-    assert kinds["env", "OWN"] == "added"
-    assert kinds["env", "CACHE"] == "removed"
-    assert kinds["summary", ""] == "changed"
-    assert ("env", "NCCL_NET_GDR_LEVEL") not in kinds
+    sides = {(each["section"], each["name"]): each for each in found}
+    assert sides["env", "OWN"]["old"] == [] != sides["env", "OWN"]["new"]
+    assert sides["env", "CACHE"]["new"] == [] != sides["env", "CACHE"]["old"]
+    assert all(sides["summary", ""][side] for side in ("old", "new"))
+    assert ("env", "NCCL_NET_GDR_LEVEL") not in sides
 
 
 def test_a_starter_is_valid_and_never_replaces_a_file(here: Path) -> None:

@@ -127,11 +127,12 @@ def _add_diff(parser: argparse.ArgumentParser) -> None:
 def _diff(options: argparse.Namespace, catalog: Catalog) -> int:
     """Print the differences."""
     from envcfg.core.profiles import compare
-    from envcfg.report.profile.profile_view import diff_json, diff_lines
+    from envcfg.report.document import json_text
+    from envcfg.report.profile.profile_view import diff_lines
 
     compared = compare(catalog, options.old, options.new, **_facts_of(options))
     if options.json:
-        sys.stdout.write(diff_json(*compared))
+        sys.stdout.write(json_text(compared))
     else:
         put(diff_lines(*compared))
     return int(bool(compared.differences))

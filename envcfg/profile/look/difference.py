@@ -5,52 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envcfg.common.findings import Place
-from envcfg.profile.conditions import IN_JOB, Condition
+from envcfg.profile.conditions import IN_JOB, condition_suffix
 from envcfg.profile.look.value_list import SECTIONS, Value, ValueState, View
 
 _GONE = {ValueState.NOT, ValueState.PASSED}
 
 
-class Side(NamedTuple):
-    """A value on one side, with its condition."""
-
-    text: str | None
-    when: Condition
-    otherwise: bool
-    place: Place
-
-
 class Difference(NamedTuple):
-    """An entry that differs; empty on a side that lacks it."""
+    """An entry that differs."""
 
     section: str
     name: str
-    old: tuple[Side, ...]
-    new: tuple[Side, ...]
-
-    @property
-    def kind(self) -> str:
-        """Return ``added``, ``removed`` or ``changed``."""
-        return (
-            "changed" if self.old and self.new else "added" if self.new else "removed"
-        )
+    # Its values with their conditions, in both profiles; empty: the profile lacks it.
+    old: tuple[str, ...]
+    new: tuple[str, ...]
 
 
 def differences(old: View, new: View) -> list[Difference]:
     """Return the differences by section; values excluded by the facts do not count."""
-    sides, right = _entries(old.values), _entries(new.values)
-    order = {section: index for index, section in enumerate(SECTIONS)}
-    keys = sorted(dict.fromkeys([*sides, *right]), key=lambda key: order[key[0]])
-    return [
-        Difference(*key, sides.get(key, ()), right.get(key, ()))
-        for key in keys
-        if _comparable(sides.get(key, ())) != _comparable(right.get(key, ()))
-    ]
+    left, right = _entries(old.values), _entries(new.values)
+    order = [*SECTIONS]
+    keys = sorted(left | right, key=lambda key: order.index(key[0]))
+    entries = (Difference(*key, left.get(key, ()), right.get(key, ())) for key in keys)
+    return [entry for entry in entries if entry.old != entry.new]
 
 
-def _entries(values: Sequence[Value]) -> dict[tuple[str, str], tuple[Side, ...]]:
-    sides: dict[tuple[str, str], tuple[Side, ...]] = {}
+def _entries(values: Sequence[Value]) -> dict[tuple[str, str], tuple[str, ...]]:
+    entries: dict[tuple[str, str], tuple[str, ...]] = {}
     for value in values:
         if value.state in _GONE:
             continue
@@ -58,11 +39,7 @@ def _entries(values: Sequence[Value]) -> dict[tuple[str, str], tuple[Side, ...]]
         when = () if value.state is ValueState.HOLDS else value.when
         if value.state is ValueState.IN_JOB:
             when = tuple(test for test in when if test.fact in IN_JOB)
-        side = Side(value.text, when, value.otherwise, value.place)
-        key = (value.section, value.name)
-        sides[key] = (*sides.get(key, ()), side)
-    return sides
-
-
-def _comparable(sides: Sequence[Side]) -> list[tuple[object, ...]]:
-    return [(side.text, frozenset(side.when), side.otherwise) for side in sides]
+        suffix = condition_suffix(tuple(sorted(when)), otherwise=value.otherwise)
+        key = value.section, value.name
+        entries[key] = (*entries.get(key, ()), f"{value.assignment}{suffix}")
+    return entries

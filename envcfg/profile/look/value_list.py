@@ -64,6 +64,13 @@ class Value(NamedTuple):
     state: ValueState = ValueState.HOLDS
     missing: tuple[str, ...] = ()  # the facts that are needed and unknown
 
+    @property
+    def assignment(self) -> str:
+        """The name and the value, as people write them."""
+        if self.section != "env":
+            return f"{self.name} {self.text or ''}".strip()
+        return f"unset {self.name}" if self.text is None else f"{self.name}={self.text}"
+
 
 class RemovedEntry(NamedTuple):
     """An entry of a family or lower layer that null removes; *was*: its place, if any."""

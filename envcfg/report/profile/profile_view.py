@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from envcfg.profile.conditions import condition_text
+from envcfg.profile.conditions import condition_suffix, condition_text
 from envcfg.profile.evidence import DEFAULT, cited, evidence_of
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.look.difference import Difference, Side
+from envcfg.profile.look.difference import Difference
 from envcfg.profile.look.value_list import Value, ValueState, View
 from envcfg.report.document import json_text, pick_fields
 from envcfg.report.styled import Line, wrapped
@@ -104,22 +104,17 @@ def _evidence(value: Value) -> str | None:
 
 
 def _value(value: Value) -> str:
-    text = _entry_text(value.section, value.name, value.text)
-    if value.otherwise:
-        # The state of the fallback follows from the other cases.
-        return f"{text}  if no case applies"
+    text = (
+        f"{value.assignment}{condition_suffix(value.when, otherwise=value.otherwise)}"
+    )
+    if value.otherwise:  # its state follows from the other cases
+        return text
     state = str(value.state.value)
     if value.state is ValueState.UNDECIDED:
         state = f"undecided: {', '.join(value.missing)} not known"
-    if when := condition_text(value.when):
-        return f"{text}  if {when} ({state})"
+    if value.when:
+        return f"{text} ({state})"
     return text if value.state is ValueState.HOLDS else f"{text}  ({state})"
-
-
-def _entry_text(section: str, name: str, text: str | None) -> str:
-    if section != "env":
-        return f"{name} {text or ''}".strip()
-    return f"unset {name}" if text is None else f"{name}={text}"
 
 
 def diff_lines(old: str, new: str, differences: Sequence[Difference]) -> Iterator[Line]:
@@ -132,44 +127,5 @@ def diff_lines(old: str, new: str, differences: Sequence[Difference]) -> Iterato
         yield "", ""
         yield "bold", section
         for entry in entries:
-            # A setting can have several cases, so both sides are lists.
-            for side in entry.old:
-                yield "red", f"- {_line(entry, side)}"
-            for side in entry.new:
-                yield "green", f"+ {_line(entry, side)}"
-
-
-def diff_json(old: str, new: str, differences: Sequence[Difference]) -> str:
-    """Return the differences as JSON."""
-    return json_text(
-        {
-            "old": old,
-            "new": new,
-            "differences": [
-                {
-                    **pick_fields(difference, "section name kind"),
-                    "old": [_side(side) for side in difference.old],
-                    "new": [_side(side) for side in difference.new],
-                }
-                for difference in differences
-            ],
-        }
-    )
-
-
-def _line(entry: Difference, side: Side) -> str:
-    when = condition_text(side.when)
-    condition = (
-        "  if no case applies" if side.otherwise else f"  if {when}" if when else ""
-    )
-    text = _entry_text(entry.section, entry.name, side.text)
-    return f"{text}{condition}  [{side.place.path}:{side.place.line}]"
-
-
-def _side(side: Side) -> dict[str, object]:
-    return {
-        "value": side.text,
-        "when": condition_text(side.when),
-        "otherwise": side.otherwise,
-        "place": side.place,
-    }
+            yield from (("red", f"- {text}") for text in entry.old)
+            yield from (("green", f"+ {text}") for text in entry.new)
