@@ -27,7 +27,8 @@ class Setting(NamedTuple):
     # unchanged.
     otherwise: Word | None = None
     force: bool = False  # overrides even the user's setting in the job
-    directory: bool = False  # the value is a folder, created before the program starts
+    # The value is a folder, created before the program starts, or this folder in it.
+    directory: str | None = None
     scope: Scope = "host"  # of a plan: the place where it is made
 
     @property

@@ -236,7 +236,8 @@ def _test_texts(tests: Condition) -> list[str]:
 
 def _setting(setting: Setting) -> dict[str, object]:
     return {
-        **pick_fields(setting, "name where=scope force directory"),
+        **pick_fields(setting, "name where=scope force"),
+        "directory": setting.directory is not None,
         "branches": [
             {
                 "value": None if case.value is None else format_word(case.value),

@@ -9,7 +9,7 @@ import pytest
 
 from support import CACHED, Wrap, bash
 
-LIST = 'for d in "$ENVCFG_CACHE" "$MIOPEN_USER_DB_PATH" "$AITER_JIT_DIR"; do stat -c "%a %F %n" "$d"; done'
+LIST = 'for d in "$ENVCFG_CACHE" "$MIOPEN_USER_DB_PATH" "$AITER_JIT_DIR/build"; do stat -c "%a %F %n" "$d"; done'
 
 
 def test_caches_are_private_there_in_time_and_gone_afterwards(wrap: Wrap) -> None:
@@ -20,7 +20,7 @@ def test_caches_are_private_there_in_time_and_gone_afterwards(wrap: Wrap) -> Non
     assert len(lines) == 12
     assert {line[0] for line in lines} == {"700"}
     folders = {line[2].removeprefix("directory ") for line in lines}
-    assert len(folders) == 3
+    assert len(folders) == 2 + 4  # AITER has one for each rank
     assert all(f"/envcfg-{os.getuid()}-local-" in folder for folder in folders)
     assert not any(Path(folder).exists() for folder in folders)
 
@@ -88,10 +88,17 @@ def test_a_folder_outside_the_cache_is_made_too(wrap: Wrap, tmp_path: Path) -> N
     reason = "why: w, source: s, date: 2026-01-01"
     (tmp_path / "p.yaml").write_text(
         f"name: p\nlaunch: {{launchers: [local]}}\n"
-        f"env: {{T: {{value: {tmp_path}/a/b, directory: true, {reason}}}}}\n"
+        f"env: {{T: {{value: {tmp_path}/a/b, directory: in/, {reason}}}}}\n"
     )
     made = wrap(
-        "--profile", "./p.yaml", "--container", "none", "--", "sh", "-c", 'ls -d "$T"'
+        "--profile",
+        "./p.yaml",
+        "--container",
+        "none",
+        "--",
+        "sh",
+        "-c",
+        'ls -d "$T/in"',
     )
     assert bash(made.out).returncode == 0
 

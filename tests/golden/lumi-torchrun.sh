@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 04b3d12f6377a791)
+# envcfg 0.1.0, profile lumi-g (sha256 75d3a58d079e79e1)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -91,13 +91,11 @@ envcfg_task_settings() {
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
   # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:364]
-  envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
-    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}"
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
     HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
@@ -109,7 +107,10 @@ ENVCFG_AGENT_OPTIONS=''
 
 # Variables of each rank that the agent starts.
 envcfg_rank_settings() {
-  :
+  # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
+  # rank, with build in it [profiles/lumi-g.yaml:364]
+  envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
+  envcfg_folders AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
 }
 
 # modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end

@@ -66,7 +66,7 @@ PUBLISHED = {
     "vista": ("vista", JobUse(8, 8, 576, partition="gh"), "8", "whole nodes"),
     "meluxina": ("meluxina", JobUse(2, 8, 128, partition="gpu"), "2", "whole nodes"),
     # Kestrel: three quarters of the memory with two GPUs, as in the centre's own example.
-    "kestrel: memory decides": ("kestrel", JobUse(1, 2, 32, memory(261)), "75", "memory"),
+    "kestrel: memory decides": ("kestrel", JobUse(1, 2, 32, memory(264)), "75", "memory"),
     "lonestar6": ("lonestar6", JobUse(2, 6, 252, partition="gpu-a100"), "6", "whole nodes"),
     # Alps, ALCF: node-hours. Stampede3: four for a node.
     "clariden": ("alps-clariden", JobUse(2, 2, 72, partition="normal"), "2", "whole nodes"),

@@ -189,7 +189,7 @@ def _planned(profile: Profile, options: Options, facts: Facts) -> dict[str, Sett
             # A logging variable that only serves --verify does not override the
             # job's value.
             force=name in options.settings or options.nccl_debug is not None,
-            directory=known is not None and known.directory and word is not None,
+            directory=known.directory if known and word is not None else None,
         )
     return planned
 

@@ -131,14 +131,15 @@ def module_lines(modules: Sequence[EnvironmentModule]) -> str:
 
 def folder_lines(settings: Sequence[Setting]) -> str:
     """Return the call that makes the folders named by settings; empty without any."""
-    names = [setting.name for setting in settings if setting.directory]
-    if not names:
+    made = {each.name: each.directory for each in settings if each.directory}
+    if not made:
         return ""
     lines = [f"{_MARGIN}envcfg_folders"]
-    for name in names:
+    for name, inner in made.items():
         # The value is read in the job, because the setting may have been overridden
         # there.
-        pair = f' {name} "${{{name}-}}"'
+        path = f"{name}-" if inner == "/" else f"{name}:+${name}/{inner[:-1]}"
+        pair = f' {name} "${{{path}}}"'
         # Long calls are wrapped so that the script stays readable in a terminal.
         if len(lines[-1]) + len(pair) > _WIDTH:
             lines.append(f"{_MARGIN} ")

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
 from envcfg.common.findings import Severity
-from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_values
+from envcfg.lint.lint_rule import (
+    Edit,
+    Fault,
+    ScriptJob,
+    detects,
+    known_values,
+    known_words,
+)
 from envcfg.lint.resource_facts import most_nodes, steps
 from envcfg.lint.script_model import Assignment, text_of
 from envcfg.lint.traced_text import literal
@@ -58,6 +65,9 @@ def interface_missing(job: ScriptJob) -> Iterator[Fault]:
     if not _has_slingshot(profile):
         return  # NCCL finds InfiniBand's interfaces by itself
     if (job.shape.nodes or 1) < 2:
+        return
+    without = tuple(known_words("EC521", "without"))
+    if any(name.startswith(without) for name in image_names(job)):
         return
     if "NCCL_SOCKET_IFNAME" in inner_names(job.model) or not _uses_collectives(job):
         return

@@ -128,8 +128,16 @@ def read_setting(name: str, field: Field) -> Setting | None:
         cases=tuple(case for case in cases if case is not None),
         otherwise=read_word(otherwise) if otherwise and not otherwise.is_null else None,
         force=read_if_given(keys, "force", Field.flag) or False,
-        directory=read_if_given(keys, "directory", Field.flag) or False,
+        directory=read_if_given(keys, "directory", _directory),
     )
+
+
+def _directory(field: Field) -> str | None:
+    """Read whether the value is a folder ("/"), or the folder in it that is made."""
+    text = field.text()
+    if text and re.fullmatch("[a-z_]+/", text):
+        return text
+    return "/" if field.flag() else None
 
 
 def read_binds(field: Field) -> dict[str, BindMount | None]:

@@ -126,13 +126,15 @@ envcfg_rank_settings() {
   # the cache of compiled kernels; on a network file system MIOpen moves it to the shared /tmp,
   # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
-  # AITER compiles kernels under a lock, which is unreliable on Lustre [profiles/lumi-g.yaml:364]
-  envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter
+  # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
+  # rank, with build in it [profiles/lumi-g.yaml:364]
+  envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}" \
     MIOPEN_USER_DB_PATH "${MIOPEN_USER_DB_PATH-}" \
-    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" AITER_JIT_DIR "${AITER_JIT_DIR-}"
+    MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_CUSTOM_CACHE_DIR-}" \
+    AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
   # One layer of GPU masking: ROCR_VISIBLE_DEVICES.
   envcfg_number_gpus ROCR_VISIBLE_DEVICES "${ROCR_VISIBLE_DEVICES--}" \
     HIP_VISIBLE_DEVICES "${HIP_VISIBLE_DEVICES-}" \
