@@ -10,7 +10,7 @@ import os
 import platform
 import stat
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from envcfg import __version__
@@ -148,27 +148,6 @@ def _system_rows(catalog: Catalog) -> Iterator[DoctorRow]:
         yield DoctorRow(
             "system", "profile", f"{short(path)} is broken", "problem", hint
         )
-    yield from _limit_rows(catalog, [answer.name for answer in detection.matches])
-
-
-def _limit_rows(catalog: Catalog, names: Sequence[str]) -> Iterator[DoctorRow]:
-    """Yield the state of the limits of the one matching profile."""
-    if len(names) != 1:
-        return
-    from envcfg.site.current_limits import as_of_today
-
-    profile = as_of_today(catalog.load(names[0]))
-    queues = [queue for queue in profile.partitions.values() if queue]
-    old = [queue.name for queue in queues if queue.is_old]
-    dates = sorted(queue.reason.date for queue in queues)
-    value = f"{len(queues)} partitions, oldest source {dates[0]}" if dates else ""
-    if old:
-        hint = f"envcfg profiles show {names[0]} names the sources"
-        yield DoctorRow(
-            "system", "limits", f"{value}; old: {', '.join(old)}", "problem", hint
-        )
-    else:
-        yield DoctorRow("system", "limits", value, _state(value))
 
 
 def _scheduler_rows() -> Iterator[DoctorRow]:
@@ -246,40 +225,24 @@ def _default_rows() -> Iterator[DoctorRow]:
 
 
 def _folder_rows() -> Iterator[DoctorRow]:
-    """Yield the folder of the cache: its size, or the reason that it is not used."""
+    """Yield the folder of the cache, or the reason that it is not used."""
     folder = kept_folder(os.environ)
     if folder is None:
         value = "none: neither HOME nor XDG_CACHE_HOME is a path"
         hint = "export HOME; without it, answers are computed again"
         yield DoctorRow("folders", "cache", value, "problem", hint)
         return
-    try:
-        status = os.stat(folder)
-    except FileNotFoundError:
-        yield DoctorRow("folders", "cache", f"{short(folder)}: not made yet", "absent")
+    value = short(folder)
+    if not os.path.exists(folder):
+        yield DoctorRow("folders", "cache", f"{value}: not made yet", "absent")
         return
-    except OSError as err:
-        yield DoctorRow(
-            "folders", "cache", f"{short(folder)}: {err.strerror}", "problem"
-        )
-        return
+    status = os.stat(folder)
     is_own = status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
     if is_own and os.access(folder, os.W_OK):
-        yield DoctorRow("folders", "cache", f"{short(folder)}: {_size(folder)}")
+        yield DoctorRow("folders", "cache", value)
         return
-    value = f"{short(folder)} is not yours alone, or cannot be written"
+    value = f"{value} is not yours alone, or cannot be written"
     yield DoctorRow("folders", "cache", value, "problem", f"chmod 700 {short(folder)}")
-
-
-def _size(folder: str) -> str:
-    paths = (
-        os.path.join(where, name)
-        for where, _, names in os.walk(folder)
-        for name in names
-    )
-    # A file that another command has just removed has no size.
-    total = sum(os.lstat(path).st_size for path in paths if os.path.lexists(path))
-    return f"{total / (1 << 20):.1f} MiB"
 
 
 def _state(value: object) -> State:

@@ -1,4 +1,4 @@
-"""The report on a probe of a system: a document to send to others, and its page.
+"""The report on a probe of a system: a document to send to others, and its lines.
 
 It contains no names of users, accounts or hosts, and no paths of home folders.
 """
@@ -10,7 +10,6 @@ from typing import Any
 
 from envcfg.common.provenance import marked
 from envcfg.report.document import json_text
-from envcfg.report.log.log_html import content_hash, template_of
 from envcfg.report.styled import Line, wrapped
 
 _STYLES = {"contradicted": "red", "confirmed": "green", "not seen": "dim"}
@@ -20,18 +19,6 @@ Document = Mapping[str, Any]
 def probe_json(document: Document) -> str:
     """Return the document as JSON; its second line is envcfg's mark."""
     return marked("probe", json_text(document, version=None).partition("\n")[2])
-
-
-def probe_html(document: Document) -> str:
-    """Return the document as a self-contained page.
-
-    Raises:
-        LibraryError: Jinja is not installed.
-    """
-    text, template = template_of("report/probe_report.html")
-    style_hash = content_hash(text, "style")
-    page = template.render(document, counted=counted(document), style_hash=style_hash)
-    return marked("page", page.partition("\n")[2])
 
 
 def counted(document: Document) -> str:

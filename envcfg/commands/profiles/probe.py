@@ -11,7 +11,6 @@ from envcfg.backends.launchers import is_local
 from envcfg.commands.job_target import user_name
 from envcfg.commands.option_arguments import add_table, made_by, read_step
 from envcfg.commands.printing import say, tell
-from envcfg.common.errors import LibraryError
 from envcfg.common.interrupts import raise_signals
 from envcfg.core.option import NO_DEFAULT, Option, Table, no_default, write_options
 from envcfg.core.request_options import REQUEST
@@ -39,7 +38,7 @@ def add_options(parser: Parser) -> None:
         "the report": (
             Option(
                 "--output",
-                "its JSON; the page is written next to it (default: probe-PROFILE.json)",
+                "its JSON (default: probe-PROFILE.json)",
                 metavar="FILE.json",
                 short="-o",
             ),
@@ -62,18 +61,16 @@ def run(options: argparse.Namespace, catalog: Catalog) -> int:
     path = os.path.abspath(options.output or f"probe-{plain}.json")
     from envcfg.common.safe_output import Output, check_outputs
 
-    outputs = [
-        Output(file, "--output", "-o probe.json", step.inputs, force=options.force)
-        for file in (path, f"{path.removesuffix('.json')}.html")
-    ]
+    example = "-o probe.json"
+    output = Output(path, "--output", example, step.inputs, force=options.force)
     # The check comes before the submission: a job should not fail after waiting in
     # the queue.
-    check_outputs(outputs)
+    check_outputs([output])
     say([*step.findings, *step.notes])
     # On a machine without a scheduler, the probe examines this machine.
     if not job_kind() and scheduler_here() and not is_local(step.options.launcher):
         return _submit(options, step, path)
-    return _look(options, step, outputs, catalog)
+    return _look(options, step, output, catalog)
 
 
 def _submit(options: argparse.Namespace, step: Step, path: str) -> int:
@@ -104,23 +101,17 @@ def _submit(options: argparse.Namespace, step: Step, path: str) -> int:
 
 
 def _look(
-    options: argparse.Namespace, step: Step, outputs: list[Output], catalog: Catalog
+    options: argparse.Namespace, step: Step, output: Output, catalog: Catalog
 ) -> int:
     """Run as the job: write the report, and complete the profile of an unknown cluster."""
     from envcfg.common.safe_output import write_outputs
-    from envcfg.report.probe_report import probe_html, probe_json, probe_lines
+    from envcfg.report.probe_report import probe_json, probe_lines
     from envcfg.report.styled import put
 
     document, observations, site = _probe(options, step)
-    texts = [probe_json(document)]
-    # The page needs an optional library; the JSON report has the same content.
-    try:
-        texts.append(probe_html(document))
-    except LibraryError as err:
-        tell(f"the page is not written: {err.message}", err.hint)
-    write_outputs([(o, text.encode()) for o, text in zip(outputs, texts, strict=False)])
+    write_outputs([(output, probe_json(document).encode())])
     put(probe_lines(document))
-    tell(f"the report is {' and '.join(o.name for o in outputs[: len(texts)])}")
+    tell(f"the report is {output.name}")
     # Only a generated profile is filled in. A written one belongs to its author.
     if step.profile.name.startswith(READ):
         from envcfg.site.measurement import measured
