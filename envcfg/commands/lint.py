@@ -76,7 +76,6 @@ def run(options: argparse.Namespace) -> int:
         otherwise=options.profile,
         select=options.select,
         ignore=options.ignore,
-        per_file_ignore=options.per_file_ignore,
     )
     texts: Texts = read_files(options.files)
     # --diff judges the original files: the report must match the files on disk.

@@ -8,7 +8,6 @@ environment, project, user, site. Values of repeatable options add up.
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shlex
@@ -48,7 +47,6 @@ _PATHS = frozenset({"IMAGE", "NAME|FILE", "FILE|CMD", "SPEC"})
 _IS_FILE = {"NAME|FILE": is_profile_path, "FILE|CMD": is_path}
 # In the site's file: whom users may ask, for messages of errors.
 CONTACT = "contact"
-_GLOB = LINT["which rules count"][-1].metavar
 _MOST = 20  # problems that are reported for one file
 _QUOTES = 'put a text in quotes, as in account = "project_1"'
 
@@ -230,14 +228,6 @@ def _value(option: Option, value: Any, folder: str) -> Any:  # noqa: ANN401  # a
     several = [value]
     if isinstance(value, dict) and option.metavar == "NAME=VALUE":
         several = [f"{name}={_text(part)}" for name, part in value.items()]
-    elif isinstance(value, dict) and option.metavar == _GLOB:
-        lists = {
-            name: rules if isinstance(rules, list) else [rules]
-            for name, rules in value.items()
-        }
-        several = [
-            f"{name}={','.join(map(_text, rules))}" for name, rules in lists.items()
-        ]
     elif isinstance(value, list) and option.kind == "many":
         several = value
     texts = (_placed(option, _text(text), folder) for text in several)
@@ -267,10 +257,6 @@ def _placed(option: Option, text: str, folder: str) -> str:
     only if such a file exists; otherwise they are names, or paths for the container
     runtime. Only a shell replaces ``~/``.
     """
-    if option.metavar == _GLOB:
-        is_path = "/" in text.partition("=")[0] and not text.startswith(("/", "~/"))
-        path = text.removeprefix("./")
-        return f"{glob.escape(folder)}/{path}" if is_path else os.path.expanduser(text)
     if option.metavar not in _PATHS or not text or text.startswith("~/"):
         return os.path.expanduser(text) if option.metavar in _PATHS else text
     path = text.partition(":")[0] if option.metavar == "SPEC" else text

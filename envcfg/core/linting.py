@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,6 @@ class Linter:
         otherwise: str | None = None,
         select: Sequence[str] = (),
         ignore: Sequence[str] = (),
-        per_file_ignore: Sequence[tuple[str, str]] = (),
         facts: Mapping[str, str] | None = None,
         tell: Tell = lambda _: None,
         read_line: ReadLine | None = None,
@@ -62,8 +60,6 @@ class Linter:
             otherwise: the system of a script without signs; None: that of this machine.
             select: prefixes of the rules that apply, separated by commas; empty: all.
             ignore: prefixes of the rules that do not apply.
-            per_file_ignore: a pattern of a file's name or path, and prefixes of the rules
-                that do not apply to such files.
             facts: known facts of the system, such as its Slurm.
             tell: receives a note with the signs of a recognised system, or that there
                 are none.
@@ -76,10 +72,6 @@ class Linter:
             UsageError: a rule does not exist; also ``ProfileError``.
         """
         self._rules = chosen(load_rules(), _rules(select), _rules(ignore))
-        self._ignored = [
-            (glob, frozenset(chosen(load_rules(), _rules([names]), ())))
-            for glob, names in per_file_ignore
-        ]
         catalog = open_catalog(
             policy="refuse" if profile is not None else policy, writable=writable
         )
@@ -115,18 +107,10 @@ class Linter:
                 facts=self._facts,
                 environment=environment,
             )
-        kept = {
-            path: [
-                remark
-                for remark in remarks_of_file
-                if remark.finding.rule not in self._ignored_in(path)
-            ]
-            for path, remarks_of_file in remarks.items()
-        }
-        repaired = self._repaired(texts, kept) if marks_repairs else set()
+        repaired = self._repaired(texts, remarks) if marks_repairs else set()
         findings = {
             path: [_marked(r.finding) if r in repaired else r.finding for r in group]
-            for path, group in kept.items()
+            for path, group in remarks.items()
         }
         for source in inputs:
             if source.kind == "other":
@@ -174,33 +158,13 @@ class Linter:
                 msg = f"{path}: is too large to be repaired"
                 raise OutputError(msg, hint=f"a script has at most {LARGEST:,} bytes")
             originals.setdefault(_identity(path), path)
-        groups: dict[frozenset[str], list[str]] = {}
-        for path in originals.values():
-            groups.setdefault(self._ignored_in(path), []).append(path)
-        mended = FixResult({}, {})
         with _budget(texts):
-            for ignored, paths in groups.items():
-                done = mend(
-                    {path: texts[path] for path in paths},
-                    rules=[rule for rule in self._rules if rule not in ignored],
-                    profile_of=self._profile_of,
-                    facts=self._facts,
-                )
-                mended = FixResult(
-                    {**mended.texts, **done.texts}, {**mended.rules, **done.rules}
-                )
-        return mended
-
-    def _ignored_in(self, path: str) -> frozenset[str]:
-        """Return the rules that are ignored in this file."""
-        full_path = os.path.abspath(path)
-        return frozenset(
-            rule
-            for glob, rules in self._ignored
-            if fnmatchcase(os.path.basename(full_path), glob)
-            or ("/" in glob and fnmatchcase(full_path, os.path.abspath(glob)))
-            for rule in rules
-        )
+            return mend(
+                {path: texts[path] for path in originals.values()},
+                rules=self._rules,
+                profile_of=self._profile_of,
+                facts=self._facts,
+            )
 
 
 def repair_output(path: str) -> Output:

@@ -54,10 +54,6 @@ BOTH = {"EC101", "EC419"}
         ('lint.ignore = "port,EC101"\n', set()),
         ('lint = {ignore = ["EC419", "EC1"]}\n', set()),
         ('[lint]\nselect = ["EC1", "EC4"]\nignore = ["EC101"]\n', {"EC419"}),
-        ('[lint.per-file-ignore]\n"job.sh" = "EC101"\n', {"EC419"}),
-        ('[lint.per-file-ignore]\n"*.sh" = ["EC101", "EC419"]\n', set()),
-        ('[lint.per-file-ignore]\n"*.bash" = ["EC101", "EC419"]\n', BOTH),
-        ('[lint.per-file-ignore]\n"./job.sh" = ["EC4"]\n', {"EC101"}),
     ],
 )
 def test_a_file_of_defaults_chooses_rules(
@@ -69,50 +65,16 @@ def test_a_file_of_defaults_chooses_rules(
     assert rules("--no-default=all", "job.sh")["job.sh"] >= BOTH
 
 
-@pytest.mark.parametrize("here", [".", "tests"])
-def test_a_path_starts_at_the_folder_of_the_file(
-    clone: Path, here: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(
-        clone,
-        '[lint.per-file-ignore]\n"tests/*.sh" = ["EC101"]\n"other.sh" = "EC419"\n',
-    )
-    monkeypatch.chdir(clone / here)
-    top, inside = ("job.sh", "tests/job.sh") if here == "." else ("../job.sh", "job.sh")
-    other = inside.replace("job", "other")
-    found = rules(top, inside, other)
-    assert found[top] >= BOTH
-    assert found[inside] & BOTH == {"EC419"}
-    assert found[other] & BOTH == set()
-    absolute = str(clone / "tests/job.sh")
-    assert rules(absolute)[absolute] & BOTH == {"EC419"}
-
-
-def test_signs_of_a_pattern_in_the_folders_name_are_no_pattern(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "a[b]*c"
-    (folder / "tests").mkdir(parents=True)
-    (folder / "tests/job.sh").write_text(BAD)
-    monkeypatch.chdir(folder)
-    write(folder, '[lint.per-file-ignore]\n"tests/*.sh" = ["EC101"]\n')
-    assert rules("tests/job.sh")["tests/job.sh"] & BOTH == {"EC419"}
-
-
 def test_the_command_line_replaces_select_and_adds_to_ignore(clone: Path) -> None:
     write(clone, '[lint]\nselect = ["EC1"]\nignore = ["EC419"]\n')
     assert rules("--select", "EC4", "job.sh")["job.sh"] == set()
     (clone / "envcfg.toml").write_text('[lint]\nselect = ["EC1"]\n')
     assert rules("--select", "EC4", "job.sh")["job.sh"] == {"EC419"}
     assert rules("--ignore", "EC101", "job.sh")["job.sh"] == set()
-    assert rules("--per-file-ignore", "job.sh=EC101", "job.sh")["job.sh"] == set()
 
 
 def test_each_default_of_lint_is_said_and_shown(clone: Path) -> None:
-    write(
-        clone,
-        '[lint]\nignore = ["EC419"]\n\n[lint.per-file-ignore]\n"tests/*" = "EC1"\n',
-    )
+    write(clone, '[lint]\nignore = ["EC419"]\n')
     done = envcfg("lint", "job.sh")
     path = clone / "envcfg.toml"
     assert f"by default: --ignore=EC419 ({path}:2)" in done.err
@@ -120,7 +82,6 @@ def test_each_default_of_lint_is_said_and_shown(clone: Path) -> None:
     assert rules("--no-default", "ignore", "job.sh")["job.sh"] >= BOTH
     shown = envcfg("doctor").text
     assert re.search(rf"lint\.ignore +{path}:2, in force", shown)
-    assert re.search(rf"lint\.per-file-ignore +{path}:4, in force", shown)
     assert (
         "default"
         not in envcfg("wrap", "--profile=workstation", "--container=none").text
@@ -131,13 +92,12 @@ def test_fix_leaves_what_is_ignored(clone: Path) -> None:
     text = (
         "#!/bin/bash\n#SBATCH --nodes=1\nexport A=$(SLURM_NPROCS)\nsrun python t.py\n"
     )
-    for name in ("job.sh", "tests/job.sh"):
-        (clone / name).write_text(text)
-    write(clone, '[lint.per-file-ignore]\n"tests/*" = "EC104"\n')
-    done = envcfg("lint", "--fix", "job.sh", "tests/job.sh")
-    assert "job.sh: mended EC104" in done.err
-    assert (clone / "job.sh").read_text() != text
-    assert (clone / "tests/job.sh").read_text() == text
+    (clone / "job.sh").write_text(text)
+    write(clone, '[lint]\nignore = ["EC104"]\n')
+    envcfg("lint", "--fix", "job.sh")
+    assert (clone / "job.sh").read_text() == text
+    (clone / "envcfg.toml").unlink()
+    assert "job.sh: mended EC104" in envcfg("lint", "--fix", "job.sh").err
 
 
 WRONG = {
@@ -147,9 +107,6 @@ WRONG = {
     '[lint]\nselect = [["EC1"]]\n': "lint.select: takes a text or a number, not a list",
     '[lint]\nignore = "EC999"\n': "there is no rule 'EC999'",
     "[lint]\nignore = true\n": "lint.ignore: takes a text or a number, not true or false",
-    '[lint.per-file-ignore]\n"a.sh" = [1, [2]]\n': "takes a text or a number, not a list",
-    '[lint.per-file-ignore]\n"a.sh" = "nothing"\n': "there is no rule 'nothing'",
-    '[lint]\nper-file-ignore = "a.sh"\n': "'a.sh' is not NAME=VALUE",
     'select = "EC1"\n': "select: there is no option of this name",
 }  # fmt: skip
 

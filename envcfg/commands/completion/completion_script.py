@@ -32,7 +32,7 @@ MEANT: Mapping[str, str | None] = {
     "SPEC": _FILE,
     "DIR": _FOLDER,
     **dict.fromkeys(
-        "ARG COMMAND DAYS GIB GLOB=RULE[,RULE...] JOBID LIST N NAME NAME=VALUE NAME[:PORT] "
+        "ARG COMMAND DAYS GIB JOBID LIST N NAME NAME=VALUE NAME[:PORT] "
         "N[,N...] OPTION PATTERN PERCENT SECONDS SIZE TEXT TIME TIME[=stop] WHAT "
         "[NAME@]SECONDS [TYPE:]N".split()
     ),
