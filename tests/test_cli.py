@@ -398,6 +398,7 @@ ONE_AFTER_ANOTHER = (
     "submit absent.sh", "submit --profile lumi-g --container none --dry-run -- true",
     "lint job.sh", "lint --diff job.sh", "wrap --from job.sh", "environment job.sh",
     "check-log job.log", "check-log --json job.log", "check-log --html - job.log",
+    "jobs job.log", "jobs --by node job.log", "jobs --store absent.db",
     "inspect --json .", "profiles list", "profiles detect", "profiles show lumi-g",
     "profiles diff lumi-g frontier --json", "profiles validate job.sh",
     "profiles new x --blank --extends infiniband-cuda -o -", "doctor -- true",

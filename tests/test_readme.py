@@ -59,7 +59,7 @@ def test_each_list_has_the_same_commands_and_aliases_have_a_line() -> None:
     table = README.partition("## Commands\n")[2].partition("\n## ")[0]
     rows = [row for row in table.splitlines() if " job |" in row]
     names = re.findall(r"`([a-z-]+)`", "".join(rows))
-    assert len(names) == 14
+    assert len(names) == 15
     assert re.findall(r"(?m)^\| `envcfg ([a-z-]+)` \|", page) == names
     assert (
         re.findall(r"(?m)^  ([a-z-]+)  +[a-z]", shown.partition("examples:")[0])

@@ -18,7 +18,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
         *("lint", "doctor", "completion"),
     ),
     "in the job": ("preflight", "monitor", "hang"),
-    "after the job": ("check-log", "environment", "explain"),
+    "after the job": ("check-log", "jobs", "environment", "explain"),
 }
 ALIASES = {"sbatch": "job", "qsub": "job"}
 NAMES = (*(name for names in ROLES.values() for name in names), *ALIASES)

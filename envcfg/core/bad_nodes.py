@@ -28,7 +28,7 @@ from envcfg.nodes.preflight.node_list import fold_nodes
 from envcfg.nodes.probe.node_answer import job_name
 from envcfg.nodes.probe.slurm_job import node_names
 
-_HEAD = "# envcfg bad nodes: NODE TIME REASON"
+HEAD = "# envcfg bad nodes: NODE TIME REASON"
 _DAYS = 7  # after which a node is probably repaired
 _DAY = 86400.0
 _MOST = 1 << 20  # bytes of a list
@@ -149,11 +149,11 @@ def add_bad_nodes(path: str, reasons: Mapping[str, str]) -> list[Finding]:
         # Several jobs may append at the same time, so each writes once, at the end.
         with open(path, "a+b", buffering=0) as file:
             file.seek(0)
-            head = file.read(len(_HEAD))
-            if head and head != _HEAD.encode():
+            head = file.read(len(HEAD))
+            if head and head != HEAD.encode():
                 problem = "envcfg did not write this list"
             else:
-                begin = "" if head else f"{_HEAD}\n"
+                begin = "" if head else f"{HEAD}\n"
                 if head and file.seek(-1, os.SEEK_END) and file.read(1) != b"\n":
                     begin = "\n"
                 file.write(f"{begin}{text}".encode())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envcfg.log.collective.sidecars import read_edges
 from envcfg.log.numbers import grouped
 
-_EDGE = 1 << 17  # bytes at each end of a file that are searched for the job's id
+EDGE = 1 << 17  # bytes at each end of a file that are searched for the job's id
 _ID = re.compile(
     rb"\*\*\* (?:JOB|STEP) (\d+)|\bSLURM_JOB_?ID=(\d+)|\bStepId=(\d+)"
     rb"|\b(?:srun|salloc): (?:[\w ]{1,60} )?[Jj]ob (?:allocation )?(\d+)"
@@ -47,15 +47,15 @@ def marks_of(files: Sequence[str]) -> dict[str, FileMarks]:
     marks = {}
     for name in files:
         with suppress(OSError):
-            text = read_edges(name, _EDGE)
-            numbers = {match[match.lastindex or 0] for match in _ID.finditer(text)}
+            text = read_edges(name, EDGE)
+            numbers = job_ids_of(text)
             # A log that names several jobs may print lines of other jobs.
-            number = numbers.pop().decode() if len(numbers) == 1 else ""
+            number = numbers.pop() if len(numbers) == 1 else ""
             marks[name] = number, frozenset(_COMMUNICATOR.findall(text))
     return marks
 
 
-class _Named(NamedTuple):
+class JobName(NamedTuple):
     """The number of a job in a file's name, and the task of an array."""
 
     number: str
@@ -64,6 +64,7 @@ class _Named(NamedTuple):
 
     @property
     def label(self) -> str:
+        """The number, with the task."""
         return f"{self.number}_{self.task}" if self.task else self.number
 
 
@@ -77,7 +78,7 @@ def by_job(
         marks: marks in the lines of files. An id in lines precedes the name.
     """
     marks = {**dict.fromkeys(files, ("", frozenset())), **(marks or {})}
-    job_names = {name: _parse_name(os.path.basename(name)) for name in files}
+    job_names = {name: parse_job_name(os.path.basename(name)) for name in files}
     _join_communicators(job_names, marks)
     # Of an id in lines, users know the number in the name of the file.
     labels: dict[str, str] = {}
@@ -102,16 +103,22 @@ def undecided_groups(files: Sequence[str]) -> list[list[str]]:
     return [*grouped(files, lambda name: re.sub(_WHOLE, "", name)).values()]
 
 
-def _parse_name(name: str) -> _Named:
+def job_ids_of(text: bytes) -> set[str]:
+    """Return the ids of jobs in lines of *text*."""
+    return {match[match.lastindex or 0].decode() for match in _ID.finditer(text)}
+
+
+def parse_job_name(name: str) -> JobName:
+    """Return the number of a job in the *name* of a file, without its folder."""
     is_own = _OWN_NAME.search(name)
     match = is_own or _GIVEN_NAME.search(_PART.sub("", _PART.sub("", name)))
     if match is None:
-        return _Named("", "", False)
-    return _Named(match[1] or match[3], match[2] or match[4] or "", bool(is_own))
+        return JobName("", "", False)
+    return JobName(match[1] or match[3], match[2] or match[4] or "", bool(is_own))
 
 
 def _join_communicators(
-    job_names: dict[str, _Named], marks: Mapping[str, FileMarks]
+    job_names: dict[str, JobName], marks: Mapping[str, FileMarks]
 ) -> None:
     """Drop numbers of names that tell ranks apart: jobs share no communicator, and no
     job has the number 0."""
@@ -133,7 +140,7 @@ def _join_communicators(
                 job_names[name] = own._replace(number=own.number * own.is_own, task="")
 
 
-def _may_be_ranks(first: _Named, second: _Named) -> bool:
+def _may_be_ranks(first: JobName, second: JobName) -> bool:
     if not first.number or first.is_own != second.is_own:
         return False
     return first.number == second.number if first.is_own else bool(second.number)

@@ -103,6 +103,8 @@ class Scheduler(NamedTuple):
     default_queue: str = ""
     qos: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
+    # The command that reports what jobs used, with a line of columns; `{}`: their ids.
+    accounting: tuple[str, ...] = ()
     # The default name of the job's output, and that of array jobs; None: the
     # scheduler's own name.
     output: tuple[str, str] | None = ("%x-%j.out", "%x-%A_%a.out")

@@ -45,6 +45,11 @@ SCHEDULER = Scheduler(
         *("sacctmgr", "--noheader", "--parsable2", "show", "assoc"),
         *("where", "user={}", "format=Cluster,Account,QOS"),
     ),
+    accounting=tuple(
+        "sacct --duplicates --allocations --parsable2 --jobs={} --format=JobID,JobIDRaw,"
+        "Cluster,User,Account,Partition,JobName,State,ExitCode,Submit,Start,End,"
+        "ElapsedRaw,NNodes,AllocTRES,NodeList".split()
+    ),
     sizes={
         **dict.fromkeys(("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), "nodes"),
         **dict.fromkeys(("SLURM_NTASKS", "SLURM_NPROCS"), "tasks"),

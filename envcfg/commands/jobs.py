@@ -1,0 +1,206 @@
+"""``envcfg jobs``: the verdicts, causes and costs of many jobs, by their logs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from envcfg.commands.option_arguments import add_option
+from envcfg.commands.printing import tell
+from envcfg.common.characters import one_line
+from envcfg.common.errors import UsageError
+from envcfg.core.option import Option, switch
+from envcfg.log.numbers import count_of
+
+_UNREAD = 3  # exit code: the answer is incomplete
+_NAMED = 5  # unreadable files in messages
+_BY = ("cause", "node", "user", "account", "partition", "week")
+_FORMATS = ("text", "json", "csv", "ndjson", "openmetrics", "bad-nodes")
+_OPTIONS = {
+    "what to read": (
+        Option(
+            "--store",
+            "keep the jobs in this file: the next run reads new and changed logs only; "
+            "without a PATH, answer from it",
+            metavar="FILE",
+        ),
+        Option(
+            "--accounting",
+            "output of sacct --duplicates --parsable2, instead of asking the scheduler",
+            metavar="FILE",
+        ),
+        Option(
+            "--part",
+            "judge part I of N of the jobs, and print them as NDJSON for --store",
+            metavar="I/N",
+        ),
+    ),
+    "which jobs": (
+        Option(
+            "--where",
+            "jobs with these values, as in 'verdict=degraded and user=me'",
+            metavar="CONDITIONS",
+        ),
+        Option("--by", "count jobs and GPU-hours by this", choices=_BY),
+    ),
+    "what to write": (
+        switch("--ids", "only the ids, one per line"),
+        Option(
+            "--format",
+            "what to print (default: text); bad-nodes: a list for --exclude-from",
+            choices=_FORMATS,
+            default="text",
+        ),
+    ),
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``jobs``."""
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="folder with logs, read recursively; log; output of --part",
+    )
+    for title, options in _OPTIONS.items():
+        group = parser.add_argument_group(title)
+        for option in options:
+            add_option(group, option)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, select and print; return 3 if a log could not be read."""
+    part = _check(options)
+    # The database and the rules take time, which a wrong command line does not need.
+    from envcfg.core.many_jobs import add_accounting, read_logs
+    from envcfg.jobs.selection import sql_condition
+    from envcfg.jobs.store import Store
+
+    where, values = sql_condition(options.where) if options.where else ("1", [])
+    store = Store(options.store or "")
+    unreadable: Mapping[str, str] = {}
+    if options.paths:
+        facts = read_logs(store, options.paths, _show_progress(), part)
+        unreadable = facts.skipped.unreadable
+        _tell_facts(facts.files, facts.read, facts.skipped.others, unreadable)
+    if options.paths or options.accounting:
+        for note in add_accounting(store, options.accounting):
+            tell(note)
+    _put(options, store, where, values)
+    store.close()
+    return _UNREAD if unreadable else 0
+
+
+def _check(options: argparse.Namespace) -> tuple[int, int]:
+    """Return the part to read; raise if the options do not fit together."""
+    example = "envcfg jobs --store jobs.db logs/"
+    if not options.paths and not options.store:
+        msg = "no folder or log given"
+        raise UsageError(msg, hint=example)
+    if not options.paths and not os.path.exists(options.store):
+        msg = f"{options.store}: no such store"
+        raise UsageError(msg, hint=f"make it: {example}")
+    if "" in options.paths:
+        msg = "the name of a folder is empty"
+        raise UsageError(msg, hint="is the variable set that it comes from?")
+    if options.part is None:
+        return 1, 1
+    number, _, count = options.part.partition("/")
+    is_part = all(word.isdecimal() and len(word) < 6 for word in (number, count))
+    if not is_part or not 0 < int(number) <= int(count):
+        msg = f"--part: {options.part!r} is not I/N with I from 1 to N"
+        raise UsageError(msg, hint="as in --part 1/4")
+    return int(number), int(count)
+
+
+def _tell_facts(
+    files: int, read: int, others: int, unreadable: Mapping[str, str]
+) -> None:
+    old = f", {files - read} unchanged" if files != read else ""
+    left_out = f"; {count_of(others, 'other file')} left out" if others else ""
+    tell(f"{count_of(files, 'log')}{old}{left_out}")
+    for path, error in [*unreadable.items()][:_NAMED]:
+        tell(f"{one_line(path)}: {error}", severity="warning")
+    if unreadable:
+        text = f"{count_of(len(unreadable), 'name')} could not be read"
+        tell(text, "jobs with such a file are inconclusive", severity="warning")
+
+
+def _show_progress() -> Callable[[int, int], None]:
+    """Return a function that shows the files per second and the time left."""
+    from envcfg.report.styled import is_screen
+
+    began = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        rate = done / max(time.monotonic() - began, 0.001)
+        left = (total - done) / max(rate, 0.001)
+        text = (
+            f"{done:,} of {total:,} files, {rate:.0f} files/s, {left / 60:.1f} min left"
+        )
+        sys.stderr.write(f"\r{text}\x1b[K" if done < total else "\r\x1b[K")
+        sys.stderr.flush()
+
+    return show if is_screen(sys.stderr) else lambda _done, _total: None
+
+
+def _put(options: argparse.Namespace, store: Any, where: str, values: Any) -> None:  # noqa: ANN401
+    from envcfg.report.jobs.jobs_data import as_rows, data_lines
+
+    records = store.records(where, values)
+    if options.ids:
+        _write(f"{record.id}\n" for record in records if record.id)
+    elif options.part:
+        from envcfg.jobs.part_file import with_identity
+
+        _write(data_lines(with_identity(as_rows(records), store), "ndjson"))
+    elif options.format in ("json", "csv", "ndjson"):
+        from envcfg.jobs.questions import count_jobs
+
+        found = (
+            count_jobs(store, options.by, where, values)
+            if options.by
+            else as_rows(records)
+        )
+        _write(data_lines(found, options.format))
+    else:
+        _put_text(options, store, where, values)
+
+
+def _put_text(options: argparse.Namespace, store: Any, where: str, values: Any) -> None:  # noqa: ANN401
+    from envcfg.jobs.questions import (
+        cause_history,
+        count_jobs,
+        count_labels,
+        failing_nodes,
+    )
+    from envcfg.jobs.store import BY_CAUSE
+    from envcfg.report.jobs.jobs_data import bad_node_lines, metric_lines
+    from envcfg.report.jobs.jobs_text import job_lines, node_lines, table_lines
+    from envcfg.report.styled import put
+
+    if options.format == "openmetrics":
+        _write(metric_lines(count_labels(store, where, values)))
+    elif options.format == "bad-nodes":
+        _write(bad_node_lines(failing_nodes(store, where, values)))
+    elif options.by:
+        put(table_lines(count_jobs(store, options.by, where, values)))
+        if options.by == "node":
+            put(node_lines(failing_nodes(store, where, values)))
+    else:
+
+        def history(fingerprint: str) -> str:
+            return cause_history(store, fingerprint) if options.store else ""
+
+        put(job_lines(store.records(where, values, BY_CAUSE), history))
+
+
+def _write(lines: Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(line)
+    sys.stdout.flush()

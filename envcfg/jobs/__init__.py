@@ -1,0 +1,1 @@
+"""Many jobs: their logs, the scheduler's accounting, and the store of both."""

@@ -1,0 +1,189 @@
+"""The scheduler's accounting of jobs: rows of ``sacct --parsable2``; pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
+
+from envcfg.common.characters import one_line, whole_number
+from envcfg.common.errors import OutputError
+from envcfg.jobs.job_record import DEAD, JobRecord, plain_text, with_hours
+from envcfg.log.numbers import grouped
+
+_ELAPSED = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
+_GPUS = re.compile(r"(?:^|,)gres/gpu(?::\w+)?=(\d{1,9})")
+_RANGE = re.compile(r"([^,\[\]]*)(?:\[([\d,-]*)\])?([^,\[\]]*)(?:,|$)")
+_MOST = 4096  # nodes of a list
+
+Rows = Mapping[str, Sequence["AccountedAttempt"]]  # by id, also by the raw id
+
+
+class AccountedAttempt(NamedTuple):
+    """One start of a job, by the scheduler; the columns of the same names."""
+
+    ids: tuple[str, ...]
+    cluster: str
+    values: Mapping[str, str]
+
+    @property
+    def seconds(self) -> int | None:
+        """The time that it ran."""
+        raw = self.values.get("ElapsedRaw", "")
+        match = _ELAPSED.fullmatch(self.values.get("Elapsed", ""))
+        if raw.isdecimal() and len(raw) < 12:
+            return int(raw)
+        if not match:
+            return None
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+    @property
+    def gpus(self) -> int | None:
+        """The number of its GPUs; None if the accounting does not show it."""
+        tres = self.values.get("AllocTRES", "")
+        # A GPU is also counted under the name of its type.
+        named = [int(number) for number in _GPUS.findall(tres)]
+        return max(named) if named else 0 if tres else None
+
+
+def read_accounting(lines: Iterable[str], name: str) -> Rows:
+    """Return attempts by the id of their job, in the order of their starts.
+
+    Raises:
+        OutputError: *lines* do not begin with the columns' names.
+    """
+    rows = iter(lines)
+    heads = next(rows, "").rstrip("\n").split("|")
+    if not {"JobID", "State"} <= {*heads}:
+        msg = f"{name}: its first line does not name the columns JobID and State"
+        hint = "write it by sacct --duplicates --parsable2 --format=JobID,State,..."
+        raise OutputError(msg, hint=hint)
+    attempts = []
+    for line in rows:
+        values = dict(zip(heads, line.rstrip("\n").split("|"), strict=False))
+        # A step has a dot in its id.
+        ids = [values.get("JobID", ""), values.get("JobIDRaw", "")]
+        if ids[0] and "." not in ids[0]:
+            attempts.append(
+                AccountedAttempt(
+                    tuple(dict.fromkeys(filter(None, ids))),
+                    values.get("Cluster", ""),
+                    values,
+                )
+            )
+    attempts.sort(key=lambda attempt: attempt.values.get("Start", ""))
+    by_id: dict[str, list[AccountedAttempt]] = {}
+    for attempt in attempts:
+        for id_ in attempt.ids:
+            by_id.setdefault(id_, []).append(attempt)
+    return by_id
+
+
+def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
+    """Return *record* with the facts of the scheduler; unchanged if it has none."""
+    attempts = rows.get(record.id) or rows.get(record.raw_id) or ()
+    by_cluster = grouped(attempts, lambda attempt: attempt.cluster)
+    if record.cluster and record.cluster in by_cluster:
+        own = by_cluster[record.cluster]
+    elif len(by_cluster) == 1 and not (record.cluster and next(iter(by_cluster))):
+        own = [*attempts]
+    elif by_cluster:
+        names = ", ".join(sorted(filter(None, by_cluster))) or "without a name"
+        note = plain_text(f"not compared: job {record.id} is of cluster {names}")
+        return record._replace(notes=tuple({**dict.fromkeys(record.notes), note: None}))
+    else:
+        return record
+    last = own[-1]
+    values = {name: plain_text(value) for name, value in last.values.items()}
+    state = values["State"].split()[0] if values["State"] else ""
+    hours = [
+        attempt.gpus * attempt.seconds / 3600
+        for attempt in own
+        if attempt.gpus is not None and attempt.seconds is not None
+    ]
+    end = _time(values.get("End", ""))
+    nodes = tuple(expand_list(last.values.get("NodeList", "")))
+    record = record._replace(
+        cluster=last.cluster or record.cluster,
+        name=values.get("JobName") or record.name,
+        user=values.get("User") or record.user,
+        account=values.get("Account", ""),
+        partition=values.get("Partition", ""),
+        state=state,
+        submitted=_time(values.get("Submit", "")),
+        started=_time(values.get("Start", "")),
+        ended=end or record.ended,
+        week=_week(end) or record.week,
+        nodes=whole_number(values.get("NNodes", "")) or record.nodes,
+        gpus=last.gpus,
+        gpu_hours=sum(hours) if len(hours) == len(own) else None,
+        attempts=len(own),
+        node_names=nodes or record.node_names,
+    )
+    return with_hours(_compared(record, values.get("ExitCode", "")))
+
+
+def _compared(record: JobRecord, code: str) -> JobRecord:
+    """Return *record* with a note if the scheduler and the log disagree."""
+    state, verdict = record.state, record.log_verdict
+    notes = [note for note in record.notes if not note.startswith("the scheduler")]
+    if state == "COMPLETED" and verdict == "broken":
+        notes.append("the scheduler reports COMPLETED, and the log an end by an error")
+    elif state in DEAD and verdict in ("ok", "inconclusive"):
+        exit_code = f", exit code {code}" if code not in ("", "0:0") else ""
+        notes.append(
+            f"the scheduler reports {state}{exit_code}, and the log is {verdict}"
+        )
+        title = f"{state}, and the log shows no cause"
+        # A job that failed is never ok.
+        record = record._replace(
+            verdict="inconclusive",
+            class_="node" if state == "NODE_FAIL" else "",
+            cause=title,
+            title=title,
+            fingerprint=title,
+            next="unknown",
+        )
+    return record._replace(notes=tuple(notes))
+
+
+def _time(text: str) -> str:
+    """Return a time if *text* is one, and not a word such as Unknown."""
+    return text if text[:1].isdigit() else ""
+
+
+def _week(text: str) -> str:
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).strftime("%G-W%V")
+    return ""
+
+
+def expand_list(text: str) -> Iterator[str]:
+    """Yield the nodes of a list as Slurm folds it; none if it has another form.
+
+    >>> [*expand_list("login,nid[001-002,7]")]
+    ['login', 'nid001', 'nid002', 'nid7']
+    """
+    text = one_line(text)
+    names: list[str] = []
+    position = 0
+    while position < len(text):
+        match = _RANGE.match(text, position)
+        if not match or match.end() == position:
+            return
+        position = match.end()
+        if match[2] is None:
+            names.append(match[1])
+            continue
+        for part in match[2].split(","):
+            first, _, last = part.partition("-")
+            if not first or len(first) > 9 or len(last) > 9:
+                return
+            numbers = range(int(first), int(last or first) + 1)
+            if len(names) + len(numbers) > _MOST:
+                return
+            names += (f"{match[1]}{n:0{len(first)}}{match[3]}" for n in numbers)
+    yield from filter(None, names)

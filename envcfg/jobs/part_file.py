@@ -1,0 +1,82 @@
+"""A file of ``--part``: a job on each line, with the identity of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from envcfg.common.characters import one_line
+from envcfg.common.errors import OutputError
+from envcfg.common.foreign_data import mapping, read_json, sequence
+from envcfg.jobs.file_groups import LogMarks
+from envcfg.jobs.job_record import JobRecord
+from envcfg.jobs.selection import COLUMNS, LISTS, NUMBERS
+from envcfg.jobs.store import KnownFile, Store
+
+_LONGEST = 1 << 22  # characters of a line
+
+
+def with_identity(
+    rows: Iterable[dict[str, object]], store: Store
+) -> Iterator[dict[str, object]]:
+    """Yield *rows* of jobs with the identity of their files in *store*."""
+    by_job: dict[str, dict[str, object]] = {}
+    for path, file in store.known_files().items():
+        by_job.setdefault(file.job, {})[path] = [*file.identity, *file.marks]
+    for row in rows:
+        yield {**row, "identity": by_job.get(str(row["key"]), {})}
+
+
+def read_part(path: str) -> Iterator[tuple[JobRecord, dict[str, KnownFile]]]:
+    """Yield each job of a file, and its files by path.
+
+    Raises:
+        OutputError: the file cannot be read, or is of another kind.
+    """
+    number = 0
+    try:
+        with open(path, encoding="utf-8") as file:
+            while line := file.readline(_LONGEST):
+                number += 1
+                value = mapping(read_json(line))
+                record = JobRecord._make(_field(n, value) for n in COLUMNS)
+                files = mapping(value.get("identity"))
+                yield record, {n: _file(record.key, own) for n, own in files.items()}
+    except (OSError, ValueError) as err:
+        place = f"{path}, line {number}" if number else path
+        msg = f"{place}: no output of envcfg jobs --part: {one_line(str(err))}"
+        raise OutputError(msg, hint="envcfg jobs --part 1/4 FOLDER >1.ndjson") from err
+
+
+def _field(name: str, value: Mapping[str, object]) -> object:
+    given = value.get(name)
+    if name in LISTS:
+        return tuple(_text(name, entry) for entry in sequence(given))
+    if name not in NUMBERS:
+        return _text(name, given)
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if given is not None and not (is_number and abs(given) < 1e15):  # type: ignore[arg-type]
+        _refuse(name, "a number")
+    return given
+
+
+def _file(job: str, value: object) -> KnownFile:
+    inode, size, mtime, number, cluster, ranks = [*sequence(value), *[None] * 6][:6]
+    if not all(isinstance(each, int) for each in (inode, size, mtime)):
+        _refuse("identity", "three numbers, two texts and a list")
+    marks = LogMarks(
+        _text("identity", number),
+        _text("identity", cluster),
+        tuple(_text("identity", rank) for rank in sequence(ranks)),
+    )
+    return KnownFile(job, (inode, size, mtime), marks)
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        _refuse(name, "a text")
+    return str(value)
+
+
+def _refuse(name: str, kind: str) -> None:
+    msg = f"{name} is not {kind}"
+    raise ValueError(msg)

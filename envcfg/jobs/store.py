@@ -1,0 +1,195 @@
+"""The store of jobs: a database of SQLite, in a file or only for one command."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from envcfg.common.errors import OutputError
+from envcfg.common.foreign_data import read_json
+from envcfg.jobs.file_groups import LogMarks
+from envcfg.jobs.job_record import JobRecord
+from envcfg.jobs.selection import COLUMNS, LISTS
+from envcfg.log.verdict import WORST_FIRST
+
+_KIND = 0x656E7663  # "envc", in the head of the file
+_VERSION = 1  # of the tables; increased by incompatible changes
+_ORDER = " ".join(f"WHEN '{word}' THEN {at}" for at, word in enumerate(WORST_FIRST))
+WORST = f'CASE verdict {_ORDER} ELSE 9 END, coalesce(lost_hours, 0) DESC, id, "key"'
+_MANY = "count(*) OVER (PARTITION BY verdict, fingerprint) DESC"
+BY_CAUSE = f"CASE verdict {_ORDER} ELSE 9 END, {_MANY}, fingerprint, {WORST}"
+_NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
+_FILE = "path, job, inode, size, mtime, number, cluster, ranks"
+_TABLES = f"""
+CREATE TABLE jobs ({", ".join(f'"{name}"' for name in COLUMNS)}, PRIMARY KEY ("key"));
+CREATE TABLE files ({_FILE}, PRIMARY KEY (path));
+CREATE INDEX job_of_file ON files (job);
+CREATE INDEX cause_of_job ON jobs (fingerprint);
+"""
+
+
+class KnownFile(NamedTuple):
+    """A file as an earlier run read it."""
+
+    job: str  # key of its job
+    identity: tuple[int, int, int]  # inode, size, time of the last change
+    marks: LogMarks
+
+
+NO_FILES: Mapping[str, KnownFile] = {}
+
+
+class Store:
+    """An open store."""
+
+    def __init__(self, path: str = "") -> None:
+        """Open the store *path*, or a new one; empty: for this command only.
+
+        Raises:
+            OutputError: the file is no store, is damaged, or is in use.
+        """
+        self.path = path
+        with self._errors():
+            if path:
+                self._check_kind()
+                # SQLite gives its other files the mode of this one.
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+                os.close(os.open(path, flags, 0o600))
+            # An empty name is a file that SQLite removes itself, so memory is bounded.
+            self._base = sqlite3.connect(path, timeout=0, isolation_level=None)
+            # Shared file systems have no shared memory, which other modes need.
+            self._base.execute("PRAGMA journal_mode = DELETE")
+            self._base.execute("BEGIN IMMEDIATE")
+            self._base.execute("ROLLBACK")
+            (kind,), (version,) = (
+                self._base.execute(f"PRAGMA {name}").fetchone()
+                for name in ("application_id", "user_version")
+            )
+            if self._base.execute("SELECT count(*) FROM sqlite_master").fetchone() == (
+                0,
+            ):
+                self._base.executescript(
+                    f"BEGIN; {_TABLES} PRAGMA application_id = {_KIND};"
+                    f"PRAGMA user_version = {_VERSION}; COMMIT;"
+                )
+            elif kind != _KIND:
+                message = "is no store of envcfg jobs"
+                raise self._error(message, "name another file")
+            elif version != _VERSION:
+                message = f"has version {version}, and this envcfg reads {_VERSION}"
+                raise self._error(message, "name a new file: all logs are read again")
+
+    def known_files(self) -> dict[str, KnownFile]:
+        """Return the files of earlier runs by path."""
+        rows = self._all(f"SELECT {_FILE} FROM files")
+        return {
+            path: KnownFile(
+                job,
+                tuple(identity),
+                LogMarks(number, cluster, tuple(read_json(ranks))),
+            )
+            for path, job, *identity, number, cluster, ranks in rows
+        }
+
+    def put(
+        self, records: Sequence[JobRecord], files: Mapping[str, KnownFile] = NO_FILES
+    ) -> None:
+        """Store *records* and the *files* that were read for them, as one batch."""
+        holes = ", ".join("?" * len(COLUMNS))
+        rows = (
+            (path, file.job, *file.identity, *file.marks[:2], _json_of(file.marks[2]))
+            for path, file in files.items()
+        )
+        with self._errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            self._base.executemany(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
+            )
+            self._base.executemany(
+                f"INSERT OR REPLACE INTO jobs VALUES ({holes})", map(_row_of, records)
+            )
+            self._base.execute("COMMIT")
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Delete files, and the jobs to which they belonged: they are read again."""
+        with self._errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            for path in paths:
+                job = "(SELECT job FROM files WHERE path = ?)"
+                self._base.execute(f'DELETE FROM jobs WHERE "key" = {job}', (path,))
+                self._base.execute("DELETE FROM files WHERE path = ?", (path,))
+            self._base.execute("COMMIT")
+
+    def records(
+        self, where: str = "1", values: Sequence[Any] = (), order: str = WORST
+    ) -> Iterator[JobRecord]:
+        """Yield the jobs that fulfil a condition of SQL, the worst first."""
+        sql = f"SELECT {_NAMES} FROM jobs WHERE {where} ORDER BY {order}"
+        lists = [at for at, name in enumerate(COLUMNS) if name in LISTS]
+        for row in self._all(sql, values):
+            fields = list(row)
+            for at in lists:
+                fields[at] = tuple(read_json(fields[at]))
+            yield JobRecord(*fields)
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows that answer a question in SQL."""
+        return list(self._all(sql, values))
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Return the rows that answer a question in SQL, with the names of columns."""
+        with self._errors():
+            answer = self._base.execute(sql, values)
+            names = [column[0] for column in answer.description]
+            return [dict(zip(names, row, strict=True)) for row in answer]
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        with self._errors():
+            yield from self._base.execute(sql, values)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._base.close()
+
+    def _check_kind(self) -> None:
+        """Raise if the path exists and is no regular file."""
+        if os.path.lexists(self.path) and not os.path.isfile(self.path):
+            message = "is not a regular file"
+            raise self._error(message, "as in --store jobs.db")
+
+    def _error(self, message: str, hint: str) -> OutputError:
+        return OutputError(f"{self.path}: {message}", hint=hint)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise errors of SQLite with the remedy."""
+        try:
+            yield
+        except sqlite3.OperationalError as err:
+            if "locked" in str(err):
+                message = "is in use by another command"
+                raise self._error(message, "wait until it has ended") from err
+            raise self._error(
+                str(err), "is there space, and may you write it?"
+            ) from err
+        except sqlite3.DatabaseError as err:
+            message = f"is damaged, or no store: {err}"
+            hint = "move it away: the next run reads all logs again"
+            raise self._error(message, hint) from err
+        except OSError as err:
+            message = str(err.strerror)
+            raise self._error(message, "may you write it?") from err
+
+
+def _row_of(record: JobRecord) -> list[object]:
+    return [_json_of(v) if isinstance(v, tuple) else v for v in record]
+
+
+def _json_of(texts: tuple[str, ...]) -> str:
+    """Return *texts* as a list for the functions of SQLite."""
+    import json
+
+    return json.dumps(texts)

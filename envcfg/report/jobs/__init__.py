@@ -1,0 +1,1 @@
+"""Many jobs as text, tables for programs, and a page."""

@@ -1,0 +1,94 @@
+"""Many jobs for programs: JSON, CSV, NDJSON, OpenMetrics, and a list of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from envcfg.common.characters import one_line
+from envcfg.core.bad_nodes import HEAD
+from envcfg.jobs.job_record import JobRecord
+from envcfg.jobs.node_failures import FailingNode
+from envcfg.log.names import is_node_name
+from envcfg.log.numbers import count_of
+from envcfg.report.document import fields_of, json_text
+
+# Metrics with their help, and the column of each.
+_METRICS = {
+    "envcfg_jobs": ("Jobs by verdict, class of the cause and partition", "jobs"),
+    "envcfg_gpu_hours": ("GPU-hours of these jobs", "gpu_hours"),
+    "envcfg_lost_gpu_hours": (
+        "GPU-hours that dead jobs lost",
+        "lost_hours",
+    ),
+    "envcfg_tcp_gpu_hours": ("GPU-hours of jobs with TCP between nodes", "tcp_hours"),
+}
+
+
+def as_rows(records: Iterable[JobRecord]) -> Iterator[dict[str, object]]:
+    """Yield the fields of jobs by their names."""
+    return map(fields_of, records)
+
+
+def data_lines(rows: Iterable[Mapping[str, object]], form: str) -> Iterator[str]:
+    """Yield *rows* of one form as text in the format *form*: json, csv or ndjson."""
+    if form == "csv":
+        yield from _csv(rows)
+    elif form == "ndjson":
+        for row in rows:
+            yield json_text(row, None, version=None)
+    else:
+        yield json_text({"jobs": [*rows]})
+
+
+def _csv(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if not number:
+            writer.writerow(row)
+        writer.writerow(map(_cell, row.values()))
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    # A spreadsheet would run a text that begins like a formula.
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value
+
+
+def metric_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """Yield counts of jobs in the format of OpenMetrics 1.0.
+
+    Args:
+        rows: with `verdict`, `class` and `partition`, and the columns of the metrics.
+    """
+    for name, (text, column) in _METRICS.items():
+        yield f"# TYPE {name} gauge\n# HELP {name} {text}.\n"
+        for row in rows:
+            labels = ",".join(
+                f'{label}="{_label(row[label])}"'
+                for label in ("verdict", "class", "partition")
+            )
+            yield f"{name}{{{labels}}} {row[column] or 0}\n"
+    yield "# EOF\n"
+
+
+def _label(value: object) -> str:
+    return one_line(str(value)).replace("\\", r"\\").replace('"', r"\"")
+
+
+def bad_node_lines(nodes: Iterable[FailingNode]) -> Iterator[str]:
+    """Yield the bad ones of *nodes* as a list for ``--exclude-from``."""
+    yield f"{HEAD}\n"
+    for node in nodes:
+        if node.is_bad and is_node_name(node.node):
+            reason = f"{count_of(node.failures, 'failure')}, {node.reason}"
+            yield f"{node.node} {node.last}T00:00:00Z {one_line(reason)}\n"
