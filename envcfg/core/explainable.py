@@ -19,7 +19,7 @@ class PlainEntry(NamedTuple):
 
     id: str
     meaning: str
-    # `finding`, `fact` of conditions, `partition`, or another `word`.
+    # `finding`, `fact` of conditions, or another `word`.
     kind: str = "finding"
     topic: str = ""  # the background, if no topic names the entry itself
 

@@ -19,7 +19,6 @@ from envcfg.core.explainable import (
     words_known,
     words_of,
 )
-from envcfg.core.profiles import show
 from envcfg.core.selection import files_of_others, open_catalog
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
@@ -94,10 +93,6 @@ def explain(
         for note in files_of_others(catalog):
             tell(note)
         if known is None and not uses:
-            # Partitions come last, because their search loads every profile.
-            if parts := list(_partitions(name, catalog, profiles)):
-                yield from parts
-                return
             candidates = [*rules, *findings, *words, *variables]
             raise _unknown(name, candidates, catalog.names())
         slips = [
@@ -159,21 +154,6 @@ def search(words: str) -> Explanation:
                 break
     hits.sort(key=lambda hit: hit[0])
     return every._replace(entries=[entry for _, entry in hits][:_MOST_HITS])
-
-
-def _partitions(
-    name: str, catalog: Catalog, profiles: Sequence[str]
-) -> Iterator[PlainEntry]:
-    """Yield the entry of each profile for a partition of this name."""
-    for profile in profiles:
-        if catalog.load(profile).partitions.get(name):
-            for value in show(catalog, profile, facts={}).values:
-                if (value.section, value.name) == ("partitions", name) and value.reason:
-                    text = f"{value.text}; {value.reason.why} ({value.reason.cited})"
-                    label = f"{name} of {profile}"
-                    yield PlainEntry(
-                        label, text, "partition", "requests and what they cost"
-                    )
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.common.findings import Finding
+from envcfg.common.errors import OutputError
+from envcfg.common.findings import Finding, Result
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.words import split_kind, with_kind
 from envcfg.site.current_limits import as_of_today
@@ -14,6 +15,8 @@ from envcfg.site.current_limits import as_of_today
 if TYPE_CHECKING:
     from envcfg.profile.look.difference import Difference
     from envcfg.profile.look.value_list import View
+
+_NAMES = "a profile is a file; envcfg profiles list has names"
 
 
 class Compared(NamedTuple):
@@ -107,35 +110,35 @@ def compare(
     return Compared(old, new, result)
 
 
-def validate(
-    catalog: Catalog, files: Sequence[str], *, aging: bool = False
-) -> tuple[dict[str, list[Finding]], list[tuple[str, str]]]:
-    """Return the problems of each of *files*, and the reasons why others cannot be read.
+def validate(catalog: Catalog, files: Sequence[str], *, aging: bool = False) -> Result:
+    """Return the problems of each of *files*.
 
     Args:
         files: paths of profiles, or folders of profiles.
         aging: whether to report limits and prices that are soon outdated.
+
+    Raises:
+        OutputError: a file cannot be read.
     """
     from envcfg.profile.validate import validate as problems_of
     from envcfg.site.current_limits import day_of, now
 
     today = day_of(now()) if aging else None
     findings: dict[str, list[Finding]] = {}
-    unread: list[tuple[str, str]] = []
     for file in files:
         paths = [file]
         if os.path.isdir(file):
             names = sorted(name for name in os.listdir(file) if name.endswith(".yaml"))
             paths = [os.path.join(file, name) for name in names]
             if not paths:
-                why = "no profile in this folder: its name ends in .yaml"
-                unread.append((file, why))
+                msg = f"{file}: no profile in this folder: its name ends in .yaml"
+                raise OutputError(msg, hint=_NAMES)
         for path in paths:
             try:
                 # Opening the file here separates missing files from wrong ones.
                 open(path, "rb").close()
-            except OSError as err:  # noqa: PERF203  # one file, not all of them
-                unread.append((path, f"cannot be read: {err.strerror}"))
-            else:
-                findings[path] = problems_of(path, catalog, today=today)
-    return findings, unread
+            except OSError as err:
+                msg = f"{path}: cannot be read: {err.strerror}"
+                raise OutputError(msg, hint=_NAMES) from err
+            findings[path] = problems_of(path, catalog, today=today)
+    return Result(findings)

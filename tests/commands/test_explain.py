@@ -169,7 +169,6 @@ def test_words_are_searched_for(
         ("rocm", "meaning: ROCm of the image"),
         ("nodes", "meaning: Nodes of the job"),
         ("ENVCFG_PROFILE", "meaning: the profile that counts"),
-        ("small-g", "meaning: nodes 4, time 3-00:00:00, exclusive false; single GCDs"),
     ],
 )
 def test_words_that_are_no_findings_are_explained(
@@ -179,7 +178,7 @@ def test_words_that_are_no_findings_are_explained(
     assert (done.code, done.err) == (0, "")
     assert said in " ".join(done.text.split())
     (kind,) = {each["kind"] for each in json.loads(explain(name, "--json").text)}
-    assert kind in {"fact", "word", "partition"}
+    assert kind in {"fact", "word"}
 
 
 def test_every_fact_and_verdict_and_variable_of_envcfg_is_known() -> None:
@@ -190,16 +189,6 @@ def test_every_fact_and_verdict_and_variable_of_envcfg_is_known() -> None:
     page = (ROOT / "docs/command-line.md").read_text()
     rows = re.findall(r"^\| (`ENVCFG_[A-Z_`, ]+`) \|", page, re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"\w+", row)} <= ids
-
-
-def test_a_partition_is_said_for_each_profile_that_has_it(
-    explain: Callable[..., Wrapped],
-) -> None:
-    found = json.loads(explain("debug", "--json").text)
-    assert len({each["id"] for each in found}) == len(found) > 2
-    assert "debug of alps-clariden" in {each["id"] for each in found}
-    one = json.loads(explain("debug", "--profile", "polaris", "--json").text)
-    assert [each["id"] for each in one] == ["debug of polaris"]
 
 
 def test_without_a_name_there_is_an_index_of_groups(

@@ -191,15 +191,6 @@ def test_junit_has_a_test_for_each_file(check: Callable[..., Wrapped]) -> None:
     assert (failure.text or "").startswith("my.yaml:2:1: ")
 
 
-def test_a_file_that_cannot_be_read_does_not_keep_others_from_it(
-    check: Callable[..., Wrapped],
-) -> None:
-    done = check("sumary: x\n", "nowhere.yaml")
-    assert done.code == 4
-    assert "unknown key" in done.text
-    assert "envcfg: error: nowhere.yaml: cannot be read" in done.err
-
-
 def test_a_file_of_a_layer_is_checked_over_those_below_it(
     wrap: Callable[..., Wrapped], tmp_path: Path
 ) -> None:

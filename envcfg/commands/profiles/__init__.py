@@ -13,7 +13,7 @@ from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.printing import say, tell
 from envcfg.commands.profiles import new, probe
 from envcfg.common.characters import one_line
-from envcfg.common.errors import EXIT_CANNOT, ProfileError, UsageError
+from envcfg.common.errors import ProfileError, UsageError
 from envcfg.core.option_values import read_pair
 from envcfg.core.selection import detect_system, files_of_others, open_catalog
 from envcfg.profile.catalog import Catalog
@@ -152,18 +152,10 @@ def _add_validate(parser: argparse.ArgumentParser) -> None:
 
 def _validate(options: argparse.Namespace, catalog: Catalog) -> int:
     """Check every file, and print its problems."""
-    from envcfg.common.findings import Result
     from envcfg.core.profiles import validate
 
-    findings, unread = validate(catalog, options.files, aging=options.strict)
-    code = put_result(Result(findings), options.format, strict=options.strict)
-    for path, why in unread:
-        sys.stderr.write(f"envcfg: error: {one_line(path)}: {why}\n")
-    if unread:
-        hint = "a profile is a file; envcfg profiles list has names"
-        sys.stderr.write(f"  hint: {hint}\n")
-        return EXIT_CANNOT
-    return code
+    result = validate(catalog, options.files, aging=options.strict)
+    return put_result(result, options.format, strict=options.strict)
 
 
 def _detect(options: argparse.Namespace, catalog: Catalog) -> int:

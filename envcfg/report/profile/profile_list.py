@@ -1,17 +1,14 @@
 """The list of profiles, and those that match a machine, as text, table and JSON."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from envcfg.common.findings import Finding
 from envcfg.profile.detect import Detection, Machine
 from envcfg.profile.look.survey import Summary
 from envcfg.report.document import json_text
-from envcfg.report.styled import Line, in_columns
+from envcfg.report.styled import Line, in_columns, wrapped
 
 _TITLES = ("name", "state", "verified", "extends", "layer", "summary")
-_READABLE = 32  # columns for a summary next to the name
-_INDENT = 4  # its indentation below the name
 
 
 def list_lines(
@@ -19,8 +16,8 @@ def list_lines(
 ) -> Iterator[Line]:
     """Yield the lines of the list, each with its style.
 
-    Each profile has a line in columns. If the columns exceed *width*, the name and
-    summary come first, and unusual values below.
+    Each profile has a line in columns. If the columns exceed *width*, the summary and
+    unusual values come below the name.
     """
     rows = [_TITLES, *(_row(summary) for summary in summaries)]
     lines = in_columns(rows)
@@ -34,33 +31,12 @@ def list_lines(
     if width is None or max(map(len, lines)) <= width:
         yield from zip(styles, lines, strict=True)
         return
-    name = max(len(row[0]) for row in rows)
-    margin = name + 2 if width - name > _READABLE else _INDENT
     for style, row in zip(styles[1:], rows[1:], strict=True):
-        yield from _stacked(style, row, margin, width)
-
-
-def _stacked(
-    style: str, row: tuple[str, ...], margin: int, width: int
-) -> Iterator[Line]:
-    name, state, verified, extends, layer, summary = row
-    rest = [
-        "" if state == "active" else state,
-        verified,
-        "" if extends == "-" else f"extends {extends}",
-        "" if layer == "built-in" else layer,
-    ]
-    details = "; ".join(part for part in rest if part not in {"", "-"})
-    head = f"{name:<{margin}}"
-    if len(name) > margin - 2:
+        name, *values, summary = row
         yield style, name
-        head = ""
-    for text, how in ((summary, style), (details, "dim")):
-        for line in textwrap.wrap(text, max(width - margin, 1), break_on_hyphens=False):
-            yield style if head else how, f"{head:<{margin}}{line}"
-            head = ""
-    if head:
-        yield style, name
+        unusual = (text for text in values if text not in {"-", "active", "built-in"})
+        for text in (summary, "; ".join(unusual)):
+            yield from ((style, line) for line in wrapped(text, "    "))
 
 
 def list_json(summaries: Sequence[Summary], problems: Sequence[Finding]) -> str:
