@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, repeat, zip_longest
 
-from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
 from envcfg.common.provenance import now_text
 from envcfg.common.secrets import safe_line
@@ -24,10 +22,7 @@ from envcfg.nodes.probe.sample import Counter
 from envcfg.nodes.probe.slurm_job import SlurmJob
 from envcfg.report.document import json_text, pick_fields, rounded
 from envcfg.report.finding_report import rule_lines
-from envcfg.report.styled import Line, in_columns, is_screen, make_console
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from envcfg.report.styled import Line, in_columns, is_screen, make_console, put
 
 Show = Callable[[Sequence[NodeView], Sequence[Finding]], None]
 HEAD = ("node", "load", "memory", "GPUs", "network, per second")
@@ -36,10 +31,8 @@ _GIB = 1024**3
 # Above this number of nodes, a line for each GPU and interface makes the table too
 # long.
 _MOST_DETAILED = 16
-_AROUND = 4  # lines of a terminal for the title, the head and the cursor
 
-Cell = tuple[Line, ...]  # the lines of a cell, from top to bottom
-Row = tuple[Cell, ...]
+Row = tuple[str, tuple[str, ...]]  # its style, and its cells
 
 
 @contextmanager
@@ -51,39 +44,39 @@ def showing(
     With *once* there is one look: JSON is then a document, and text has no time above
     it.
     """
-    make = partial(make_page, job.name, wanted=needed)
+    make = partial(monitor_lines, job.name, wanted=needed)
     # Without a terminal, each look is appended, so that a file keeps all of them.
     if as_json or once or not is_screen():
 
         def write(nodes: Sequence[NodeView], findings: Sequence[Finding]) -> None:
-            page = make(nodes, findings, is_detailed=len(nodes) <= _MOST_DETAILED)
             if as_json:
                 # A single look has room for an indented document; a stream needs
                 # one line per look.
                 indent = 2 if once else None
                 sys.stdout.write(monitor_json(job, nodes, findings, indent=indent))
-            elif once and sys.stdout.isatty():
-                make_console().print(page_renderable(page))
             else:
-                above = "" if once else time.strftime("\n%H:%M:%S\n")
-                sys.stdout.write(above + page_text(page))
+                sys.stdout.write("" if once else time.strftime("\n%H:%M:%S\n"))
+                put(make(nodes, findings, is_detailed=len(nodes) <= _MOST_DETAILED))
             # The reader of a pipe expects each look at once.
             sys.stdout.flush()
 
         yield write
         return
     from rich.live import Live
+    from rich.text import Text
 
     console = make_console()
     with Live(console=console, auto_refresh=False) as live:
 
         def show(nodes: Sequence[NodeView], findings: Sequence[Finding]) -> None:
-            page = make(nodes, findings, is_detailed=True)
+            lines = make(nodes, findings, is_detailed=True)
+            height = sum(1 + len(text) // console.width for _, text in lines)
             # A table higher than the screen would scroll, and the live display
             # would break.
-            if page.height + len(page.marks) + _AROUND > console.height:
-                page = make(nodes, findings, is_detailed=False)
-            live.update(page_renderable(page), refresh=True)
+            if height >= console.height:
+                lines = make(nodes, findings, is_detailed=False)
+            texts = (Text(safe_line(text), style) for style, text in lines)
+            live.update(Text("\n").join(texts), refresh=True)
 
         yield show
 
@@ -147,69 +140,31 @@ def _node(node: NodeView) -> dict[str, object]:
     }
 
 
-class Page(NamedTuple):
-    """The table of one moment: a title, a row of cells for each node, and the outliers."""
-
-    title: str
-    rows: tuple[Row, ...]
-    marks: tuple[Line, ...]
-
-    @property
-    def height(self) -> int:
-        """The number of lines of all rows."""
-        return sum(max(len(cell) for cell in row) for row in self.rows)
-
-
-def make_page(
+def monitor_lines(
     job: str,
     nodes: Sequence[NodeView],
     findings: Sequence[Finding],
     *,
     wanted: Sequence[str] = (),
     is_detailed: bool,
-) -> Page:
-    """Return the page for one moment.
+) -> list[Line]:
+    """Return one moment as lines: a title, a table with rows for each node, and the
+    outliers.
 
-    Interfaces in *needed* are shown even without traffic. *is_detailed*: a line for
+    Interfaces in *wanted* are shown even without traffic. *is_detailed*: a line for
     each GPU and interface, instead of one for each node.
     """
-    rows = (_row(node, wanted, is_detailed=is_detailed) for node in nodes)
-    cells = tuple(tuple(map(_safe_cell, row)) for row in rows)
-    return Page(one_line(_title(job, nodes)), cells, _safe_cell(_marks(findings)))
-
-
-def _safe_cell(lines: Iterable[Line]) -> Cell:
-    """Return *lines* made safe for a terminal, because names and messages are foreign."""
-    return tuple((style, safe_line(text)) for style, text in lines)
-
-
-def page_text(page: Page) -> str:
-    """Return the page as plain text."""
-    rows: list[tuple[str, ...]] = [HEAD]
-    for row in page.rows:
-        # Columns have different heights, so the shorter ones are filled with empty
-        # cells.
-        rows += zip_longest(*([text for _, text in cell] for cell in row), fillvalue="")
-    lines = [page.title, *in_columns(rows), *(text for _, text in page.marks)]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def page_renderable(page: Page) -> RenderableType:
-    """Return the page for a terminal."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    def styled(lines: Sequence[Line]) -> list[Text]:
-        return [Text(text, style=style) for style, text in lines]
-
-    # Without a box, more columns fit, and lines can be copied.
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in HEAD:
-        table.add_column(name, no_wrap=True)
-    for row in page.rows:
-        table.add_row(*(Text("\n").join(styled(cell)) for cell in row))
-    return Group(Text(page.title, style="bold"), table, *styled(page.marks))
+    rows: list[Row] = [("", HEAD)]
+    for node in nodes:
+        rows += _rows(node, wanted, is_detailed=is_detailed)
+    # Names are foreign, and a replaced character changes the width of its column.
+    table = in_columns([[*map(safe_line, cells)] for _, cells in rows])
+    styles = [style for style, _ in rows]
+    return [
+        ("bold", _title(job, nodes)),
+        *zip(styles, table, strict=True),
+        *_marks(findings),
+    ]
 
 
 def _title(job: str, nodes: Sequence[NodeView]) -> str:
@@ -239,15 +194,17 @@ def _marks(findings: Sequence[Finding]) -> Iterator[Line]:
         yield from rule_lines(finding, names)
 
 
-def _row(node: NodeView, needed: Sequence[str], *, is_detailed: bool) -> Row:
+def _rows(node: NodeView, needed: Sequence[str], *, is_detailed: bool) -> Iterator[Row]:
+    """Yield the lines of a node; the state of the GPU in a line is its style."""
     if node.sample is None or node.is_silent:
         text = f"silent {node.age or 0:.0f} s" if node.sample else "no answer"
         # A silent node still shows its age, because the last values could mislead.
-        return ((("bold red", node.host),), (("bold red", text),), (), (), ())
+        yield "bold red", (node.host, text, "", "", "")
+        return
     number = UNKNOWN if node.sample.load is None else f"{node.sample.load:.1f}"
-    load = [("", f"{number} on {node.sample.cores or UNKNOWN} cores")]
+    load = [f"{number} on {node.sample.cores or UNKNOWN} cores"]
     if is_detailed and node.processor_use is not None:
-        load.append(("", f"{node.processor_use:.0f} % busy"))
+        load.append(f"{node.processor_use:.0f} % busy")
     links = [
         link
         for link in node.links
@@ -257,16 +214,17 @@ def _row(node: NodeView, needed: Sequence[str], *, is_detailed: bool) -> Row:
         or (link.name != "lo" and link.received + link.sent > 0)
     ]
     width = max((len(_link_name(link)) for link in links), default=0)
-    network = [("", _link_text(link, width)) for link in links]
+    network = [_link_text(link, width) for link in links]
     # In short form, the busiest interface represents the node.
     if not is_detailed and links:
         busiest = _link_text(max(links, key=lambda counter: counter.rate))
         more = f"  and {len(links) - 1} more" if len(links) > 1 else ""
-        network = [("", busiest + more)]
+        network = [busiest + more]
     memory = _share(node.sample.memory_used, node.sample.memory_total)
-    gpus = _gpu_lines(node, is_detailed=is_detailed)
-    cells = [[("", node.host)], load, [("", memory)], gpus, network]
-    return tuple(map(tuple, cells))
+    styles, gpus = zip(*_gpu_lines(node, is_detailed=is_detailed), strict=True)
+    # Columns have different heights, so the shorter ones are filled with empty cells.
+    cells = zip_longest([node.host], load, [memory], gpus, network, fillvalue="")
+    yield from zip(chain(styles, repeat("")), cells, strict=False)
 
 
 def _gpu_lines(node: NodeView, *, is_detailed: bool) -> list[Line]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
+import pytest
 from lines import gpu_lines, node_lines, read, said, used
-from rich.console import Console
 
 from envcfg.nodes.monitor.node_board import Board
 from envcfg.nodes.monitor.outliers import ExpectedNodes, find_marks
-from envcfg.report.monitor_report import Page, make_page, page_renderable, page_text
+from envcfg.report.monitor_report import monitor_lines
+from envcfg.report.styled import Line, put
 
 COUNTERS = (
     ["net lo 5 5", "net hsn0 0 0", "net nmn0 0 0", "net ifb0 0 0", "rdma cxi0 0 0 1 hsn0"],
@@ -17,7 +16,7 @@ COUNTERS = (
 )  # fmt: skip
 
 
-def page(*, is_detailed: bool) -> Page:
+def page(*, is_detailed: bool) -> list[Line]:
     board = Board(["a", "b", "c", "d"], idle_below=5)
     for number in (1, 2):
         lines = [
@@ -32,11 +31,13 @@ def page(*, is_detailed: bool) -> Page:
             board.take(sample, 8.0 + number)
     nodes = board.views(12.0, 10.0)
     findings = find_marks(nodes, ExpectedNodes(asked_gpus=None), idle_below=5)
-    return make_page("12", nodes, findings, wanted=("hsn0",), is_detailed=is_detailed)
+    return monitor_lines(
+        "12", nodes, findings, wanted=("hsn0",), is_detailed=is_detailed
+    )
 
 
 def test_in_detail_each_gpu_and_interface_has_a_line() -> None:
-    text = page_text(page(is_detailed=True))
+    text = text_of(page(is_detailed=True))
     title, head, *rows = text.splitlines()
     assert (
         title
@@ -60,26 +61,33 @@ def test_in_detail_each_gpu_and_interface_has_a_line() -> None:
 
 
 def test_of_many_nodes_each_has_a_line() -> None:
-    made = page(is_detailed=False)
-    assert made.height == 4
-    text = page_text(made)
+    lines = page(is_detailed=False)
+    assert [style for style, _ in lines[:6]] == [
+        "bold",
+        "",
+        "yellow",
+        "dim",
+        "bold red",
+        "bold red",
+    ]
+    text = text_of(lines)
     assert "98 idle ? %" in text
     assert "cxi0 (hsn0)  in   50 GB  out  999 B   and 2 more" in text
 
 
-def test_colours_add_nothing_to_the_words() -> None:
-    for is_detailed in (True, False):
-        made = page(is_detailed=is_detailed)
-        plain, coloured = (io.StringIO() for _ in range(2))
-        for stream, system in ((plain, None), (coloured, "standard")):
-            console = Console(file=stream, width=200, color_system=system, force_terminal=system is not None, highlight=False)  # type: ignore[arg-type]  # fmt: skip
-            console.print(page_renderable(made))
-        words = page_text(made).split()
-        assert plain.getvalue().split() == words
-        assert "\x1b[33m" in coloured.getvalue()
+def text_of(lines: list[Line]) -> str:
+    return "".join(f"{text}\n" for _, text in lines)
 
 
-def test_what_a_tool_prints_cannot_steer_the_terminal() -> None:
+def test_a_gpu_that_stands_out_colours_its_line() -> None:
+    lines = page(is_detailed=True)
+    assert [text.split()[0] for style, text in lines[2:5] if style] == ["1", "2"]
+    assert [style for style, _ in lines[3:5]] == ["yellow", "bold red"]
+
+
+def test_what_a_tool_prints_cannot_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     board = Board(["a"], idle_below=5)
     for sample in read(
         [*node_lines("a"), *gpu_lines(["fail \x1b[2J\x07"], "a", status=1)]
@@ -87,21 +95,20 @@ def test_what_a_tool_prints_cannot_steer_the_terminal() -> None:
         board.take(sample, 10.0)
     nodes = board.views(11.0, 10.0)
     marks = find_marks(nodes, ExpectedNodes(), idle_below=5)
-    text = page_text(make_page("12", nodes, marks, is_detailed=True))
+    put(monitor_lines("12", nodes, marks, is_detailed=True))
+    text = capsys.readouterr().out
     assert "fail \\x1b[2J\\x07" in text
     assert "\x1b" not in text
 
 
-def test_names_cannot_steer_the_terminal() -> None:
+def test_names_cannot_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     evil = "a\x1b[2J\u202e\x9b"
     board = Board([evil, "b"], idle_below=5)
     for sample in read([*node_lines(evil), *gpu_lines(used(9), evil)]):
         board.take(sample, 10.0)
     nodes = board.views(11.0, 10.0)
     marks = find_marks(nodes, ExpectedNodes(asked_gpus=4), idle_below=5)
-    made = make_page(evil, nodes, marks, is_detailed=True)
-    out = io.StringIO()
-    Console(file=out, width=200).print(page_renderable(made))
-    for text in (page_text(made), out.getvalue()):
-        assert r"a\x1b[2J\u202e\x9b" in text
-        assert all(line.isprintable() for line in text.split("\n"))
+    put(monitor_lines(evil, nodes, marks, is_detailed=True))
+    text = capsys.readouterr().out
+    assert text.count(r"a\x1b[2J\u202e\x9b") >= 3  # in the title, the table and a mark
+    assert all(line.isprintable() for line in text.split("\n"))
