@@ -10,36 +10,59 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from envcfg.backends.starters import STARTERS
 from envcfg.common.budget import Budget, SpentError
-from envcfg.job.plan.command_launcher import launcher_of, program_of_command, python_end
+from envcfg.common.findings import Finding
+from envcfg.job.plan.command_launcher import (
+    first_words,
+    launcher_of,
+    program_of_command,
+    python_end,
+)
 from envcfg.job.plan.plan import Statement
+from envcfg.job.plan.shell_text import plain_command
 
 _LARGEST = 1 << 19  # bytes of a Python file
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _RULE = r"([\w./ -]+):(?![:=])([^=\n]*)$"
 
 
-def read_program(command: Sequence[str]) -> tuple[Statement, ...]:
-    """Return a statement for each command that *command* starts, as far as it is known.
+def read_program(
+    command: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[Statement, ...], list[Finding]]:
+    """Return the command without a needless shell, its statements, and notes.
 
-    Empty for a program of the table, or if no file of the program is here.
+    There is a statement for each program that it starts, as far as they are known; none
+    for a program of the table, or if none of its files is here.
     """
-    if program_of_command(command) or not (_texts(command) or _makefile(command)):
-        return ()
-    try:
-        with Budget(command[0], seconds=10, megabytes=500):
-            return tuple(_statements(command))
-    except SpentError:
-        return ()
+    if plain := plain_command(command):
+        inner, statements, notes = read_program(plain)
+        if program_of_command(inner) or any(not one.path for one in statements):
+            message = "is left out: its text is one plain command"
+            subject = f"{command[0].rpartition('/')[2]} -c"
+            note = Finding("shell-left-out", "note", subject, message)
+            return inner, statements, [note, *notes]
+    statements = ()
+    if not program_of_command(command) and (
+        _starts_known(command) or _texts(command) or _makefile(command)
+    ):
+        with suppress(SpentError), Budget(command[0], seconds=10, megabytes=500):
+            statements = tuple(_statements(command))
+    return tuple(command), statements, []
+
+
+def _starts_known(command: Sequence[str]) -> bool:
+    """Return whether a launcher may be among the words."""
+    return any(name in word for word in command for name in first_words())
 
 
 def _texts(command: Sequence[str]) -> dict[str, bytes]:
     """Return the files among the words before the arguments of the program."""
     texts = {}
     for word in command[:20]:
-        if data := _read(word):
+        if data := read_file(word):
             texts[word] = data
             break
         module = word.replace(".", "/")
@@ -66,12 +89,14 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
         words = [decoded(word.shown) for word in entry.words]
         context = entry.context
         is_sure = not context.is_chosen and context.function in {"", *called}
-        # The words of the command itself are known.
-        if place.path and (match := launcher_of(words)):
+        # A wrapper without a program starts nothing.
+        if (match := launcher_of(words)) and (place.path or match[1]):
             row, rest = match
             text = f"starts {entry.name}"
             kind = "node" if "agent" in row else row["kind"]
-            yield Statement(kind, text, place.path, place.line, is_sure, row, rest)
+            at = place.line if place.path else 0
+            at = place.line if place.path else 0
+            yield Statement(kind, text, place.path, at, is_sure, row, rest)
         elif place.path and entry.name in STARTERS:
             text = f"starts {entry.name}"
             row = {"kind": "once"}
@@ -94,7 +119,7 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
     if is_module:
         module = path.replace(".", "/")
         path = _find(f"{module}.py", f"{module}/__main__.py") or ""
-    data = _read(path)
+    data = read_file(path)
     if data is None:
         return
     folder = os.path.dirname(path)
@@ -108,7 +133,7 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
             for end in (".py", "/__init__.py")
         )
         found = _find(*paths)
-        text = _read(found) if found else None
+        text = read_file(found) if found else None
         return (found, text.decode(errors="replace")) if found and text else None
 
     found = read_python(path, data.decode(errors="replace"), rest, read, package)
@@ -126,7 +151,7 @@ def _makefile(command: Sequence[str]) -> tuple[str, bytes] | None:
         return None
     words = [word for word in command[1:] if not word.startswith("-")]
     path = _find(*_MAKEFILES)
-    data = _read(path) if path else None
+    data = read_file(path) if path else None
     if path is None or data is None:
         return None
     lines = data.decode(errors="replace").split("\n")
@@ -158,7 +183,7 @@ def _find(*paths: str) -> str | None:
     return next(filter(os.path.isfile, paths), None)
 
 
-def _read(path: str) -> bytes | None:
+def read_file(path: str) -> bytes | None:
     """Return the text of a file; None for any other."""
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _LARGEST:

@@ -29,7 +29,7 @@ from envcfg.job.plan.applicable_settings import GIVEN
 from envcfg.job.plan.container import choose_runtimes, chosen_runtimes, named_runtimes
 from envcfg.job.plan.diagnostics import is_path, profiler_words
 from envcfg.job.plan.image_files import locate_image, missing_sources
-from envcfg.job.plan.plan import ImageFacts, Options, Plan
+from envcfg.job.plan.plan import ImageFacts, Options, Plan, Statement
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.job.plan.plan_notes import one_node_notes
 from envcfg.job.plan.program_file import literal_notes, program_notes
@@ -130,6 +130,10 @@ def make_step(
     )[0]
     image, reading, seen = _find_image(values, folder, first)
     check_together(values)
+    statements: tuple[Statement, ...] = ()
+    if command and not is_line:
+        command, statements, notes = read_program(command)
+        findings += notes
     own = {row.name: values[row.name] for row in ROWS if row.name in Options._fields}
     profiler = values["profiler"]
     options = Options(**own)._replace(
@@ -148,7 +152,7 @@ def make_step(
         allowed=tuple(dict.fromkeys(values["allowed"])),
         stage=tuple(dict.fromkeys(values["stage"])),
         command=tuple(command or ()),
-        statements=() if is_line or not command else read_program(command),
+        statements=statements,
         keeps_launch_line=is_line,
         project_files=tuple(project_files),
         switches={

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envcfg.common.datafile import load_yaml
-from envcfg.job.plan.nested_launcher import look_inside
+from envcfg.common.errors import UsageError
+from envcfg.common.findings import Finding
+from envcfg.core.program_reading import read_program
+from envcfg.job.plan.command_launcher import recognise
 from envcfg.job.plan.plan import Options
+from envcfg.job.plan.program_file import start_as_read
 from support import bash
 
 # A shell's text that is one plain command: the command that it is.
@@ -21,29 +25,47 @@ PLAIN = {
     "/bin/bash -c 'vllm serve m'": "vllm serve m",
     "bash -euo pipefail -c 'torchrun t.py'": "torchrun t.py",
     "bash --norc -c -e -- 'torchrun t.py'": "torchrun t.py",
+    "bash -c 'sh -c \"torchrun t.py\"'": "torchrun t.py",
+    "bash -c 'nsys profile torchrun t.py'": "nsys profile torchrun t.py",
 }  # fmt: skip
-# Started once per node, as it stands: the severity, and a part of what is said.
+TORCHRUN = "--nnodes={nodes}"
+ACCELERATE = "--num_machines={nodes}"
+# Started once per node: the command, "|" where options are put, with the first of them
+BEHIND = {
+    "singularity exec --nv IMAGE torchrun t.py": ("singularity exec --nv IMAGE torchrun | t.py", TORCHRUN),
+    "apptainer_wrapper exec accelerate launch t.py": ("apptainer_wrapper exec accelerate launch | t.py", ACCELERATE),
+    "numactl --interleave=all torchrun --nnodes 2 t.py --nnodes 2": ("numactl --interleave=all torchrun | t.py --nnodes 2", TORCHRUN),
+    "nsys profile -o torchrun -t cuda torchrun --max-restarts 3 t.py": ("nsys profile -o torchrun -t cuda torchrun | --max-restarts 3 t.py", TORCHRUN),
+    "time -p /opt/bin/torchrun --standalone t.py": ("time -p /opt/bin/torchrun | t.py", TORCHRUN),
+    "conda run -n x python -m accelerate.commands.launch t.py": ("conda run -n x python -m accelerate.commands.launch | t.py", ACCELERATE),
+    "uv run --python 3.12 torchrun t.py": ("uv run --python 3.12 torchrun | t.py", TORCHRUN),
+    "uvx --from trl trl sft --m x": ("uvx --from trl trl sft --m x |", ACCELERATE),
+    "pixi run -e gpu axolotl train c.yaml": ("pixi run -e gpu axolotl train c.yaml -- |", ACCELERATE),
+    "hatch -e gpu run torchrun t.py": ("hatch -e gpu run torchrun | t.py", TORCHRUN),
+    "rye run torchrun t.py": ("rye run torchrun | t.py", TORCHRUN),
+    "poetry run accelerate launch t.py": ("poetry run accelerate launch | t.py", ACCELERATE),
+    "py-spy record -o x -- torchrun t.py": ("py-spy record -o x -- torchrun | t.py", TORCHRUN),
+    "ncu --set full torchrun t.py": ("ncu --set full torchrun | t.py", TORCHRUN),
+    "rocprofv3 -d out -- torchrun t.py": ("rocprofv3 -d out -- torchrun | t.py", TORCHRUN),
+    "uv run vllm serve m": ("uv run vllm serve m |", TORCHRUN),
+    "uv run python /v/bin/torchrun t.py": ("uv run python /v/bin/torchrun | t.py", TORCHRUN),
+}  # fmt: skip
+# Started once per node or job, as it stands: launcher, severity, and a part of what is said.
 ONCE = {
-    "bash -c 'python3 -m torch.distributed.run --nproc_per_node=$N t.py'": ("warning", "--nnodes"),
-    "bash -lc 'torchrun t.py'": ("warning", "--setup"),
-    "bash -c 'cd /data && torchrun --nnodes=$N --rdzv_endpoint=$A t.py'": ("note", "must fit"),
-    "bash -c '. venv/bin/activate; A=1 exec torchrun t.py | tee log'": ("warning", "alone"),
-    "bash -c 'if true; then\n  torchrun \\\n t.py\nfi'": ("warning", "alone"),
-    "singularity exec --nv IMAGE torchrun t.py": ("warning", "give its image to --container"),
-    "apptainer_wrapper exec accelerate launch t.py": ("warning", "--num-machines"),
-    "singularity exec IMAGE bash -c 'torchrun t.py'": ("warning", "singularity and bash -c"),
-    "env A=1 deepspeed t.py": ("warning", "by itself"),
-    "numactl --interleave=all torchrun t.py": ("warning", "masks"),
-    "nsys profile -o torchrun -t cuda torchrun t.py": ("warning", "--profiler"),
-    "time -p /opt/bin/torchrun t.py": ("warning", "alone"),
-    "conda run -n x python -m accelerate.commands.launch t.py": ("warning", "--setup"),
-    "env A=1 nsys profile horovodrun -np 2 python t.py": ("warning", "env and nsys"),
-    "bash -c 'exec vllm serve $MODEL'": ("note", "each works alone, as it is not told --nnodes"),
-    "bash -x -eo pipefail -c 'torchrun t.py'": ("warning", "--setup"),
-    "bash +e --login -c 'torchrun t.py'": ("warning", "--setup"),
-    "bash -c -O extglob 'torchrun t.py'": ("warning", "--setup"),
-    "bash -c 'cat >c.yaml <<E\ndon'\\''t\nE\ntorchrun t.py'": ("warning", "alone"),
-    "bash -c '# don'\\''t\n>log torchrun t.py 2>&1'": ("warning", "alone"),
+    "bash -c 'python3 -m torch.distributed.run --nproc_per_node=$N t.py'": ("whole-node", "warning", "--nnodes"),
+    "bash -lc 'torchrun t.py'": ("whole-node", "warning", "alone"),
+    "bash -c 'cd /data && torchrun --nnodes=$N --rdzv_endpoint=$A t.py'": ("whole-node", "note", "starts torchrun"),
+    "bash -c '. venv/bin/activate; A=1 exec torchrun t.py | tee log'": ("whole-node", "warning", "alone"),
+    "bash -c 'if true; then\n  torchrun \\\n t.py\nfi'": ("whole-node", "warning", "alone"),
+    "singularity exec IMAGE bash -c 'torchrun t.py'": ("whole-node", "warning", "alone"),
+    "env A=1 deepspeed t.py": ("whole-node", "warning", "by itself"),
+    "env A=1 nsys profile horovodrun -np 2 python t.py": ("once", "warning", "once per job"),
+    "bash -c 'exec vllm serve $MODEL'": ("whole-node", "note", "starts vllm"),
+    "bash -x -eo pipefail -c 'torchrun t.py'": ("whole-node", "warning", "alone"),
+    "bash +e --login -c 'torchrun t.py'": ("whole-node", "warning", "alone"),
+    "bash -c -O extglob 'torchrun t.py'": ("whole-node", "warning", "alone"),
+    "bash -c 'cat >c.yaml <<E\ndon'\\''t\nE\ntorchrun t.py'": ("whole-node", "warning", "alone"),
+    "bash -c '# don'\\''t\n>log torchrun t.py 2>&1'": ("whole-node", "warning", "alone"),
 }  # fmt: skip
 NOTHING = (
     "bash -c 'echo torchrun'",
@@ -59,63 +81,80 @@ NOTHING = (
     "bash -c '$TORCHRUN t.py'",
     "env A=1 python t.py --launcher torchrun t",
     "nsys profile python3.11 t.py --backend deepspeed x",
-    "timeout 60 ./t.sh bash -c 'torchrun t.py'",
     "bash -c 'python t.py > torchrun t.py'",
     "bash -c 'python t.py >| torchrun 2>& deepspeed x'",
     "bash -c 'cat <<E\ntorchrun t.py\nE\npython t.py'",
     "bash -c 'cat <<-\"E\" | tee f\n\ttorchrun t.py\n\tE\npython t.py'",
     "bash -c 'case $x in\n torchrun) echo;;\nesac; python t.py'",
     "bash -c 'torchrun() { python \"$@\"; }; torchrun'",
+    "uv pip install torchrun",
     "env",
 )
 
 
-def options(line: str, **more: object) -> Options:
-    return Options(command=tuple(shlex.split(line)))._replace(**more)
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def started(line: str, **more: object) -> tuple[Options, list[Finding]]:
+    command, statements, notes = read_program(shlex.split(line))
+    options = Options(command=command, statements=statements)._replace(**more)
+    step = start_as_read if statements else recognise
+    found, said = step(options, 8)
+    return found, [*notes, *said]
 
 
 @pytest.mark.parametrize("line", PLAIN)
 def test_a_plain_command_in_a_shell_is_the_command(line: str) -> None:
-    found, (note,) = look_inside(options(line))
-    assert found == options(PLAIN[line])
-    assert (note.rule, note.severity) == ("shell-left-out", "note")
+    command, _, notes = read_program(shlex.split(line))
+    assert command == tuple(shlex.split(PLAIN[line]))
+    assert {(note.rule, note.severity) for note in notes} == {
+        ("shell-left-out", "note")
+    }
+
+
+@pytest.mark.parametrize("line", BEHIND)
+def test_a_launcher_behind_a_program_gets_its_options_from_the_job(line: str) -> None:
+    expected, option = BEHIND[line]
+    found, (said,) = started(line)
+    assert found.launcher == "whole-node"
+    assert found.program
+    command = [*found.command]
+    command.insert(found.program.place, "|")
+    assert shlex.join(command).replace("'|'", "|") == expected
+    assert found.program.words[0] == option
+    assert said.severity == "note"
 
 
 @pytest.mark.parametrize("line", ONCE)
-def test_any_other_launcher_inside_starts_once_per_node(line: str) -> None:
-    severity, part = ONCE[line]
-    found, (said,) = look_inside(options(line))
-    assert found == options(line, launcher="whole-node")
+def test_any_other_launcher_inside_starts_as_it_stands(line: str) -> None:
+    launcher, severity, part = ONCE[line]
+    found, (said,) = started(line)
+    assert found.launcher == launcher
+    assert found.command == tuple(shlex.split(line))
     assert said.severity == severity
     assert part in " ".join(said.lines())
 
 
 @pytest.mark.parametrize("line", NOTHING)
 def test_of_anything_else_nothing_is_said(line: str) -> None:
-    assert look_inside(options(line)) == (options(line), [])
+    found, said = started(line)
+    assert found == Options(command=tuple(shlex.split(line)))
+    assert said == []
 
 
-def test_what_a_shell_leaves_is_looked_into_as_well() -> None:
-    found, said = look_inside(options("bash -c 'sh -c \"torchrun t.py\"'"))
-    assert found == options("torchrun t.py")
-    assert [each.rule for each in said] == ["shell-left-out", "shell-left-out"]
-    found, said = look_inside(options("bash -c 'nsys profile torchrun t.py'"))
-    assert found == options("nsys profile torchrun t.py", launcher="whole-node")
-    assert [each.rule for each in said] == ["shell-left-out", "launcher-inside"]
-
-
-def test_what_the_user_wants_stays_and_is_warned_of() -> None:
+def test_what_contradicts_the_user_is_an_error() -> None:
     line = "bash -c 'cd x; torchrun t.py'"
     for more in ({"launcher": "srun"}, {"launcher": "torchrun"}, {"ranks": 8}):
-        found, (said,) = look_inside(options(line, **more))
-        assert found == options(line, **more)
-        assert said.rule == "launcher-in-each-rank"
-    asked = options(line, launcher="whole-node")
-    assert look_inside(asked) == (asked, [])
-    found, _ = look_inside(options(line, ranks=1))
-    assert found == options(line, ranks=1, launcher="whole-node")
-    plain = options("bash -c 'torchrun t.py'", launcher="torchrun")
-    assert look_inside(plain)[0].command == ("torchrun", "t.py")
+        with pytest.raises(
+            UsageError, match="the command starts torchrun: once per node"
+        ):
+            started(line, **more)
+    asked = started(line, launcher="whole-node")
+    assert asked[0].launcher == "whole-node"
+    assert asked[1] == []
+    assert started(line, ranks=1)[0].launcher == "whole-node"
 
 
 WORDS = st.lists(
@@ -129,19 +168,8 @@ def test_what_replaces_a_shell_has_the_words_that_the_shell_would_give(
     words: list[str], is_quoted: bool
 ) -> None:
     text = shlex.join(words) if is_quoted else " ".join(words)
-    found, _ = look_inside(Options(command=("bash", "-c", f"torchrun {text}")))
-    if found.command[0] == "torchrun":
+    command, _, _ = read_program(("bash", "-c", f"torchrun {text}"))
+    if command[0] == "torchrun":
         done = bash(f"torchrun() {{ printf '%s\\0' \"$@\"; }}\ntorchrun {text}")
-        printed = (
-            done.stdout.decode().split("\0")[:-1] if len(found.command) > 1 else []
-        )
-        assert list(found.command[1:]) == printed
-
-
-def test_wrappers_are_no_launchers_and_say_what_to_do_instead() -> None:
-    known = load_yaml("knowledge/wrappers.yaml")
-    assert known["source"]
-    assert known["date"]
-    for name, each in known["wrappers"].items():
-        assert each["fix"], name
-        assert each.keys() <= {"fix", "verb"}
+        printed = done.stdout.decode().split("\0")[:-1] if len(command) > 1 else []
+        assert list(command[1:]) == printed

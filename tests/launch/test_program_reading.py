@@ -62,7 +62,7 @@ def test_the_statement_that_decides_is_read(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)
-    found = read_program(command.split())
+    _, found, _ = read_program(command.split())
     options, _ = start_as_read(Options(statements=found), 8) if found else (None, [])
     one = options.statements[0] if options and options.statements else None
     sign = "" if one else "?"

@@ -143,6 +143,11 @@ def launcher_of(
     # With python -m, the module is the launcher; without it, the basename of the
     # program.
     words_given = module or (name, *command[1:])
+    # A launcher is a script of Python, too: python /opt/bin/torchrun.
+    if not module and name.startswith("python") and (end := python_end(command)):
+        folder, _, script = (end.value or "").rpartition("/")
+        if folder and not end.name and script in first_words():
+            words_given = (script, *command[end.end :])
     for entry in _records():
         for beginning in entry["begins"]:
             words = beginning.split()

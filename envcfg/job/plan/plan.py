@@ -78,7 +78,8 @@ class Statement(NamedTuple):
     def __str__(self) -> str:
         """Return the statement with its place, and the start that follows from it."""
         often = {"once": "job"}.get(self.kind, self.kind)
-        return f"{self.path} {self.text} (line {self.line}): once per {often}"
+        where = f" (line {self.line})" if self.line else ""
+        return f"{self.path or 'the command'} {self.text}{where}: once per {often}"
 
 
 class Options(NamedTuple):

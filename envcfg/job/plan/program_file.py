@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.errors import UsageError, nearest
@@ -18,6 +19,8 @@ from envcfg.job.plan.shell_text import SHELLS, script_file
 
 # Variables that a program has anyway if it is started once per node.
 _OWN = {"{address}": "MASTER_ADDR", "{port}": "MASTER_PORT", "{node_rank}": "NODE_RANK"}
+# Keys of a launcher's row that hold for a launcher after another program.
+_TAKEN = {"kind", "source", "date", "options", "also", "place"}
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
 _MOST = 2000  # names of a folder that are compared with a missing one
 
@@ -118,50 +121,50 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     """
     statements = options.statements
     certain = [one for one in statements if one.is_sure]
-    # Branches that all start the same kind of program decide, too.
-    if not certain and len(statements) > 1 and all(one.words for one in statements):
-        certain = [*statements]
+    starts = [one for one in certain or statements if one.kind not in {"rank", ""}]
+    # Branches that start programs of one kind decide, too.
+    if not certain and len(statements) > 1 and len({one.kind for one in starts}) == 1:
+        certain = starts
     options = options._replace(statements=())
-    kinds = {one.kind: one for one in certain}
     is_many = (options.ranks or gpus or 1) > 1
     launcher = LAUNCHERS[options.launcher] if options.launcher else None
     if launcher and launcher.is_whole:
         return options, []
+    if not certain:
+        return options, _unknown_notes(statements) if is_many and not launcher else []
+    # A script that makes its own cluster of Ray runs once, with all that uses it.
+    makes_cluster = any("own_hosts" in one.row.get("agent", ()) for one in starts)
+    if makes_cluster and any(one.row.get("needs") for one in starts):
+        certain = [
+            one._replace(row={"kind": "once"}) for one in starts if one.row.get("needs")
+        ]
+    kinds = {one.kind: one for one in certain}
     if len(kinds) > 1 and is_many:
         msg = ", but ".join(map(str, kinds.values()))
         hint = "run a step for each; or --launcher whole-node for all of it"
         raise UsageError(msg, hint=hint)
-    if not certain:
-        return options, _unknown_notes(statements) if is_many and not launcher else []
     statement = certain[0]
     options = options._replace(statements=(statement,))
     if statement.kind == "rank":
         return options._replace(
             launcher=options.launcher or statement.row.get("by")
         ), []
-    variables = _line_variables(statement, options, gpus)
-    row = {
-        "kind": "node" if variables else statement.kind,
-        "variables": variables,
-        "source": f"{statement.path}:{statement.line}",
-        "date": "of the file",
-    }
-    if needs := statement.row.get("needs"):
-        row["needs"] = needs
-    started, notes = start(
-        options._replace(launcher=None), row, statement.path, (), gpus
-    )
+    row, words = _row_of(statement, options, gpus)
+    name = statement.text.rpartition(" ")[2]
+    free = options._replace(launcher=None)
+    started, notes = start(free, row, name, words, gpus)
+    if not started.launcher and options.ranks == 1:
+        started, notes = start(free._replace(ranks=None), row, name, words, gpus)
     if launcher or not started.launcher:
         if not is_many and not (launcher and launcher.is_agent):
             return options, []
-        choice = (
-            f"--launcher {options.launcher}" if launcher else f"--ranks {options.ranks}"
-        )
-        msg = f"{statement}, but {choice} starts it once per rank"
-        hint = (
-            "--launcher whole-node; if the file is misread, give its command a row in "
-        )
-        raise UsageError(msg, hint=hint + "~/.config/envcfg/programs.yaml")
+        choice = "launcher" if launcher else "ranks"
+        msg = f"{statement}, but --{choice} {getattr(options, choice)} starts it"
+        msg += " once per rank"
+        hint = "--launcher whole-node; for a file that is misread: a row in "
+        raise UsageError(msg, hint=f"{hint}~/.config/envcfg/programs.yaml")
+    if words and started.program:
+        return started, notes
     alone = ""
     meets = statement.row.get("meets", "").split()
     given = {word.partition("=")[0].replace("_", "-") for word in statement.words}
@@ -169,11 +172,39 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
         alone = "; it needs the scheduler's commands: usually it runs without envcfg"
     elif options.known_nodes != 1 and meets and given.isdisjoint(meets):
         alone = f"; on several nodes each works alone, as it is not told {meets[0]}"
+    elif "launcher" in statement.row and not meets and options.known_nodes != 1:
+        alone = "; on several nodes each would reach for the others by itself"
     note = notes[0]._replace(
         severity="warning" if alone else "note",
         message=f"is used, because {statement}{alone}",
     )
     return started, [note]
+
+
+def _row_of(
+    statement: Statement, options: Options, gpus: int | None
+) -> tuple[Mapping[str, Any], Sequence[str]]:
+    """Return a row that starts the program as its statement says, and its words.
+
+    The words are empty if they are in a file, or in the text of a shell.
+    """
+    row, words = statement.row, [*statement.words]
+    is_last = words and [*options.command[-len(words) :]] == words
+    if not statement.path and is_last:
+        if "launcher" not in row:
+            return row, words
+        taken = {**row, "options": row.get("takes", {}), "place": "begin"}
+        taken["kind"] = statement.kind
+        return {key: taken[key] for key in taken if key in _TAKEN}, words
+    variables = _line_variables(statement, options, gpus)
+    made = {
+        "kind": statement.kind,
+        "variables": variables,
+        "source": f"{statement.path}:{statement.line}",
+        "date": "of the file",
+        "needs": row.get("needs"),
+    }
+    return made, ()
 
 
 def _unknown_notes(statements: Sequence[Statement]) -> list[Finding]:
@@ -206,7 +237,8 @@ def _line_variables(
     variables: dict[str, str] = {}
     takes = {
         option.replace("_", "-"): value
-        for option, value in statement.row.get("takes", {}).items()
+        for key in ("takes", "also", "options")
+        for option, value in statement.row.get(key, {}).items()
     }
     for word, following in zip(
         statement.words, (*statement.words[1:], ""), strict=False

@@ -176,7 +176,8 @@ class _Job:
         self.left_out: list[str] = []
         self._templates = {
             option.replace("_", "-"): value
-            for option, value in row.get("options", {}).items()
+            for key in ("options", "also")
+            for option, value in row.get(key, {}).items()
         }
         self._templates |= dict.fromkeys(row.get("ranks", "").split(), "{ranks}")
         self._templates |= dict.fromkeys(row.get("decided", "").split(), "{address}")

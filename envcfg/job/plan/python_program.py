@@ -20,7 +20,7 @@ from envcfg.job.plan.plan import Statement
 
 # A function that returns path and text of a module by its dotted name, if it is here.
 ReadModule = Callable[[str], "tuple[str, str] | None"]
-_MOST_MODULES = 40
+_MOST_MODULES = 300  # looked for, with those that are not here
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 

@@ -26,7 +26,6 @@ from envcfg.job.plan.container import (
 from envcfg.job.plan.diagnostics import check_log_folder, flight_settings, log_settings
 from envcfg.job.plan.downloads import download_notes
 from envcfg.job.plan.kept_caches import kept_settings
-from envcfg.job.plan.nested_launcher import look_inside
 from envcfg.job.plan.network_plugin import (
     fail_without_plugin,
     leave_network_open,
@@ -150,11 +149,9 @@ def _take_launcher(options: Options, gpus: int | None) -> tuple[Options, list[Fi
     # launcher.
     if options.keeps_launch_line:
         return options, []
-    options, inside = look_inside(options)
-    options, recognised = recognise(options, gpus)
     if options.statements:
-        options, recognised = start_as_read(options, gpus)
-    return options, [*inside, *recognised]
+        return start_as_read(options, gpus)
+    return recognise(options, gpus)
 
 
 def _can_pin(options: Options, launcher: str, starter: Starter) -> bool:

@@ -1,10 +1,6 @@
-"""Commands for ``-c`` of a shell: the text, its commands, and whether there is only
-one.
+"""The words of a shell's command line: its options, its file, and its text; pure."""
 
-The text is read without a grammar: an ambiguous part is not a command. Pure.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 SHELLS = frozenset(("ash", "bash", "dash", "ksh", "sh", "zsh"))
 # Options of a shell that do not change a plain command, with their values.
@@ -14,41 +10,10 @@ _PLAIN_OPTIONS = frozenset(
 _WITH_VALUE = frozenset(("--init-file", "--rcfile"))
 # Every character with a meaning for a shell, quoted or not: a false alarm is harmless.
 _SPECIAL = frozenset("$`\\*?[]~{}!#()<>|&;\n")
-_PUNCTUATION = ";<>|&()\n"
 # A command begins after each of these words.
 _BEFORE = frozenset(
     ("!", "{", "command", "do", "elif", "else", "exec", "if", "then", "time", "while")
 )
-_HERE = r"(?<!<)<<-?[ \t]*(['\"\\]?)(\w+)\1([^\n]*)\n(?:.*\n)??[ \t]*\2$"
-_COMMENT = r"^[ \t]*#.*$"
-
-
-def shell_text(words: Sequence[str]) -> str | None:
-    """Return the text after ``-c`` of a shell; None without one."""
-    index = find_text(words)
-    return words[index] if index else None
-
-
-def commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the simple commands in a shell's text, as far as they are readable."""
-    command: list[str] = []
-    is_comment = is_target = False
-    for token in (*_tokens(_without_texts(text)), "\n"):
-        if token and set(token) <= set(_PUNCTUATION):
-            if "\n" in token:
-                is_comment = False
-            is_target = token.endswith(("<", ">", ">&", "<&", ">|"))
-            if is_target:
-                continue
-            if command:
-                yield command
-            command = []
-        elif is_target:
-            is_target = False
-        elif is_comment or token.startswith("#"):
-            is_comment = True
-        elif command or not (token in _BEFORE or _is_assignment(token)):
-            command.append(token)
 
 
 def plain_command(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -95,20 +60,10 @@ def find_operand(words: Sequence[str]) -> tuple[int, str]:
     return index, letters
 
 
-def _without_texts(text: str) -> str:
-    """Return *text* without here-documents and comment lines, which may contain quotes."""
-    import re
-
-    text = re.sub(_HERE, r"\3", text, flags=re.MULTILINE | re.DOTALL)
-    return re.sub(_COMMENT, "", text, flags=re.MULTILINE)
-
-
 def _tokens(text: str) -> list[str]:
     from shlex import shlex
 
-    reader = shlex(
-        text.replace("\\\n", " "), posix=True, punctuation_chars=_PUNCTUATION
-    )
+    reader = shlex(text, posix=True)
     reader.whitespace, reader.whitespace_split, reader.commenters = " \t", True, ""
     try:
         return list(reader)
