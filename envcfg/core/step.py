@@ -13,6 +13,7 @@ from envcfg.common.findings import Finding
 from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.option_values import Change
+from envcfg.core.parallel_degrees import check_degrees
 from envcfg.core.program_reading import read_program
 from envcfg.core.selection import (
     NodeOptions,
@@ -291,6 +292,7 @@ def resolve_step(step: Step) -> Plan:
         UsageError: options contradict each other, or the profile.
     """
     plan = resolve(step.profile, step.profile_hash, step.options, step.notes)
+    check_degrees(plan.options, step.profile.gpus)
     image = step.options.container
     if image and any(note.rule == "image-without-plugin" for note in plan.notes):
         options, notes = _with_host_parts(step, image)
