@@ -13,7 +13,8 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_GPUS='8' # on each node
+ENVCFG_GPUS='8'        # on each node
+ENVCFG_NODE_CORES='56' # of a node, for jobs
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_IMAGE_IS_FILE='yes'    # the job must be able to read it
 ENVCFG_RUNTIMES='singularity' # the first that is on PATH enters the container
@@ -27,7 +28,7 @@ ENVCFG_CLUSTERS='lumi'      # where this job may run
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Modules for the step.
 envcfg_modules() {
@@ -113,6 +114,6 @@ envcfg_rank_settings() {
   envcfg_folders AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
 }
 
-# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, end
+# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, srun/cores, container, srun/task, runtimes/apptainer, srun/alone, srun/agent, launchers/torchrun, worker, worker_cores, end
 
 envcfg_run python3 dump.py out 'a b'

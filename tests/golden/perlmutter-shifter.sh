@@ -27,7 +27,7 @@ ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # cores of all of the
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {

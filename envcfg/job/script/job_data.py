@@ -151,6 +151,8 @@ def _data(plan: Plan) -> Iterator[tuple[str, object, str]]:
     yield "RANKS", plan.ranks, "on each node"
     yield "AS_SAID", keeps and "yes", "the launch line stays as it is"
     yield "GPUS", profile.gpus, "on each node"
+    if (node := profile.node) and node.cores_per_gpu:
+        yield "NODE_CORES", node.cores_per_gpu * node.gpus, "of a node, for jobs"
     if container:
         names = " ".join(programs(container))
         yield "IMAGE", container.image, ""

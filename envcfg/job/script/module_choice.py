@@ -99,6 +99,8 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "masks"
         if has_module(f"{starter}/masks"):
             yield f"{starter}/masks"
+    elif finds_cores(plan):
+        yield f"{starter}/cores"
     # The container comes after the caches and masks, because it mounts and passes
     # both.
     yield from _entering(plan)
@@ -173,12 +175,27 @@ def _launching(plan: Plan) -> Iterator[str]:
         yield launcher_module(plan)
     if launcher.is_agent:
         yield "worker"
+        if finds_cores(plan):
+            yield "worker_cores"
     if plan.options.program:
         yield "program"
         if plan.options.program.port:
             yield "served"
     if launcher.is_once:
         yield plan.launcher
+
+
+def finds_cores(plan: Plan) -> bool:
+    """Return whether the job binds ranks to the cores that its first node shows."""
+    launcher, options = LAUNCHERS[plan.launcher], plan.options
+    return (
+        has_module(f"{plan.starter.name}/cores")
+        and plan.profile.gpus != 0
+        and (launcher.is_agent or not launcher.has_node)
+        # Programs that start their ranks, and launch lines of users, bind by themselves.
+        and not (options.program or options.keeps_launch_line)
+        and not any(each.word.startswith("--numa-binding") for each in plan.agent)
+    )
 
 
 def launcher_module(plan: Plan) -> str:

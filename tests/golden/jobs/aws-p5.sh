@@ -45,7 +45,7 @@ ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_NODE_CORES='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {

@@ -1,5 +1,5 @@
-# shellcheck shell=bash # srun/ranks 3: Slurm: start one task for each rank
-# reads: ENVCFG_AS_SAID ENVCFG_CPU_MASKS ENVCFG_RANKS
+# shellcheck shell=bash # srun/ranks 4: Slurm: start one task for each rank
+# reads: ENVCFG_AS_SAID ENVCFG_CPU_MASKS ENVCFG_RANKS ENVCFG_UNBOUND
 envcfg_launch() { # COMMAND...
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks='' envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}
   envcfg_masks=$((${#envcfg_masks} + 1))
@@ -28,9 +28,9 @@ envcfg_launch() { # COMMAND...
       "ask for --ntasks-per-node=$envcfg_gpus, or give --ranks $envcfg_tasks if that is meant"
     return 2
   fi
-  if [[ -n $ENVCFG_CPU_MASKS && (-n ${SLURM_CPU_BIND-} || " ${ENVCFG_SRUN[*]}" == *' --cpu-bind'*) ]]; then
+  if [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND && (-n ${SLURM_CPU_BIND-} || " ${ENVCFG_SRUN[*]}" == *' --cpu-bind'*) ]]; then
     : # the user's own binding
-  elif [[ -n $ENVCFG_CPU_MASKS && (-z $ENVCFG_AS_SAID || $envcfg_tasks == "$envcfg_masks") ]] && envcfg_may_pin; then
+  elif [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND && (-z $ENVCFG_AS_SAID || $envcfg_tasks == "$envcfg_masks") ]] && envcfg_may_pin; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_CPU_MASKS")
   elif [[ " ${ENVCFG_SRUN[*]}" == *' --cpus-per-task'* || " ${ENVCFG_SRUN[*]}" == *' -c'* ]]; then
     : # the user's own number of cores
