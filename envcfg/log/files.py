@@ -13,6 +13,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.job_files import by_job, marks_of, undecided_groups
 from envcfg.log.judge.job_judge import judge
 from envcfg.log.judge.next_step import with_bugs, with_doubts
+from envcfg.log.read.line_owner import attempt_number
 from envcfg.log.read.log_source import LogSource
 from envcfg.log.read.rulebook import Rulebook
 from envcfg.log.state.batches import SEVERAL, by_communicator, name_of_files, of_jobs
@@ -110,7 +111,7 @@ class _Judges:
         for name, names in numbered.items():
             job, report = self._read_job(names)
             # A pipe cannot be read again for each part.
-            again = all(os.path.isfile(name) for name in names)
+            again = all(map(os.path.isfile, names)) and not job.endings.new_files
             bugs, parts = Bugs(), {"": names}
             if again:
                 parts = bugs.attempt(
@@ -147,7 +148,8 @@ class _Judges:
                     if progress:
                         progress(done)
 
-                _take_in(files, reader, tell, self._starts)
+                ordered = sorted(files, key=attempt_number)
+                _take_in(ordered, reader, tell, self._starts)
         except SpentError as err:
             stops.append(err)
         reading = Coverage(reader.files, reader.size)

@@ -174,6 +174,22 @@ class NextStep(NamedTuple):
         return f"{self.answer}: {self.reason}"
 
 
+class JobAttempt(NamedTuple):
+    """One attempt of a job, in the order of the log."""
+
+    first: str  # its first step, such as `epoch 2 step 50`; empty without one
+    # Its last step; empty without one, None if the log has no output of the program.
+    last: str | None
+    checkpoint: str  # step of its last checkpoint, or the line about it; or empty
+    seconds: int | None  # from its first time to that of its end; None if unknown
+    nodes: tuple[str, ...]  # nodes with lines in it, sorted
+    rule: str  # id of the rule for the cause of its end; empty if no line shows it
+    # Class of this cause; empty if it is unknown. `class` in JSON.
+    class_: CauseClass | Literal[""]
+    message: str  # the process that ended first, and the reason
+    fingerprint: str  # equal for two attempts with the same end; empty if unknown
+
+
 class Coverage(NamedTuple):
     """The amount of text that was read."""
 
@@ -225,3 +241,5 @@ class LogReport(NamedTuple):
     waiting: tuple[GivenUpCollective, ...] = ()
     # Parts of the check that a bug of envcfg stopped; the verdict is then not ok.
     bugs: tuple[Bug, ...] = ()
+    # Attempts of the job, in their order; the last one is the one that is judged.
+    attempts: tuple[JobAttempt, ...] = ()

@@ -54,7 +54,7 @@ def run(
         (folder / "envcfg").chmod(0o755)
     job = folder / "job.sh"
     job.write_text(
-        "#!/bin/bash\nset -euo pipefail\n" + template("slurm/restart") + env.pop("do", "")
+        "#!/bin/bash\nset -euo pipefail\n" + template("slurm/requeue") + template("slurm/restart") + env.pop("do", "")
         + f"\nstep() {{ echo the step fails; return {code}; }}\nenvcfg_restart 2 {quote(str(listed or ''))} step\n"
     )  # fmt: skip
     output = folder / "job.out"
@@ -99,7 +99,7 @@ def test_what_is_unknown_starts_again(noted: Path, says: str | None) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "fix first: 2 attempts of this log ended so: $(touch broken)",
+        "fix first: attempts 1 and 2 ended so: $(touch broken)",
         "done: the program ended well ($(touch broken))",
         "wait: the scheduler starts it again $(touch broken)",
     ],

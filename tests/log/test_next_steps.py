@@ -46,7 +46,7 @@ LOGS = {
         CRASHES["var-srun"][1],
         "fix first: rank 5 (nid001001) ended: ValueError",
     ),
-    "attempts": (CRASHES["attempts"][1], "fix first: 2 attempts of this log ended so"),
+    "attempts": (CRASHES["attempts"][1], "fix first: attempts 1 and 2 ended so"),
     "node": (CRASHES["node"][1], "restart without nid001007: "),
     "memory": (CRASHES["oom"][1], "fix first: rank 5 "),
     "signal": ("  exitcode  : -11 (pid: 222)\n", "fix first: the job crashed"),

@@ -47,7 +47,6 @@ class FirstEnd(NamedTuple):
     frame: TracebackFrame | None = None
     # Activity of the other ranks; empty if the log does not show it.
     other_ranks: str = ""
-    repeats: int = 0  # number of earlier attempts with the same end
 
     @property
     def words(self) -> str:
@@ -55,8 +54,8 @@ class FirstEnd(NamedTuple):
         return one_line(f"{self.process.words} {self.says}")
 
 
-def first_end(job: JobLog, world: World) -> FirstEnd | None:
-    """Return the first end in the job; None if no line reports an end."""
+def first_ends(job: JobLog, world: World) -> list[FirstEnd | None]:
+    """Return the first end of each attempt of the job; None if no line reports it."""
     endings = job.endings
     events: list[LogException | End] = [*endings.tracebacks.found]
     # A traceback explains more than a line, so its lines are not separate events.
@@ -66,6 +65,7 @@ def first_end(job: JobLog, world: World) -> FirstEnd | None:
         for event in endings.tracebacks.found
         for part in filter(None, (event, event.earlier))
     }
+    starts = endings.starts()
     events += [
         line
         for line in endings.lines
@@ -74,38 +74,34 @@ def first_end(job: JobLog, world: World) -> FirstEnd | None:
             # A rule that was downgraded for this job does not report an end.
             line.rule.id not in occurrences
             or occurrences[line.rule.id].rule.severity == line.rule.severity
+            or attempt_of(line.sighting.spot, starts) < len(starts)
         )
     ]
     if _is_handled(endings.lines):
         events = [event for event in events if isinstance(event, End)]
-    if not events:
-        return None
-    starts = endings.starts()
     attempts = [
         [
             event
             # Earlier attempts ended, because another attempt followed them.
             for event in events
-            if attempt_of(event, starts) == number
+            if attempt_of(event.sighting.spot, starts) == number
             and (number < len(starts) or job.weights.get(id(event)) == "counts")
         ]
         for number in range(len(starts) + 1)
     ]
-    firsts = [
-        [_first_of(Attempt(step, job), job, world) for step in by_step(attempt)]
+    return [
+        _of_steps(
+            [_first_of(Attempt(step, job), job, world) for step in by_step(attempt)]
+        )
         for attempt in attempts
     ]
-    steps = [step for step in firsts.pop() if step]
+
+
+def _of_steps(firsts: Sequence[FirstEnd | None]) -> FirstEnd | None:
+    """Return the first end that is a cause, with that of another step of the job."""
+    steps = [first for first in firsts if first]
     if not steps:
         return None
-    cause = _of_steps(steps)
-    # Only earlier attempts count: a repeated end suggests a permanent fault.
-    prints = [first.fingerprint for attempt in firsts for first in attempt if first]
-    return cause._replace(repeats=prints.count(cause.fingerprint))
-
-
-def _of_steps(steps: Sequence[FirstEnd]) -> FirstEnd:
-    """Return the first end that is a cause, with that of another step of the job."""
     causes = [step for step in steps if not step.rule.consequence]
     first = causes[0] if causes else steps[0]
     for step in causes:

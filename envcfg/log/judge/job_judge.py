@@ -7,7 +7,8 @@ from envcfg.common.findings import Finding
 from envcfg.log.bugs import Bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge import checks
-from envcfg.log.judge.cause import FirstEnd, first_end
+from envcfg.log.judge.attempt_history import attempts_of
+from envcfg.log.judge.cause import FirstEnd, first_ends
 from envcfg.log.judge.cause_class import class_of, with_class
 from envcfg.log.judge.finding_builder import Locate, findings_of
 from envcfg.log.judge.last_words import RULE as SURVIVED
@@ -151,9 +152,10 @@ def _judge_whole(
     unknowns = bugs.attempt(
         "the open questions", lambda: unknowns_of(job, world, symptoms, rules), ()
     )
+    ends = bugs.attempt("the ends of processes", lambda: first_ends(job, world), [None])
     first, owner, findings = bugs.attempt(
         "the first end of a process",
-        lambda: _with_first_end(job, world, findings, locate),
+        lambda: _with_first_end(job, world, ends[-1], findings, locate),
         (None, None, findings),
     )
     unknowns, last = _with_last_words(unknowns, job, first, findings, bugs)
@@ -175,6 +177,7 @@ def _judge_whole(
         unknowns=unknowns,
         waiting=bugs.attempt("the waiting ranks", lambda: waiting_of(job), ()),
         coverage=_coverage(job, reading),
+        attempts=bugs.attempt("the attempts", lambda: attempts_of(job, ends), ()),
     )
     of_alone = report._replace(verdict=network, findings=tuple(alone))
     message = bugs.attempt(
@@ -196,14 +199,13 @@ def _judge_whole(
         report = bugs.attempt(
             "the class of the cause", lambda: with_class(report, rules), report
         )
-    fingerprint, repeats = (first.fingerprint, first.repeats) if first else ("", 0)
+    fingerprint = first.fingerprint if first else ""
     report = bugs.attempt(
         "the next step",
         lambda: with_next(
             report,
             rules,
             fingerprint,
-            repeats,
             starts_again=job.endings.starts_again,
         ),
         report,
@@ -265,13 +267,16 @@ def _shown_together(
 
 
 def _with_first_end(
-    job: JobLog, world: World, findings: list[Finding], locate: Locate
+    job: JobLog,
+    world: World,
+    first: FirstEnd | None,
+    findings: list[Finding],
+    locate: Locate,
 ) -> tuple[FirstEnd | None, Owner | None, list[Finding]]:
     """Return the end of the job before network errors, and the findings with it first.
 
     Without such an end the process of the first error comes with them, if it is known.
     """
-    first = first_end(job, world)
     if with_interface := with_interface_first(findings, first, job, world):
         return None, None, with_interface
     if first and leads(first, job):

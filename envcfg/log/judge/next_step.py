@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from envcfg.log.bugs import REMEDY, Bugs
+from envcfg.log.judge.attempt_history import next_by_attempts
 from envcfg.log.judge.cause_class import next_of
 from envcfg.log.names import is_node_name
-from envcfg.log.numbers import count_of
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion
@@ -19,7 +19,6 @@ def with_next(
     report: LogReport,
     rules: Mapping[str, LogRule],
     fingerprint: str = "",
-    repeats: int = 0,
     *,
     starts_again: bool = False,
 ) -> LogReport:
@@ -29,7 +28,6 @@ def with_next(
         report: the answer on a log, complete except for the next step.
         rules: by id; the rule of the cause has the answer.
         fingerprint: of the end of the job; empty: that of the rule.
-        repeats: number of earlier attempts in the log that ended in the same way.
         starts_again: the log ends with the line by which the job is put back.
     """
     cause, progress = report.cause, report.job.progress
@@ -49,13 +47,15 @@ def with_next(
         # Without a node to leave out only a plain restart is possible.
         if action == "restart without" and not nodes:
             action = "restart"
+        reason = cause.message if cause else reason
+        together = next_by_attempts(report.attempts, cause, rules) if cause else None
+        if together and together[2] and action != "wait":
+            reason = f"{together[2]}: {reason}"
+            action, nodes = (
+                (together[0], together[1]) if together[0] else (action, nodes)
+            )
         if starts_again:
             action, nodes = "wait", ()
-        if repeats and cause and cause.file:
-            action, nodes = "fix first", ()  # a third attempt would end in the same way
-        attempts = count_of(repeats + 1, "attempt")
-        reason = cause.message if cause else reason
-        reason = f"{attempts} of this log ended so: {reason}" if repeats else reason
         if lost and action in ("restart", "restart without", "unknown"):
             action, nodes, reason = "fix first", (), f"{reason}; {lost}"
         reason = _with_class(reason, class_)
@@ -67,6 +67,8 @@ def with_next(
         action = "fix first"
     elif report.verdict == "ok":
         reason = _NO_END
+    prints = [own.fingerprint for own in report.attempts[:-1]]
+    repeats = prints.count(fingerprint) if fingerprint else 0
     return report._replace(next=NextStep(action, nodes, reason, fingerprint, repeats))
 
 

@@ -89,7 +89,7 @@ def with_traces(
             size=report.coverage.size + traces.size,
         ),
     )
-    return with_next(report, rules, report.next.fingerprint, report.next.repeats)
+    return with_next(report, rules, report.next.fingerprint)
 
 
 def _finding(element: TraceFinding, rule: LogRule) -> Finding:

@@ -6,8 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
 
+from envcfg.log.read.attempt_steps import AttemptSteps
 from envcfg.log.read.exceptions import ABSENT, STOPPED, End, LogException
-from envcfg.log.read.line_owner import Owner, numbers_in, owner, speaker
+from envcfg.log.read.line_owner import Owner, attempt_number, numbers_in, owner, speaker
 from envcfg.log.read.prefix import Record
 from envcfg.log.read.process_facts import Sighting, Spot
 from envcfg.log.read.rulebook import LogRule, Match, Rulebook
@@ -34,6 +35,10 @@ class Endings:
         # Lines with which an attempt of the job ends and another one begins.
         self.attempts: list[End] = []
         self.files: dict[int, Owner] = {}  # process of each file, if its name shows it
+        self.new_files: list[Spot] = []  # begins of files of a further attempt
+        self._highest: int | None = None  # number of an attempt in the names of files
+        marks = [r.needle for r in rulebook.rules.values() if r.event == "attempt"]
+        self.steps = AttemptSteps([mark.encode() for mark in marks])
         # The ranks of each node by their local rank, if a launcher lists them.
         self.nodes: dict[str, tuple[int, ...]] = {}
         self._known: dict[str, LogRule | None] = {}
@@ -43,6 +48,10 @@ class Endings:
     def begin(self, source: int, name: str) -> None:
         """Begin a new file."""
         self.files[source] = owner(name)
+        number = attempt_number(name)
+        if self._highest is not None and number > self._highest:
+            self.new_files.append(Spot(source, -1, 0))
+        self._highest = max(number, self._highest or 0)
 
     def process_of(self, thrown: LogException) -> Owner:
         """Return the process that raised, by the prefix of its lines, else by the name
@@ -111,7 +120,7 @@ class Endings:
         An attempt counts only if the log goes on with it: by a line of NCCL, a step, an
         exception or another end.
         """
-        marks = {end.sighting.spot: end for end in self.attempts}
+        marks = {*self.new_files, *(end.sighting.spot for end in self.attempts)}
         if not marks:
             return []
         spots = {
@@ -123,13 +132,13 @@ class Endings:
                 if not ((rule := self.rule_of(thrown)) and rule.consequence)
             ),
         }
-        last = max(spots - set(marks), default=Spot(0, 0, 0))
+        last = max(spots - marks, default=Spot(0, 0, 0))
         return sorted(
             spot
-            for spot, end in marks.items()
+            for spot in marks
             if spot < last
             or self.tracebacks.begins_again(spot)
-            or any(map(is_run, runs_of(self.tracebacks.after(end)[1])))
+            or any(map(is_run, runs_of(self.tracebacks.steps_after(spot))))
         )
 
     @property
@@ -137,7 +146,7 @@ class Endings:
         """Whether the last attempt ends with the line by which the job is put back."""
         starts = self.starts()
         return any(
-            attempt_of(end, starts) == len(starts)
+            attempt_of(end.sighting.spot, starts) == len(starts)
             for end in self.attempts
             if end.rule.ends
         )
@@ -154,6 +163,7 @@ class Endings:
         *rows* are the numbers of its lines in the file, if some of them are folded there.
         """
         marks, self._marks = self._marks, {}
+        self.steps.take(text, spot)
         self.tracebacks.take(text, spot, marks, contained, rows)
 
     def rule_of(self, thrown: LogException) -> LogRule | None:
@@ -176,12 +186,12 @@ class Endings:
         return self._known[text]
 
 
-def attempt_of(subject: LogException | End, starts: Sequence[Spot]) -> int:
-    """Return the attempt of the job, from 0, in which this event happened.
+def attempt_of(spot: Spot, starts: Sequence[Spot]) -> int:
+    """Return the attempt of the job, from 0, of the line at *spot*.
 
     *starts* are the lines with which further attempts begin, in order.
     """
-    return bisect_left(starts, subject.sighting.spot)
+    return bisect_left(starts, spot)
 
 
 def has_agents(ends: Iterable[End]) -> bool:

@@ -193,31 +193,31 @@ class JobProgress:
 
     def __init__(self) -> None:
         """Begin with no sign."""
-        self._seen: list[tuple[Spot, Sign]] = []
+        self.signs: list[tuple[Spot, Sign]] = []  # the last ones, in order
 
     def __bool__(self) -> bool:
         """Return whether there was any sign."""
-        return bool(self._seen)
+        return bool(self.signs)
 
     def see(self, sign: Sign, spot: Spot) -> None:
         """Add a sign, except a progress bar that is drawn again at the end."""
-        ended = self._seen and self._seen[-1][1].kind in ENDS
+        ended = self.signs and self.signs[-1][1].kind in ENDS
         if ended and sign.steps and sign.step == sign.steps:
             return
         # The last signs matter most, so the oldest one is dropped.
-        if len(self._seen) >= _MOST:
-            del self._seen[0]
-        self._seen.append((spot, sign))
+        if len(self.signs) >= _MOST:
+            del self.signs[0]
+        self.signs.append((spot, sign))
 
     def is_in_another(self, source: int) -> bool:
         """Return whether there is any sign in another file than *source*."""
-        return any(spot.source != source for spot, _ in self._seen)
+        return any(spot.source != source for spot, _ in self.signs)
 
     def steps_after(self, spot: Spot) -> list[StepLine]:
         """Return the steps after *spot* in its file."""
         steps: list[StepLine] = []
         last: dict[str, str] = {}
-        for here, sign in self._seen:
+        for here, sign in self.signs:
             if here.source != spot.source or sign.kind != "step":
                 continue
             before = last.get(sign.id)
@@ -233,7 +233,7 @@ class JobProgress:
         Positions in different files have no order, so an end there counts. It counts only
         after steps: the end of another job has none in this log.
         """
-        signs = [sign for sign in self._seen if sign[1].kind != "checkpoint"]
+        signs = [sign for sign in self.signs if sign[1].kind != "checkpoint"]
         if spot and any(spot_seen.source == spot.source for spot_seen, _ in signs):
             signs = [sign for sign in signs if sign[0] < spot]
         last = max(
@@ -243,18 +243,18 @@ class JobProgress:
 
     def behind(self, spot: Spot) -> list[tuple[Spot, Sign]]:
         """Return the signs after *spot* in its file, each with its place."""
-        return [e for e in self._seen if e[0].source == spot.source and e[0] > spot]
+        return [e for e in self.signs if e[0].source == spot.source and e[0] > spot]
 
     @property
     def progress(self) -> ProgramProgress | None:
         """The progress of the job; None if no line shows it."""
-        if not self._seen:
+        if not self.signs:
             return None
-        last = {sign.kind: sign for _, sign in self._seen}
+        last = {sign.kind: sign for _, sign in self.signs}
         step, checkpoint, end = (
             last.get("step"),
             last.get("checkpoint"),
-            self._seen[-1][1],
+            self.signs[-1][1],
         )
         return ProgramProgress(
             step=step.step if step else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -68,6 +69,21 @@ def numbers_in(text: str) -> Iterator[int]:
         first, _, last = part.partition("-")
         if first.isdigit() and len(first) < 8 and (not last or last.isdigit()):
             yield from range(int(first), min(int(last or first) + 1, _WIDEST))
+
+
+_ATTEMPT = re.compile(
+    r"(?i)(?:attempt|restart|requeue|retry|start)[-_.]?(\d{1,9})(?!\d)"
+)
+
+
+def attempt_number(name: str) -> int:
+    """Return the number of the attempt that wrote the file *name*; 0 if it has none.
+
+    >>> attempt_number("slurm-7.restart2.out"), attempt_number("attempt_1/0/stderr.log")
+    (2, 1)
+    """
+    match = _ATTEMPT.search(name)
+    return int(match[1]) if match else 0
 
 
 def owner(name: str) -> Owner:

@@ -162,10 +162,13 @@ class Tracebacks:
     def after(self, subject: LogException | End) -> tuple[int, list[StepLine]]:
         """Return the number of lines and the steps after this event in its file."""
         spot = subject.sighting.spot
-        counter = self._steps.get(spot.source)
         lines = self._seen.get(spot.source, subject.lines) - subject.lines
-        steps = counter.steps if counter else []
-        return lines, [step for step in steps if step.spot > spot]
+        return lines, self.steps_after(spot)
+
+    def steps_after(self, spot: Spot) -> list[StepLine]:
+        """Return the steps after *spot* in its file."""
+        counter = self._steps.get(spot.source)
+        return [step for step in counter.steps if step.spot > spot] if counter else []
 
     def begins_again(self, spot: Spot) -> bool:
         """Return whether steps after *spot* begin again at a lower number."""

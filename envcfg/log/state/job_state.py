@@ -168,7 +168,9 @@ class JobLog:
             for thrown in endings.tracebacks.found
             if (rule := endings.rule_of(thrown)) and rule.id == _WRAPPED
         ]
-        alone = not any(attempt_of(end, starts) == len(starts) for end in certain)
+        alone = not any(
+            attempt_of(end.sighting.spot, starts) == len(starts) for end in certain
+        )
         self.weights, self.doubts = {}, []
         if starts and endings.nccl and max(endings.nccl) < starts[-1]:
             # The lines of NCCL are of an earlier attempt, and prove nothing for the last.
@@ -179,7 +181,7 @@ class JobLog:
         has_ended = self.life.progress and self.life.progress.ended
         events: list[LogException | End] = [*endings.tracebacks.found, *torn]
         for event in (*events, *endings.lines, *endings.fenced):
-            is_past = attempt_of(event, starts) < len(starts)
+            is_past = attempt_of(event.sighting.spot, starts) < len(starts)
             weight = weigh(event, endings, self.life, alone=alone)
             self.weights[id(event)] = weight
             follows = isinstance(event, End) and (

@@ -12,10 +12,8 @@ envcfg_restart() { # MOST LIST START...: run START; if it fails, the job starts 
       "$envcfg_code" "$envcfg_try" >&2
     return "$envcfg_code"
   fi
-  # The job's own output, whatever its name. --requeue=N requests a restart if the cause is unknown.
-  if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
-    envcfg_said=$(envcfg check-log --no-default all --next --unknown restart ${2:+--exclude-from "$2"} "/proc/$$/fd/1" 2>/dev/null) || :
-  fi
+  # --requeue=N requests a restart if the cause is unknown.
+  envcfg_said=$(envcfg_next ${2:+--exclude-from "$2"})
   if [[ $envcfg_said =~ ^(done|fix\ first|wait):\  ]]; then
     printf 'envcfg: error: no other start: %s\n' "$envcfg_said" >&2
     return "$envcfg_code"
