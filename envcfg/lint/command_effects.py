@@ -124,6 +124,7 @@ def start_command(
         is_open=start.is_open if start else any(word.is_loose for word in words),
         redirects=redirects,
     )  # fmt: skip
+    shell, names = frame.state, frozenset[str]()
     if assigns:
         # Assignments before a command hold for that command only.
         frame = frame._replace(state=frame.state.fork())
@@ -132,6 +133,7 @@ def start_command(
         find = partial(frame.state.find, time=command.number)
         command = command._replace(find=find, gives=find)
         frame.model.commands[command.number] = command
+        names = frozenset(frame.state.own)
     if redirects.document is not None:
         note_written(words, redirects, frame)
     if name in frame.state.functions:
@@ -148,6 +150,8 @@ def start_command(
         _submit(frame, command, redirects)
     elif _names_file(words[0].shown, frame):
         run_file(frame, words[0], words[1:], command)
+    if names:
+        shell.adopt(frame.state, names)
 
 
 def _names_file(text: str, frame: Frame) -> bool:
@@ -179,7 +183,7 @@ def _start(
 ) -> None:
     scope = start_found.scope or frame.scope
     is_same = start_found.scope is None and command.name in _SAME
-    state = frame.state.fork()
+    state = frame.state
     if not is_same:
         keeps = kept_names(command, start_found, frame.state)
         state = frame.state.child(frame.state.arguments, keeps)
@@ -207,7 +211,9 @@ def _start(
         inside.run_text(spaced(start_found.rest))
         return
     if start_found.rest:
-        start_command(inside, start_found.rest, redirects)
+        # The shell of the starter writes the file, for all its tasks.
+        own = redirects if start_found.scope is None else redirects._replace(output=())
+        start_command(inside, start_found.rest, own)
     # "exec" without a command only redirects, and the script continues.
     if command.name == "exec" and (
         start_found.rest

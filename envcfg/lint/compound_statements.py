@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.lint.grammar import chars_of
 from envcfg.lint.interpreter import Frame
-from envcfg.lint.script_model import Subshell, Value
+from envcfg.lint.script_model import Value
 from envcfg.lint.shell_builtins import printed_text
 from envcfg.lint.shell_state import State
 from envcfg.lint.traced_text import Text, unknown
@@ -51,9 +51,8 @@ def _on_pipeline(frame: Frame, node: Node) -> None:
         inside = inside._replace(
             state=frame.state.fork(), depth=frame.depth + 1, piped=piped
         )
-        count, begin = len(frame.model.commands), len(frame.model.assignments)
+        count = len(frame.model.commands)
         inside.run(part)
-        _note_subshell(frame, begin, is_piped=True)
         commands = frame.model.commands[count:]
         # Only a single command has a known output.
         piped = (
@@ -63,17 +62,8 @@ def _on_pipeline(frame: Frame, node: Node) -> None:
 
 def _on_subshell(frame: Frame, node: Node) -> None:
     # A subshell cannot change the variables of its parent.
-    inside = frame._replace(state=frame.state.fork())
-    begin = len(frame.model.assignments)
-    inside._replace(depth=frame.depth + 1).sequence(node.children)
-    _note_subshell(frame, begin, is_piped=False)
-
-
-def _note_subshell(frame: Frame, begin: int, *, is_piped: bool) -> None:
-    model = frame.model
-    if len(model.assignments) > begin:
-        ends = len(model.assignments), len(model.expansions)
-        model.subshells.append(Subshell(begin, *ends, is_piped))
+    inside = frame._replace(state=frame.state.fork(), depth=frame.depth + 1)
+    inside.sequence(node.children)
 
 
 def _on_negated_command(frame: Frame, node: Node) -> None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from envcfg.lint.program_starts import StartedProgram
 from envcfg.lint.script_model import Command, text_of
 from envcfg.lint.shell_state import Keeps, State
-from envcfg.lint.traced_text import literal, shown
+from envcfg.lint.traced_text import literal
 
 # Options that pass a variable on by its name, that remove it, or that remove all.
 _PASSES = frozenset({"env", "container-env"})
@@ -29,28 +29,22 @@ def kept_names(command: Command, found: StartedProgram, state: State) -> Keeps:
         found: its options.
         state: its shell.
     """
-    given = found.options_in_order
+    given, options = found.options_in_order, dict(found.options_in_order)
     names = [word.shown for option, word in given if option in _PASSES]
     removed = [word.shown for option, word in given if option in _REMOVES]
     removed += [name[1:] for name in names if name[:1] == "-"]
-    options = {option for option, _ in given}
     is_clean = found.shell or not _CLEAN.isdisjoint(options)
     if found.scope == "container" and not found.inherits:
         is_clean = "env-host" not in options
     if command.is_image:
-        switches = (_text_of(name, state) for name in _CLEANING)
-        is_clean |= any((text or "").lower() not in _NO for text in switches)
+        switches = (_text_of(name, state) or "" for name in _CLEANING)
+        is_clean |= any(text.lower() not in _NO for text in switches)
     if command.is_srun:
         export = _text_of("SLURM_EXPORT_ENV", state)
-        for option, word in given:
-            export = (
-                (shown(word.text) if word.literal else None)
-                if option == "export"
-                else export
-            )
-        names += (export or "ALL").split(",")
+        if "export" in options:
+            export = options["export"].literal
+        names += [*(export or "ALL").split(","), "SLURM_*"]
         is_clean |= "ALL" not in names
-        names.append("SLURM_*")
 
     def keeps(name: str) -> bool:
         if any(fnmatchcase(name, pattern) for pattern in removed):
@@ -61,7 +55,6 @@ def kept_names(command: Command, found: StartedProgram, state: State) -> Keeps:
 
 
 def _text_of(name: str, state: State) -> str | None:
-    """Return the certain value of a variable that programs get."""
+    """Return the value of a variable; None: it has none, or an unknown one."""
     variable = state.find(name)
-    is_one = variable is not None and variable.exported and len(variable.values) == 1
-    return literal(text_of(variable.values[0])) if variable and is_one else None
+    return literal(text_of(variable.values[0])) if variable else None

@@ -54,6 +54,9 @@ class ScriptState:
         self.steps = _STEPS
         self.units = 0
         self.seen: set[tuple[int, str]] = set()
+        self.returned: list[
+            State
+        ] = []  # states in which the current function ends early
         self.launchers: set[str] = set()  # functions with arguments that envcfg starts
         # Functions without a call so far, each with its body.
         self.uncalled: dict[str, tuple[Frame, Node]] = {}
@@ -191,8 +194,12 @@ class Frame(NamedTuple):
         self.state.arguments = arguments
         # Recursion is followed once: a second pass teaches nothing new.
         if self.depth < _DEEPEST // 2 and self.context.function != name:
+            outer, self.shared.returned = self.shared.returned, []
             inside = self.inside(function=name)
             inside._replace(flat=home.flat, unit=home.unit).run(body)
+            if self.shared.returned:
+                self.state.join([self.state.fork(), *self.shared.returned])
+            self.shared.returned = outer
         # "return" ends the function only, and the script continues.
         self.state.ended = False
         self.state.arguments = before

@@ -50,6 +50,13 @@ class ResourceShape(NamedTuple):
             return -(-self.tasks // self.nodes)
         return None
 
+    @property
+    def all_tasks(self) -> int:
+        """All tasks: Slurm starts one on each node by default."""
+        if self.tasks is not None:
+            return self.tasks
+        return (self.tasks_per_node or 1) * (self.nodes or 1)
+
 
 def is_many(shape: ResourceShape) -> bool:
     """Return whether the job has more than one task, as far as its options show."""

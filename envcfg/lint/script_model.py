@@ -9,7 +9,16 @@ from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
 from envcfg.job.request.admission import GivenOption, Problem
-from envcfg.lint.traced_text import Flat, Hole, Scope, Text, Told, Word
+from envcfg.lint.traced_text import (
+    Flat,
+    Hole,
+    Scope,
+    Text,
+    Told,
+    Word,
+    literal,
+    shown,
+)
 
 OF_FUNCTIONS = frozenset({"local"})
 Finder = Callable[[str], "ShellVariable | None"]
@@ -154,6 +163,21 @@ class Assignment(NamedTuple):
     bare: bool = False
 
     @property
+    def text(self) -> Text:
+        """The first text of its value."""
+        return text_of(self.value)
+
+    @property
+    def literal(self) -> str | None:
+        """The value itself; None if a part of it is not known."""
+        return literal(self.text)
+
+    @property
+    def shown(self) -> str:
+        """The value, with unknown parts as in the source."""
+        return shown(self.text)
+
+    @property
     def is_local(self) -> bool:
         """Whether it belongs to one call of a function."""
         return self.how in OF_FUNCTIONS
@@ -184,15 +208,6 @@ class ShellText(NamedTuple):
 
     flat: Flat
     shell: str  # its name; empty: unknown, most often bash
-
-
-class Subshell(NamedTuple):
-    """A shell with variables of its own, which are lost at its end."""
-
-    begin: int  # number of its first assignment, and of the first one after it
-    end: int
-    after: int  # number of the first expansion after it
-    is_piped: bool  # True if it is a part of a pipeline
 
 
 Placed = TypeVar("Placed", Command, Expansion)
@@ -226,7 +241,6 @@ class Model:
         self.read: set[int] = set()
         self.submitted: list[Text] = []  # scripts that it writes and gives to sbatch
         self.texts: list[ShellText] = []  # all texts that shells read in it
-        self.subshells: list[Subshell] = []  # subshells and parts of pipelines
         # Reasons why parts were not followed, with the offset of the first part.
         self.unread: dict[str, int] = {}
         self.own = self.size = 0

@@ -186,7 +186,9 @@ def _printf(frame: Frame, words: Sequence[Word]) -> None:
         _assign_read(frame, words[1:3])
 
 
-def _end(frame: Frame, _: Sequence[Word]) -> None:
+def _end(frame: Frame, words: Sequence[Word]) -> None:
+    if words[0].literal == "return":
+        frame.shared.returned.append(frame.state.fork())
     frame.state.ended = True
 
 

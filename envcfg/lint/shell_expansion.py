@@ -132,7 +132,7 @@ class Words:
             self._argument(hole)
         else:
             value, is_all = self.value(name), index in ("[@]", "[*]")
-            self.shell.expanded(hole, value is not None)
+            self.shell.expanded(hole, self.shell.state.get(name) != (None,))
             if isinstance(value, Array) and is_all:
                 self._list(value.items, index, quoted)
             elif value is not None and (is_all or not index):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 
 from envcfg.lint.script_model import Alternatives, Array, ShellVariable, Value
 from envcfg.lint.traced_text import Text, Word, joined, unknown
@@ -138,6 +138,11 @@ class State:
         # The entry stays, because it must hide a value of the base.
         self._put(name, ShellVariable((None,)))
 
+    def adopt(self, fork: State, names: frozenset[str]) -> None:
+        """Take the variables over that a command has set in *fork*, except *names*."""
+        for name in fork.own.keys() - names:
+            self.own.setdefault(name, []).extend(fork.own[name])
+
     def restore(self, name: str, time: int) -> None:
         """Give *name* the value again that it had at a *time*."""
         self._put(name, self.find(name, time) or ShellVariable((None,)))
@@ -145,6 +150,13 @@ class State:
     def forget(self, name: str) -> None:
         """Make the value of *name* unknown."""
         self.set(name, unknown(f"${name}", "unknown", -1))
+
+    def changed_since(self, base: State) -> Iterator[str]:
+        """Yield the names of variables that this state, a fork of *base*, has set."""
+        state: State | None = self
+        while state is not None and state is not base:
+            yield from state.own
+            state = state.base
 
     def join(self, branches: list[State]) -> None:
         """Merge *branches*, forks of this state: each variable may have the value of any
@@ -156,7 +168,8 @@ class State:
         if not running:
             self.ended = True
             return
-        for name in dict.fromkeys(name for state in running for name in state.own):
+        names = (name for state in running for name in state.changed_since(self))
+        for name in dict.fromkeys(names):
             variables = [
                 state.find(name) or ShellVariable((None,)) for state in running
             ]

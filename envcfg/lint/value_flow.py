@@ -16,16 +16,19 @@ from envcfg.lint.script_model import (
     Command,
     Expansion,
     Model,
-    text_of,
     texts,
 )
-from envcfg.lint.traced_text import Word, holes, literal
+from envcfg.lint.traced_text import Hole, Word, holes
 
 if TYPE_CHECKING:
     from envcfg.lint.lint_rule import ScriptJob
 
 _PORTS = re.compile(r"(?:MASTER|RDZV|MAIN_PROCESS|RENDEZVOUS|RAY|DIST|HEAD)_?PORT")
 
+RANKS = re.compile(
+    r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
+    r"OMPI_COMM_WORLD_(?:NODE_|LOCAL_)?RANK|FLUX_TASK_(?:RANK|LOCAL_ID)"
+)
 TESTS = frozenset({"[", "[[", "((", "test"})
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
 _SERVER = re.compile(
@@ -64,10 +67,19 @@ def inner_names(model: Model) -> set[str]:
 def values_of(job: ScriptJob, name: str) -> list[tuple[Assignment, str | None]]:
     """Return the values of a variable, in any scope and with any prefix of a container."""
     return [
-        (assignment, literal(text_of(assignment.value)))
+        (assignment, assignment.literal)
         for assignment in job.model.assignments
         if inner_name(assignment.name) == name and assignment.value is not None
     ]
+
+
+def setting_of(command: Command, name: str, model: Model) -> Assignment | None:
+    """Return the assignment of a value that a command's program gets; None: unknown."""
+    variable = command.gives(name)
+    if variable is None or not variable.exported or variable.origin < 0:
+        return None
+    setting = model.assignments[variable.origin]
+    return None if setting.context.is_chosen else setting
 
 
 @lru_cache(maxsize=4)
@@ -197,6 +209,11 @@ def command_with(model: Model, expansion: Expansion) -> Command | None:
     numbers = range(expansion.number, expansion.number + 3)
     users = uses(model).words.get(expansion.offset, ())
     return next((command for command, _ in users if command.number in numbers), None)
+
+
+def is_rank(hole: Hole) -> bool:
+    """Return whether the batch shell expands a rank's own variable, for all tasks."""
+    return hole.scope == "batch" and bool(RANKS.fullmatch(hole.name))
 
 
 def asks_whether_set(command: Command) -> bool:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
-from envcfg.lint.script_model import text_of
-from envcfg.lint.traced_text import Hole, holes, literal
+from envcfg.lint.traced_text import Hole, holes
 from envcfg.lint.value_flow import inner_name
 
 # Commands that make a folder of a path, and so reveal a look-up of the script's place.
@@ -144,7 +143,7 @@ def debug_left_on(job: ScriptJob) -> Iterator[Fault]:
         ):
             continue
         name = inner_name(assignment.name)
-        value = literal(text_of(assignment.value))
+        value = assignment.literal
         if value is not None and value in known_values("EC737", "values").get(name, ()):
             is_slow = name in known_words("EC737", "slow")
             severity: Severity | None = None if is_slow else "note"

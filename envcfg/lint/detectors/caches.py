@@ -9,9 +9,9 @@ from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import is_many
-from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.script_model import Assignment, Command
 from envcfg.lint.system_recognition import owns_nodes, shares_nodes
-from envcfg.lint.traced_text import Text, Word, holes, literal, shown, start
+from envcfg.lint.traced_text import Text, Word, holes, shown, start
 from envcfg.lint.value_flow import TESTS, inner_name, inner_names, is_server
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
@@ -51,7 +51,7 @@ def incomplete_miopen(job: ScriptJob) -> Iterator[Fault]:
     names = inner_names(model)
     for assignment in model.assignments:
         off = assignment.name == "MIOPEN_DISABLE_CACHE" and assignment.exported
-        if off and literal(text_of(assignment.value)) == "1":
+        if off and assignment.literal == "1":
             yield Fault(assignment.offset, {"name": assignment.name}, "disabled")
     present_names = [name for name in _MIOPEN if name in names]
     # Similar names, which another rule reports, may be a slip of the missing one.
@@ -110,7 +110,7 @@ def made_on_first_node(job: ScriptJob) -> Iterator[Fault]:
                 yield Fault(command.offset, {"path": path}, form)
     # The same fault: a folder from mktemp in a variable that all nodes inherit.
     for setting in _settings(job):
-        for hole in holes(text_of(setting.value)):
+        for hole in holes(setting.text):
             is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
             # With -p or a path mktemp may create the folder on a shared file system.
             if not is_made or _ELSEWHERE.search(hole.text):
@@ -141,7 +141,7 @@ def _uses_in_tasks(job: ScriptJob) -> list[tuple[int, str]]:
     The number of an exported variable is -1, because all steps inherit it.
     """
     exported = [
-        (-1, shown(text_of(setting.value)))
+        (-1, setting.shown)
         for setting in _settings(job)
         if not _FOR_IMAGES.match(setting.name)
     ]
@@ -166,7 +166,7 @@ def shared_name(job: ScriptJob) -> Iterator[Fault]:
         return
     reported: set[str] = set()
     for setting in _settings(job):
-        value = text_of(setting.value)
+        value = setting.text
         path = shown(value)
         is_cache = inner_name(setting.name) in known_words("EC312", "caches")
         if path in reported or not (is_cache and _LOCAL.match(path)):
@@ -216,7 +216,7 @@ def shared_file_system(job: ScriptJob) -> Iterator[Fault]:
     if not is_many(job.shape):
         return
     for setting in _settings(job):
-        value = text_of(setting.value)
+        value = setting.text
         path = shown(value)
         is_compiled = setting.name in known_words("EC313", "compiled")
         if not is_compiled or setting.scope == "unknown" or not path:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from envcfg.job.plan.shell_text import SHELLS, find_text
 from envcfg.lint.detectors.data_flow import literal_quotes, lost_settings
 from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
-from envcfg.lint.script_model import Array, Command, text_of
+from envcfg.lint.script_model import Array, Command
 from envcfg.lint.system_recognition import is_singularity
-from envcfg.lint.traced_text import holes, shown
+from envcfg.lint.traced_text import holes
 from envcfg.lint.value_flow import TESTS, command_with
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -71,8 +71,8 @@ def _joined(job: ScriptJob) -> Iterator[Fault]:
         assignment.name: assignment
         for assignment in job.model.assignments
         if several.search(assignment.name)
-        and shown(text_of(assignment.value)) == "$@"
-        and text_of(assignment.value)[0].hole
+        and assignment.shown == "$@"
+        and assignment.text[0].hole
         and not isinstance(assignment.value, Array)
     }
     for expansion in job.model.expansions:
@@ -219,7 +219,7 @@ def _evaluated(job: ScriptJob) -> Iterator[Fault]:
         # A dump of an environment shows values, not shell code.
         if not assignment.name.startswith(_PREFIXES) or assignment.how == "env":
             continue
-        for piece in text_of(assignment.value):
+        for piece in assignment.text:
             if piece.hole or piece.offset < 0:
                 continue
             for match in _DOLLAR.finditer(piece.chars):
@@ -259,16 +259,8 @@ def _replaced(job: ScriptJob) -> Iterator[Fault]:
     if first is None:
         return
     for assignment in job.model.assignments:
-        if assignment.name != "LD_LIBRARY_PATH" or assignment.scope not in (
-            "batch",
-            "task",
-        ):
-            continue
-        if (
-            assignment.exported
-            and assignment.number <= first.number
-            # A value for one command alone does not reach the container.
-            and assignment.command is None
-        ):
+        is_host = assignment.scope in ("batch", "task") and assignment.command is None
+        variable = first.find(assignment.name) if is_host else None
+        if assignment.name == "LD_LIBRARY_PATH" and variable and variable.is_given:
             yield Fault(assignment.offset, {}, "replaced")
             return

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values
 from envcfg.lint.resource_facts import is_helper
-from envcfg.lint.script_model import Assignment, Command, Model, text_of
+from envcfg.lint.script_model import Assignment, Command, Model
 from envcfg.lint.system_recognition import is_gpu_job, is_singularity
-from envcfg.lint.traced_text import Word, shown
+from envcfg.lint.traced_text import Word
 
 _IMAGE_FILE = re.compile(r"\.(?:sif|simg)$")
 _GPU_OPTIONS = frozenset({"nv", "nvccli", "rocm"})
@@ -145,24 +145,16 @@ def host_leaks(job: ScriptJob) -> Iterator[Fault]:
     first = next((c for c in starts if not _APART & c.options.keys()), None)
     if first is None:
         return
-    unset = {a.name for a in job.model.assignments if a.how == "unset"}
-    names = job.model.set_names()
-    shells = {ancestor.unit for ancestor in (first, *job.model.ancestors(first))}
     for assignment in job.model.assignments:
-        reaches = assignment.scope == "batch" or assignment.unit in shells
-        if (
-            assignment.number <= first.number
-            and assignment.name not in unset
-            and reaches
-        ):
+        variable = first.gives(assignment.name)
+        if assignment.number <= first.number and variable and variable.is_given:
             yield from _leak(assignment)
+    names = job.model.set_names()
     for opaque in job.model.opaque:
         is_before = opaque.offset < first.offset and opaque.scope != "container"
-        if (
-            _SOURCES.match(opaque.description)
-            and is_before
-            and "VIRTUAL_ENV" not in unset
-        ):
+        # A script that sets or unsets the variable deals with it.
+        is_open = "VIRTUAL_ENV" not in names
+        if _SOURCES.match(opaque.description) and is_before and is_open:
             yield Fault(opaque.offset, {}, "activated")
             break
     if "PYTHONNOUSERSITE" not in names and "PYTHONUSERBASE" not in names:
@@ -175,7 +167,7 @@ def _leak(assignment: Assignment) -> Iterator[Fault]:
         return
     if assignment.scope not in ("batch", "task"):
         return
-    value = shown(text_of(assignment.value))
+    value = assignment.shown
     for variable in known_values("EC840", "leaks")["variables"]:
         match = re.search(variable["value"], value, re.DOTALL)
         if match and re.fullmatch(variable["name"], assignment.name):

@@ -19,9 +19,9 @@ from envcfg.lint.lint_rule import (
     known_words,
 )
 from envcfg.lint.resource_facts import is_helper, step_shape, steps
-from envcfg.lint.script_model import Command, text_of
+from envcfg.lint.script_model import Command
 from envcfg.lint.system_recognition import directives, most_cores, owns_nodes
-from envcfg.lint.traced_text import holes, shown
+from envcfg.lint.traced_text import holes
 from envcfg.lint.value_flow import is_agent, program_name
 from envcfg.profile.conditions import parse_tests
 
@@ -82,7 +82,7 @@ def _is_affected(version: str) -> bool | None:
 def _has_masks(job: ScriptJob) -> bool:
     """Return whether a variable binds all steps to cores that the script names."""
     return any(
-        mask in shown(text_of(assignment.value))
+        mask in assignment.shown
         for assignment in job.model.assignments
         if assignment.name == "SLURM_CPU_BIND"
         for mask in _OWN_MASKS

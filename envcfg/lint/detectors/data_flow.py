@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from operator import attrgetter, itemgetter
 
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
@@ -13,7 +11,7 @@ from envcfg.lint.program_starts import helpers
 from envcfg.lint.script_model import Assignment, Command, Expansion, Model, text_of
 from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import holes, literal, shown
+from envcfg.lint.traced_text import holes, literal
 from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
 
 _MAIN = re.compile(r"python[\d.]*$")
@@ -21,7 +19,7 @@ _MAIN = re.compile(r"python[\d.]*$")
 _HARMLESS = re.compile(
     r"(?:module|ml) |source .*(?:activate|conda|modules?|profile|bashrc)\b"
 )
-_number = attrgetter("number")
+_KEPT = frozenset({"=", "read"})
 _SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
 
 
@@ -81,7 +79,7 @@ def _loss(
             return "dropped", command
     if all(assignment.number > start.number for assignment in assignments):
         return "late", start
-    is_unset = any(a.name == name and not text_of(a.value) for a in model.assignments)
+    is_unset = any(a.name == name and not a.text for a in model.assignments)
     return "unset" if is_unset else "apart", start
 
 
@@ -90,7 +88,7 @@ def _is_for_programs(assignment: Assignment, model: Model) -> bool:
     from envcfg.knowledge.variables import find_variable
 
     name, names = assignment.name, known_values("EC251", "names")
-    is_read = text_of(assignment.value) and not re.match(names["starters"], name)
+    is_read = assignment.text and not re.match(names["starters"], name)
     context = assignment.context
     if not is_read or context.function == "trap" or assignment.how in ("for", "env"):
         return False
@@ -129,62 +127,25 @@ def lost_value(job: ScriptJob) -> Iterator[Fault]:
         c.name == "shopt" and "lastpipe" in c.words[-1].shown for c in model.commands
     ):
         return
-    visited: set[str] = set()
-    uses_of, firsts = _uses_by_name(model), dict[str, int]()
-    for index, assignment in enumerate(model.assignments):
-        firsts.setdefault(assignment.name, index)
-    for subshell in model.subshells:
-        for assignment in model.assignments[subshell.begin : subshell.end]:
-            name = assignment.name
-            # Parentheses are often written to keep a value away from the rest.
-            is_meant = not subshell.is_piped and firsts[name] < subshell.begin
-            if is_meant or assignment.exported or assignment.how not in ("=", "read"):
-                continue
-            use = _first_from(uses_of.get(name, ()), subshell.after)
-            if name in visited or use is None:
-                continue
-            again = (a for a in model.assignments[subshell.end :] if a.name == name)
-            number = next((a.number for a in again), len(model.commands))
-            if use.number < number:
-                visited.add(name)
-                yield Fault(assignment.offset, {"name": name})
-    yield from _local_values(job)
-
-
-def _local_values(job: ScriptJob) -> Iterator[Fault]:
-    """Yield variables that are local to a function, and used outside it."""
-    model = job.model
-    uses_of = _uses_by_name(model)
-    wide = {a.name for a in model.assignments if not a.is_local or a.bare}
-    calls = {c.context.function for c in model.commands if c.name in model.functions}
+    unset = {a.name for a in model.assignments if a.how == "unset" or a.bare}
+    first: dict[str, Assignment] = {}
     for assignment in model.assignments:
-        name, home = assignment.name, assignment.context.function
-        if not assignment.is_local or name in wide or assignment.value is None:
+        is_kept = assignment.how in _KEPT or assignment.is_local
+        # Another shell or file is apart on purpose.
+        is_own = assignment.scope == "batch" and not assignment.unit
+        is_own &= assignment.is_local or not assignment.context.function
+        if is_kept and is_own and assignment.command is None:
+            first.setdefault(assignment.name, assignment)
+    for expansion in model.expansions:
+        setting = first.get(expansion.name)
+        # The interpreter knows the values of the shell in which it expands.
+        is_set = expansion.is_known or expansion.hole.op or expansion.name in unset
+        if setting is None or is_set or expansion.hole.scope != "batch":
             continue
-        # What a function calls sees its variables, and so may what a trap runs.
-        inside = {home, "trap"} | (model.functions if home in calls else set())
-        later = bisect_left(model.expansions, assignment.number, key=_number)
-        use = _first_from(uses_of.get(name, ()), later)
-        if use and home and use.context.function not in inside:
-            wide.add(name)
-            yield Fault(assignment.offset, {"name": name}, "local")
-
-
-def _uses_by_name(model: Model) -> dict[str, list[tuple[int, Expansion]]]:
-    """Return the expansions by the batch shell without a default, each with its index."""
-    found: dict[str, list[tuple[int, Expansion]]] = {}
-    for index, expansion in enumerate(model.expansions):
-        if expansion.hole.scope == "batch" and not expansion.hole.op:
-            found.setdefault(expansion.name, []).append((index, expansion))
-    return found
-
-
-def _first_from(
-    uses_found: Sequence[tuple[int, Expansion]], index: int
-) -> Expansion | None:
-    """Return the first expansion at *index* or after it."""
-    place = bisect_left(uses_found, index, key=itemgetter(0))
-    return uses_found[place][1] if place < len(uses_found) else None
+        if (setting.number, setting.offset) < (expansion.number, expansion.offset):
+            del first[expansion.name]
+            form = "local" if setting.is_local else ""
+            yield Fault(setting.offset, {"name": expansion.name}, form)
 
 
 @detects("EC257")
@@ -194,9 +155,7 @@ def never_set(job: ScriptJob) -> Iterator[Fault]:
     if model.is_dump:
         return
     # X=$X sets nothing.
-    set_names = {
-        a.name for a in model.assignments if shown(text_of(a.value)) != f"${a.name}"
-    }
+    set_names = {a.name for a in model.assignments if a.shown != f"${a.name}"}
     names = {_plain(name): name for name in set_names if len(name) > 4}
     for expansion in model.expansions:
         name = expansion.name
@@ -205,7 +164,7 @@ def never_set(job: ScriptJob) -> Iterator[Fault]:
         if right is None or is_set or expansion.hole.scope != "batch":
             continue
         # A variable of the system may have another with a similar name.
-        values = [text_of(a.value) for a in model.assignments if a.name == right]
+        values = [a.text for a in model.assignments if a.name == right]
         is_source = any(hole.name == name for value in values for hole in holes(value))
         is_tested = any(name in test for test in expansion.context.conditions)
         if not (is_source or is_tested or name.startswith("SLURM_")):
@@ -219,7 +178,7 @@ def _names_as_values(job: ScriptJob) -> Iterator[Fault]:
     values = {
         a.name: a
         for a in job.model.assignments
-        if a.how == "=" and literal(text_of(a.value)) in known_words("EC257", "folders")
+        if a.how == "=" and a.literal in known_words("EC257", "folders")
     }
     for expansion in job.model.expansions:
         assignment = values.get(expansion.name)
@@ -287,7 +246,7 @@ def _needs_number(expansion: Expansion, job: ScriptJob) -> Severity | None:
         if is_agent(option.command) or option.command.is_step:
             return "error"
     for assignment in job.model.assignments:
-        holes_used = list(holes(text_of(assignment.value)))
+        holes_used = list(holes(assignment.text))
         is_sum = any(
             hole.kind == "arithmetic" and re.search(rf"\b{expansion.name}\b", hole.text)
             for hole in holes_used

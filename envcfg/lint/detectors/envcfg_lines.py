@@ -16,10 +16,9 @@ from envcfg.lint.script_model import (
     Expansion,
     between,
     by_offset,
-    text_of,
 )
 from envcfg.lint.script_source import read_beside
-from envcfg.lint.traced_text import holes, literal
+from envcfg.lint.traced_text import holes
 from envcfg.lint.word_expansion import closing
 
 _READERS = frozenset({"source", ".", "eval"})
@@ -49,7 +48,7 @@ def own_line(job: ScriptJob) -> Iterator[Fault]:
                         yield Fault(hole.offset, {}, "unguarded")
     for assignment in job.model.assignments:
         if assignment.name == "ENVCFG_FILE":
-            path = literal(text_of(assignment.value)) or ""
+            path = assignment.literal or ""
             if _COMPANION.search(path) and not _is_companion_there(path):
                 yield Fault(assignment.offset, {"file": path}, "companion")
 

@@ -17,16 +17,15 @@ from envcfg.lint.resource_facts import (
     has_known_size,
     step_shape,
 )
-from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.script_model import Command
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import literal
 from envcfg.lint.value_flow import (
     CommandOption,
     agent_of,
-    inner_name,
     options,
     program_name,
     program_row,
+    setting_of,
 )
 
 _PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
@@ -83,14 +82,7 @@ def _gpus_of(job: ScriptJob, shape: ResourceShape) -> int | None:
     if count is not None:
         return count if shape.nodes == job.shape.nodes else None
     each = whole_number(values.get("gpus-per-task", "").rpartition(":")[2])
-    return each * _tasks(shape) if each is not None else None
-
-
-def _tasks(shape: ResourceShape) -> int:
-    """Return the number of tasks: Slurm starts one on each node by default."""
-    if shape.tasks is not None:
-        return shape.tasks
-    return (shape.tasks_per_node or 1) * (shape.nodes or 1)
+    return each * shape.all_tasks if each is not None else None
 
 
 def _starts(job: ScriptJob) -> Iterator[Start]:
@@ -113,7 +105,7 @@ def _starts(job: ScriptJob) -> Iterator[Start]:
         visited.add(command.offset)
         shape = job.shape if step is None else step_shape(step, job.shape)
         agent = agent_of(command)
-        tasks = 1 if step is None else _tasks(shape)
+        tasks = 1 if step is None else shape.all_tasks
         count: int | None = tasks
         offset = command.offset if step is None else step.offset
         if agent is not None:
@@ -197,7 +189,7 @@ def _severity(start: Start, job: ScriptJob) -> Severity | None:
     has_steps = any(command.is_step for command in job.model.commands)
     is_parallel |= has_steps and not _MEETS.isdisjoint(job.model.set_names())
     if start.step is None:
-        is_started_once = _tasks(job.shape) == start.gpus
+        is_started_once = job.shape.all_tasks == start.gpus
         is_own = _has_own_number(start, start.gpus or 0, job)
         return None if is_started_once and (is_parallel or not is_own) else "note"
     if start.step.is_srun:
@@ -211,21 +203,13 @@ def _hiding_mask(start: Start, job: ScriptJob) -> Iterator[Fault]:
     shape = job.shape if start.step is None else step_shape(start.step, job.shape)
     if not each_node or (start.step is not None and (shape.per_node or 1) > 1):
         return
-    for mask in job.model.assignments:
-        value = literal(text_of(mask.value))
-        if inner_name(mask.name) not in GPU_MASKS or not _is_seen(mask, start.command):
-            continue
-        count = gpus_listed(value or "") or each_node
-        if count < each_node and not mask.context.is_chosen:
-            words = {"name": mask.name, "value": value, "count": count}
+    for name in GPU_MASKS:
+        mask = setting_of(start.command, name, job.model)
+        count = gpus_listed(mask.literal or "") if mask else None
+        if mask and count and count < each_node:
+            words = {"name": mask.name, "value": mask.literal, "count": count}
             yield Fault(mask.offset, words | {"gpus": each_node}, "mask")
             return
-
-
-def _is_seen(mask: Assignment, command: Command) -> bool:
-    if mask.command is not None:
-        return mask.command == command.number
-    return mask.exported and mask.number <= command.number
 
 
 def processes_of(command: Command, shape: ResourceShape) -> tuple[int, int] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import whole_number
 from envcfg.job.request.amounts import mebibytes, size_text
+from envcfg.lint.detectors.system_limits import amount
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.system_recognition import directives, is_gpu_job
@@ -28,7 +29,7 @@ def too_little_memory(job: ScriptJob) -> Iterator[Fault]:
             words = {"option": f"--{name}={text}", "limit": text}
             yield Fault(directive.offset, words, "no-unit")
             return
-    size = _size(requests["mem"].value) if "mem" in requests else None
+    size = amount(mebibytes, requests["mem"].value) if "mem" in requests else None
     if size is None:
         return
     tasks = job.shape.per_node or 1
@@ -37,15 +38,7 @@ def too_little_memory(job: ScriptJob) -> Iterator[Fault]:
         yield Fault(requests["mem"].offset, words, "each")
     for step in job.model.commands:
         value = step.options.get("mem") if step.is_srun else None
-        own = _size(value.literal) if value else None
+        own = amount(mebibytes, value.literal) if value else None
         is_own_job = "jobid" in step.options or is_helper(step, job.model)
         if value and own and own > size and not (is_own_job or step.context.is_chosen):
             yield Fault(value.offset, words | {"memory": size_text(own)})
-
-
-def _size(text: str | None) -> int | None:
-    """Return a size in MiB; None if it is unknown, or all memory of a node."""
-    try:
-        return mebibytes(text or "")
-    except ValueError:
-        return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
@@ -17,8 +17,7 @@ from envcfg.lint.lint_rule import (
     known_words,
 )
 from envcfg.lint.resource_facts import most_nodes, steps
-from envcfg.lint.script_model import Assignment, text_of
-from envcfg.lint.traced_text import literal
+from envcfg.lint.script_model import Assignment
 from envcfg.lint.value_flow import (
     image_names,
     inner_name,
@@ -201,26 +200,42 @@ def _is_slingshot(job: ScriptJob) -> bool:
 @detects("EC522")
 def other_fabric(job: ScriptJob) -> Iterator[Fault]:
     """Settings of a fabric that the system does not have."""
-    if job.profile is None:
-        return
-    foreign = "on-slingshot" if _has_slingshot(job.profile) else "elsewhere"
-    provider = job.profile.expect.provider if job.profile.expect else None
-    tables = known_values("EC522", "foreign")
-    settings = tables[foreign] | tables.get(provider or "", {})
+    tables, profile = known_values("EC522", "foreign"), job.profile
+    settings = dict(tables["anywhere"]) if most_nodes(job.model, job.shape) > 1 else {}
+    names: tuple[str, ...] = ()
+    provider, title = "", "a job of several nodes"
+    if profile is not None:
+        title = profile.name
+        settings |= tables["on-slingshot" if _has_slingshot(profile) else "elsewhere"]
+        if expect := profile.expect:
+            provider, names = expect.provider or "", expect.interfaces
+            for network in (provider, *expect.networks):
+                settings |= tables.get(network, {})
     for assignment in job.model.assignments:
-        name = inner_name(assignment.name)
-        value = literal(text_of(assignment.value)) or ""
+        name, value = inner_name(assignment.name), assignment.literal or ""
         if assignment.value is None or assignment.context.is_chosen:
             continue
-        words = {"name": name, "value": value, "profile": job.profile.name}
+        words = {"name": name, "value": value, "profile": title}
         asks = name == "FI_PROVIDER" and re.fullmatch(r"[a-z;_,]+", value)
-        if asks and provider and provider not in value:
+        if asks and provider not in value:
             yield Fault(assignment.offset, words)
+        if name.endswith("SOCKET_IFNAME") and _leaves_out(names, value):
+            yield Fault(assignment.offset, words, "interface")
         for pattern, severity in settings.items():
             if re.match(pattern, f"{name}={value}"):
                 yield Fault(assignment.offset, words, "", severity)
                 # One finding is enough, and the first pattern is the most specific.
                 break
+
+
+def _leaves_out(names: Sequence[str], value: str) -> bool:
+    """Return whether a list of interfaces, or of beginnings, leaves out all of *names*."""
+    parts = [part for part in value.lstrip("^=").split(",") if part]
+    fits = [
+        any(name.startswith(part) or part.startswith(name[:-1]) for part in parts)
+        for name in names
+    ]
+    return bool(fits and parts) and (all(fits) if value[0] == "^" else not any(fits))
 
 
 @detects("EC525")

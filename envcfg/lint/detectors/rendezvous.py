@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
 from envcfg.lint.detectors.data_flow import lost_settings
-from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import load_programs
-from envcfg.lint.resource_facts import is_many, step_nodes, steps
+from envcfg.lint.resource_facts import (
+    ResourceShape,
+    is_many,
+    step_nodes,
+    step_shape,
+    steps,
+)
 from envcfg.lint.script_model import Assignment, Command, text_of
 from envcfg.lint.system_recognition import shares_nodes
 from envcfg.lint.traced_text import Text, holes, literal, shown, start
-from envcfg.lint.value_flow import is_agent, is_alone, is_port_name, options
+from envcfg.lint.value_flow import (
+    inner_name,
+    is_agent,
+    is_alone,
+    is_port_name,
+    is_rank,
+    options,
+    setting_of,
+)
 
 _HERE = re.compile(r"^(?:tcp://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
 _HOSTNAME = re.compile(
@@ -26,6 +40,9 @@ _ALL_OPTIONS = _PORT_OPTIONS | {"rdzv-endpoint"}
 # Leading zeros make bash read the last digits of a job id as octal.
 _OCTAL = re.compile(
     r"(?<!10#)(?:\$\{SLURM_JOB_?ID:\s*(?:-\d|\(-\d\))(?::\d+)?\}|\$\([^()]*tail\s+-c\s*-?\d[^()]*\))"
+)
+_OF_TASK = re.compile(
+    r"^\$|RANDOM|\$\$|BASHPID|(?:PROC|NODE)ID|\bdate\b|\bshuf\b|getsockname|EPOCH"
 )
 _INSIDE = ("task", "container")
 _SLURM = re.compile(r"(?i)slurm|munge|scontrol")
@@ -40,7 +57,7 @@ def address_in_task(job: ScriptJob) -> Iterator[Fault]:
     addresses = known_words("EC416", "addresses")
     for assignment in job.model.assignments:
         if assignment.name in addresses and assignment.value is not None:
-            yield from _set_address(assignment, text_of(assignment.value), job)
+            yield from _set_address(assignment, assignment.text, job)
     yield from _unexported(job)
     if (job.shape.nodes or 1) > 1:
         yield from _told_addresses(job)
@@ -127,7 +144,7 @@ def _is_alone(assignment: Assignment, job: ScriptJob) -> bool:
     """Return whether each rank or node is meant as its own job."""
     tests = " ".join(assignment.context.conditions)
     ports = [a for a in job.model.assignments if is_port_name(a.name) and a.value]
-    text = " ".join(shown(text_of(a.value)) for a in ports)
+    text = " ".join(a.shown for a in ports)
     by_node = re.search(r"NNODES|NUM_NODES|NODEID|PROCID", tests)
     return bool(by_node or re.search(r"LOCAL|RANK|PROCID|GPU", text))
 
@@ -147,6 +164,52 @@ def _unexported(job: ScriptJob) -> Iterator[Fault]:
             )
             severity: Severity = "note" if is_set or job.shape.nodes == 1 else "error"
             yield fault._replace(form="unexported", severity=severity)
+
+
+@detects("EC461")
+def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
+    """A rank, a count or an address with the value of another one.
+
+    The number of nodes and tasks of the steps that get it decides whether it is wrong.
+    Launchers such as torchrun replace ranks and counts.
+    """
+    sources = known_values("EC461", "sources").items()
+    is_replaced = any(map(is_agent, job.model.commands))
+    for assignment in job.model.assignments:
+        value = assignment.text
+        text = shown(value) if literal(value) is None else f"'{literal(value)}'"
+        for right, source in sources:
+            pattern = source["pattern"]
+            match = re.fullmatch(pattern, f"{assignment.name}={text}", re.DOTALL)
+            if not match or (is_replaced and right != "address"):
+                continue
+            # EC101 reports ranks that the batch shell expands.
+            if any(is_rank(h) for h in holes(value)):
+                continue
+            shapes = _shapes_with(assignment, job)
+            if any(_is_other(source, match, shape) for shape in shapes):
+                words = {"name": assignment.name, "value": text}
+                yield Fault(assignment.offset, words, right)
+                break
+
+
+def _shapes_with(setting: Assignment, job: ScriptJob) -> Iterator[ResourceShape]:
+    """Yield the sizes of the steps whose programs get the value of an assignment."""
+    for command in job.model.commands:
+        step = None if job.model.children(command) else job.model.step_of(command)
+        step = step or (command if command.is_step else None)
+        if step and setting_of(command, inner_name(setting.name), job.model) is setting:
+            yield step_shape(step._replace(is_open=False), job.shape)
+
+
+def _is_other(
+    source: Mapping[str, str], match: re.Match[str], shape: ResourceShape
+) -> bool:
+    """Return whether a source gives another value than the right one in a step."""
+    numbers = {"nodes": shape.nodes, "tasks": shape.per_node, "all": shape.all_tasks}
+    if source["if"] == "count":
+        return shape.nodes is not None and int(match[1]) != shape.all_tasks
+    return (numbers[source["if"]] or 1) > 1
 
 
 @detects("EC417")
@@ -199,8 +262,8 @@ def port(job: ScriptJob) -> Iterator[Fault]:
             yield Fault(text, {"port": offset, "name": name}, form)
         for hole in holes(value):
             is_sum = hole.kind == "arithmetic"
-            # Each task draws its own random number, so ranks would use different ports.
-            is_random = hole.name == "RANDOM" or (is_sum and "RANDOM" in hole.text)
+            # Each task would compute a port of its own.
+            is_random = _OF_TASK.search(hole.name + hole.text)
             if is_sum and _OCTAL.search(hole.text):
                 yield Fault(hole.offset, {"port": "", "name": name}, "octal")
             elif is_random and hole.scope in _INSIDE and is_many(job.shape):
@@ -210,7 +273,7 @@ def port(job: ScriptJob) -> Iterator[Fault]:
 def _port_values(job: ScriptJob) -> Iterator[tuple[str, Text, str]]:
     for assignment in job.model.assignments:
         if is_port_name(assignment.name) and assignment.value is not None:
-            yield assignment.name, text_of(assignment.value), assignment.scope
+            yield assignment.name, assignment.text, assignment.scope
     for command in job.model.commands:
         is_run = not command.substitution or is_agent(command)
         for option in options(command) if is_run else ():

@@ -19,10 +19,11 @@ from envcfg.lint.resource_facts import (
     step_shape,
     steps,
 )
-from envcfg.lint.script_model import Array, Assignment, Command, Model, text_of
+from envcfg.lint.script_model import Array, Assignment, Command, Model
 from envcfg.lint.system_recognition import directives
 from envcfg.lint.traced_text import holes, literal, shown
 from envcfg.lint.value_flow import (
+    RANKS,
     CommandOption,
     agent_of,
     inner_name,
@@ -30,11 +31,11 @@ from envcfg.lint.value_flow import (
     options,
     program_name,
     program_row,
+    setting_of,
 )
 
 _PROCESSES = frozenset("nproc-per-node num-processes num-gpus num-accelerators".split())
 _BINDERS = frozenset({"gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-per-task"})
-_RANK = re.compile(r"SLURM_(?:LOCALID|PROCID|NODEID)|OMPI_COMM_WORLD_(?:LOCAL_)?RANK")
 # Options and the verb of a launcher, then Python with the script, which comes too late.
 _INTERPRETER = re.compile(
     r"(?:launch )?(?:-[^\s=]+=\S* |(?!-m )-[^\s=]+ (?:(?!\S*python|\S+\.py )[^-\s]\S* )?)*"
@@ -113,18 +114,17 @@ def _many_programs(job: ScriptJob) -> Iterator[Fault]:
         if row is None or step is None or step.is_open or command.is_open:
             continue
         # Each task may have a part of its own, such as a port or a file.
-        is_own = any(_RANK.search(text) for text in command.context.conditions)
+        is_own = any(RANKS.search(text) for text in command.context.conditions)
         by_task = (h.scope != "batch" for w in command.words for h in holes(w.text))
         if is_own or any(by_task):
             continue
         if row["kind"] == "node" and not _starts_ranks(row, command, step, job):
             continue
         shape = step_shape(step, job.shape)
-        tasks = (shape.per_node or 1) * (shape.nodes or 1)
         name = program_name(command)
-        if KINDS[row["kind"]] == ONCE and (shape.tasks or tasks) > 1:
-            count = shape.tasks or tasks
-            yield Fault(command.offset, {"tasks": count, "name": name}, "once")
+        if KINDS[row["kind"]] == ONCE and shape.all_tasks > 1:
+            words = {"tasks": shape.all_tasks, "name": name}
+            yield Fault(command.offset, words, "once")
         elif row["kind"] == "node" and (shape.per_node or 1) > 1:
             count = shape.per_node or 1
             yield Fault(command.offset, {"tasks": count, "name": name})
@@ -266,7 +266,7 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
     """
     model, shape = job.model, job.shape
     nodes = shape.nodes or 1
-    tasks = shape.tasks or (shape.per_node or 1) * nodes
+    tasks = shape.all_tasks
     starters = {c.name for c in model.commands} & known_words("EC633", "starters")
     names = [directive.name for directive in model.directives]
     gpus = shape.gpus_per_node is not None or any("gpu" in name for name in names)
@@ -313,7 +313,7 @@ def gpu_mask(job: ScriptJob) -> Iterator[Fault]:
     inner = [by_name[n] for n in GPU_MASKS[1:] if n in by_name]
     for mask in inner:
         # A copy of the outer mask counts in the wrong numbers inside it.
-        if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(text_of(mask.value))):
+        if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(mask.text)):
             yield Fault(mask.offset, {"name": mask.name}, "copied")
             return
     mask_found = next(
@@ -332,7 +332,7 @@ def _cuts_twice(outer: Assignment, inner: Assignment) -> bool:
     """Return whether *inner* counts GPUs that *outer* has certainly hidden."""
     if inner.context.is_chosen or outer.context.is_chosen or not inner.exported:
         return False
-    both = [shown(text_of(outer.value)), shown(text_of(inner.value))]
+    both = [outer.shown, inner.shown]
     if all(re.search(r"LOCALID|LOCAL_RANK", v) for v in both):
         return True
     # The same list from 0 selects the same GPUs in both layers.
@@ -344,7 +344,7 @@ def _too_many_gpus(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
     """Yield lists with more GPUs than the job has on a node."""
     gpus = job.shape.gpus_per_node
     for mask in masks:
-        count = gpus_listed(shown(text_of(mask.value)))
+        count = gpus_listed(mask.shown)
         if gpus and count and count > gpus:
             words = {"name": mask.name, "count": count, "gpus": gpus}
             yield Fault(mask.offset, words, "too-many")
@@ -361,7 +361,7 @@ def _bound_already(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
     if any("gpu-bind" in c.options for c in job.model.commands if c.is_step):
         return
     for mask in masks:
-        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(text_of(mask.value)))
+        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(mask.text))
         if by_rank and mask.scope in ("task", "container"):
             yield Fault(mask.offset, {"name": mask.name}, "bound")
 
@@ -388,7 +388,7 @@ def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
                 continue
             reported.add(mask.offset)
             severity = _mask_severity(mask, step, job) if gpus else "note"
-            words = {"name": name, "value": shown(text_of(mask.value)), "tasks": tasks}
+            words = {"name": name, "value": mask.shown, "tasks": tasks}
             yield Fault(mask.offset, words, severity=severity)
 
 
@@ -397,11 +397,7 @@ def _mask_of(step: Command, name: str, model: Model) -> Assignment | None:
     below = [step]
     for command in below:  # it grows; what another step starts belongs to that step
         below += [child for child in model.children(command) if not child.is_step]
-    variable = below[-1].gives(name)
-    if variable is None or not variable.exported or variable.origin < 0:
-        return None
-    mask = model.assignments[variable.origin]
-    return None if mask.context.is_chosen else mask
+    return setting_of(below[-1], name, model)
 
 
 def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:
@@ -414,7 +410,7 @@ def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:
     if step.is_open or any(_WRAPPER.search(c.words[0].shown) for c in programs):
         return "note"
     # The number of GPUs in an unknown element of an array is a guess.
-    elements = [hole for hole in holes(text_of(mask.value)) if hole.op == "["]
+    elements = [hole for hole in holes(mask.text) if hole.op == "["]
     if not all(_element_counts(hole.name, job.model) for hole in elements):
         return "warning"
     name = inner_name(mask.name)
@@ -426,7 +422,7 @@ def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:
 
 def _gpus_named(mask: Assignment, model: Model) -> int | None:
     """Return how many GPUs a mask names for all tasks; None if that is not known."""
-    text = text_of(mask.value)
+    text = mask.text
     value = literal(text)
     if value is not None:
         return gpus_listed(value)
@@ -438,7 +434,7 @@ def _gpus_named(mask: Assignment, model: Model) -> int | None:
         # An element with unknown content is most likely one GPU.
         return counts.pop() if len(counts) == 1 else None if counts else 1
     # The rank of the batch shell is 0. Without a default, another rule reports it.
-    is_rank = hole.op[:1] in (":", "-") and _RANK.fullmatch(hole.name)
+    is_rank = hole.op[:1] in (":", "-") and RANKS.fullmatch(hole.name)
     return 1 if is_rank else None
 
 

@@ -9,22 +9,21 @@ from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
+from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
 from envcfg.lint.script_model import Command, Expansion, texts
-from envcfg.lint.traced_text import Hole, Word, holes
+from envcfg.lint.traced_text import Hole, Text, Word, holes, shown, start
 from envcfg.lint.value_flow import (
+    RANKS,
     TESTS,
     Uses,
     asks_whether_set,
     is_agent,
+    is_rank,
     options,
     uses,
 )
 
-_RANKS = re.compile(
-    r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
-    r"OMPI_COMM_WORLD_(?:NODE_|LOCAL_)?RANK|FLUX_TASK_(?:RANK|LOCAL_ID)"
-)
 _ROLES = re.compile(
     r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_|WORLD_|MACHINE_)?RANK|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|"
     r"MACHINE_RANK|NODE_ID|NODEID|LOCAL_ID|GPU_DEVICE_ORDINAL"
@@ -45,7 +44,7 @@ def rank_in_batch(job: ScriptJob) -> Iterator[Fault]:
     """A rank's own variable, expanded once for all by the batch shell."""
     where, certain = uses(job.model), _certain(job)
     for expansion in job.model.expansions:
-        if expansion.hole.scope != "batch" or not _RANKS.fullmatch(expansion.name):
+        if not is_rank(expansion.hole):
             continue
         # With a default or a test the script handles the missing rank.
         if expansion.is_known or expansion.hole.op[:2] in (":-", "-", ":?", ":+", "+"):
@@ -99,10 +98,6 @@ def _file_form(expansion: Expansion, job: ScriptJob) -> str:
             continue
         if any(hole.offset == expansion.offset for hole in _file_holes(command)):
             forms.add("step-output" if command is step else "output")
-        if command is not step and any(
-            h.offset == expansion.offset for h in holes(step.output)
-        ):
-            forms.discard("output")
     return min(forms, default="")
 
 
@@ -126,6 +121,30 @@ def _file_holes(command: Command) -> Iterator[Hole]:
         if before in outputs or is_glued or (equals and _name(option) in outputs):
             yield from holes(word.text)
         before = _name(option) if is_option else ""
+
+
+@detects("EC762")
+def one_file_for_all(job: ScriptJob) -> Iterator[Fault]:
+    """A file of one name that the program of each task writes from its beginning."""
+    for command in job.model.commands:
+        step, texts = job.model.step_of(command), list[Text]()
+        if step is None or command.context.is_chosen:
+            continue
+        if command.name == "tee":
+            texts = [word.text for word in command.arguments]
+        elif command.name in known_words("EC762", "profilers"):
+            outputs = known_words("EC762", "outputs")
+            texts = [word.text for o, word in command.options_in_order if o in outputs]
+        elif command.name not in helpers():
+            texts = [command.output]
+        shape = step_shape(step._replace(is_open=False), job.shape)
+        for text in texts if shape.all_tasks > 1 else ():
+            path, offset = shown(text), start(text)
+            is_own = any(hole.scope != "batch" for hole in holes(text))
+            is_added = job.before(offset).rstrip("\"' ").endswith(">>")
+            if re.match(r"(?!/dev/|-)[^%]+$", path) and not (is_own or is_added):
+                words = {"name": command.name, "path": path}
+                yield Fault(max(offset, command.offset), words)
 
 
 def _name(option: str) -> str:
@@ -257,7 +276,7 @@ def called_variable(job: ScriptJob) -> Iterator[Fault]:
         # Lower-case commands in "$( )" are ordinary programs.
         if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name) or name in job.model.functions:
             continue
-        is_set = name in known_words("EC141", "always") or _RANKS.fullmatch(name)
+        is_set = name in known_words("EC141", "always") or RANKS.fullmatch(name)
         if is_set or name in names or name.startswith(PREFIXES) or find_variable(name):
             offset, edit = command.offset, None
             if job.before(offset).endswith("("):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from envcfg.backends.schedulers import SCHEDULERS
@@ -96,7 +96,7 @@ def _memory(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault
         return
     gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
     for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
-        size = (_amount(mebibytes, requested, name) or 0) * times
+        size = (amount(mebibytes, _asked(job, name)) or 0) * times
         # Slurm keeps memory for the system, so that a whole node's memory is refused.
         if size and size >= most:
             words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
@@ -152,7 +152,7 @@ def _limits(
         return
     shape = job.shape
     all_gpus = (shape.nodes or 0) * (shape.gpus_per_node or 0)
-    time = _amount(seconds, requested, "time")
+    time = amount(seconds, _asked(job, "time"))
     requirements = JobSize(nodes=shape.nodes, gpus=all_gpus or None, seconds=time)
     if partition is None and "partition" not in requested and is_gpu_job(job):
         # Sites route such jobs by size: only the most generous partition is a bound.
@@ -272,14 +272,17 @@ def _name(job: ScriptJob) -> str:
     return job.profile.name if job.profile else ""
 
 
-def _amount(
-    reader: Callable[[str], int | None], requested: Mapping[str, GivenOption], name: str
-) -> int | None:
-    """Return the requested amount; None if it is missing or not an amount."""
+def amount(reader: Callable[[str], int | None], text: str | None) -> int | None:
+    """Return an amount; None if it is missing, unlimited or no amount."""
     try:
-        return reader(requested[name].value or "") if name in requested else None
+        return reader(text or "")
     except ValueError:
         return None
+
+
+def _asked(job: ScriptJob, name: str) -> str | None:
+    """Return the value of a directive."""
+    return directives(job)[name].value if name in directives(job) else None
 
 
 @detects("EC630")
@@ -301,7 +304,7 @@ def billing(job: ScriptJob) -> Iterator[Fault]:
 def _part_of_node(job: ScriptJob, gpus: int, most: int) -> Iterator[Fault]:
     """Yield requests for a part of nodes that are billed as a whole."""
     requested, name = directives(job), asked_partition(job)
-    memory = _amount(mebibytes, requested, "mem")
+    memory = amount(mebibytes, _asked(job, "mem"))
     all_memory = most_memory(job.profile)
     if gpus < most and not job.shape.is_exclusive:
         words = {"partition": name, "gpus": gpus, "limit": most}
@@ -325,7 +328,7 @@ def _shares(
         return
     requested, shape = directives(job), job.shape
     cores = (shape.cpus or 0) * (shape.per_node or 1)
-    memory = _amount(mebibytes, requested, "mem")
+    memory = amount(mebibytes, _asked(job, "mem"))
     free = free_shares(profile, bill, gpus)
     for resource, unit, number, option in (
         ("cores", "cores", cores, "cpus-per-task"),

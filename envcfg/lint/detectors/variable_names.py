@@ -17,7 +17,7 @@ from envcfg.lint.lint_rule import (
     known_values,
     known_words,
 )
-from envcfg.lint.script_model import Array, Assignment, text_of
+from envcfg.lint.script_model import Array, Assignment
 from envcfg.lint.traced_text import Text, literal, shown
 from envcfg.lint.value_flow import asks_whether_set, command_with
 
@@ -152,7 +152,7 @@ def wrong_value(job: ScriptJob) -> Iterator[Fault]:
     """A value that its reader does not accept."""
     from envcfg.knowledge.variables import find_variable
 
-    off = {n for n, a in _settings(job) if literal(text_of(a.value)) == "1"}
+    off = {n for n, a in _settings(job) if a.literal == "1"}
     for name, assignment in _settings(job):
         variable = find_variable(name)
         # An array reaches no program, and unread variables have another rule.
@@ -167,7 +167,7 @@ def wrong_value(job: ScriptJob) -> Iterator[Fault]:
         # An appended value is only a part of the whole.
         if assignment.value is None or assignment.appended:
             continue
-        text = text_of(assignment.value)
+        text = assignment.text
         if _cut(job, assignment, text):
             words = {"name": name, "value": shown(text)}
             yield Fault(max(assignment.value_at, 0), words, "cut")
