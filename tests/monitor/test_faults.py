@@ -389,7 +389,8 @@ def test_a_node_without_its_links_is_named_at_the_next_look(
     clock: Clock, nodes: int
 ) -> None:
     lines = watch(clock, linked(1, after=10), nodes=nodes, minutes=9)
-    assert lines == [f"all {8 * nodes} GPUs busy, network fast"]
+    ranks = f"{8 * nodes} ranks, each on its own 8 cores"
+    assert lines == [f"all {8 * nodes} GPUs busy, {ranks}, network fast"]
     clock.now = 1000.0
     lines = watch(clock, linked(1, after=10), nodes=nodes, minutes=12)
     assert lines[1:] == [
@@ -414,4 +415,4 @@ def test_nodes_that_wait_for_a_lost_one_have_no_finding_on_their_load(
 
 def test_links_of_one_node_cannot_be_compared(clock: Clock) -> None:
     lines = watch(clock, linked(0, after=0), nodes=1)
-    assert lines == ["all 8 GPUs busy, network fast"]
+    assert lines == ["all 8 GPUs busy, 8 ranks, each on its own 8 cores, network fast"]

@@ -86,6 +86,7 @@ def told(
 
 
 GOOD = ["all 4 GPUs busy, network fast"]
+BOUND = ["all 4 GPUs busy, 4 ranks, each on its own 4 cores, network fast"]
 BUSY = [97, 98, 96, 99]
 FOUR = [
     rank(n, n, own=1.0, cores=f"{4 * n}-{4 * n + 3}", mask=str(n)) for n in range(4)
@@ -94,8 +95,23 @@ FOUR = [
 
 def test_a_good_node_has_no_finding() -> None:
     near = "0-7 0-7 8-15 8-15"
-    assert told(BUSY, *FOUR, near=near) == GOOD
+    bound = "4 ranks, each on its own 4 cores"
+    assert told(BUSY, *FOUR, near=near) == [
+        f"all 4 GPUs busy, {bound} next to its GPU, network fast"
+    ]
+    # On some cores of another GPU, or where these are unknown, nearness is not claimed.
+    for other in ("0-7 0-7 8-10 8-15", ""):
+        assert told(BUSY, *FOUR, near=other) == [
+            f"all 4 GPUs busy, {bound}, network fast"
+        ]
     assert told(BUSY) == GOOD
+
+
+def test_cores_that_ranks_share_are_not_called_their_own() -> None:
+    shared = [rank(n, n, own=1.0, cores="0-15", mask=str(n)) for n in range(4)]
+    assert told(BUSY, *shared) == GOOD
+    unknown = [*FOUR[:3], rank(3, 3, own=1.0, cores="?", mask="3")]
+    assert told(BUSY, *unknown) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -186,14 +202,14 @@ def test_one_core_for_all_ranks_is_named() -> None:
 
 def test_cores_far_from_the_gpu_are_named() -> None:
     assert told(BUSY, *FOUR, near="0-7 0-7 0-7 8-15") == [
-        *GOOD,
+        *BOUND,
         (
             "warning: n1: rank 2 computes on cores 8-11, and the cores next to its GPU are 0-7"
             "  [cores-far]"
         ),
     ]
     # Of eight GPUs of the node the tool shows four: their places are unknown.
-    assert told(BUSY, *FOUR, near="0-7 " * 8) == GOOD
+    assert told(BUSY, *FOUR, near="0-7 " * 8) == BOUND
 
 
 def test_other_memory_and_less_power_are_named() -> None:
@@ -248,7 +264,7 @@ def test_errors_of_memory_count_from_the_first_look(
         BUSY, *FOUR, more=[FINE, rows[0], *others], later=[FINE, risen, *others]
     )
     end = " since the first look, rank 1  [gpu-memory-errors]"
-    assert lines[-1] == (f"{line}{end}" if line else GOOD[0])
+    assert lines[-1] == (f"{line}{end}" if line else BOUND[0])
     # Errors of earlier jobs, and a driver that was loaded again.
     assert told(BUSY, more=[FINE, rows[0], *others]) == GOOD
     assert told(BUSY, more=[FINE, rows[0], *others], later=[FINE] * 4) == GOOD

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.log.numbers import count_of, first_of, grouped, ranks_of
 from envcfg.nodes.monitor.outliers import UNKNOWN, NodeFinding
+from envcfg.nodes.monitor.rank_marks import describe_cores
 from envcfg.nodes.monitor.step_health import StepHealth
 
 _BUSY = 50.0  # percent of use on the average, from which a GPU counts as busy
@@ -153,6 +154,7 @@ def _summary(health: StepHealth, network: str) -> str:
         for gpu in view.gpus
         if gpu.use is not None
     )
+    network = ", ".join(filter(None, [describe_cores(health.nodes), network]))
     if use >= _BUSY:
         return f"{gpus} busy, {network}"
     lowest = f" (lowest: {host}, GPU {number}, {use:.0f} %)" if health.gpus > 1 else ""

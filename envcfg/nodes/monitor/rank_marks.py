@@ -49,14 +49,8 @@ def _cores(node: NodeView) -> Iterator[NodeFinding]:
                 share="share" if len(ranks) > 1 else "has",
                 cores=count_of(len(cores), "core"),
             )
-    near = node.sample.near if node.sample else ()
-    # Only if all GPUs are visible, PCI order is the order of the tool.
-    if len(near) != len(node.gpus) + node.other_gpus:
-        return
     for rank in node.ranks:
-        if len(rank.gpus) != 1 or rank.gpus[0] >= len(near):
-            continue
-        wanted = core_numbers(near[rank.gpus[0]])
+        wanted = _cores_next_to(node, rank)
         if rank.own_cores and wanted and not rank.own_cores & wanted:
             yield make_mark(
                 "cores-far",
@@ -67,6 +61,38 @@ def _cores(node: NodeView) -> Iterator[NodeFinding]:
                 cores=number_ranges(sorted(rank.own_cores)),
                 near=number_ranges(sorted(wanted)),
             )
+
+
+def _cores_next_to(node: NodeView, rank: RankSample) -> frozenset[int]:
+    """Return the cores next to the GPU of *rank*; empty if they are unknown."""
+    near = node.sample.near if node.sample else ()
+    # Only if all GPUs are visible, PCI order is the order of the tool.
+    is_known = len(near) == len(node.gpus) + node.other_gpus and len(rank.gpus) == 1
+    return (
+        core_numbers(near[rank.gpus[0]])
+        if is_known and rank.gpus[0] < len(near)
+        else frozenset()
+    )
+
+
+def describe_cores(nodes: Sequence[NodeView]) -> str:
+    """Return the cores of the ranks in words; empty if ranks share them, or unknown."""
+    ranks = [rank for node in nodes for rank in node.ranks]
+    for node in nodes:
+        own = [rank.own_cores for rank in node.ranks]
+        if not all(own) or sum(map(len, own)) != len(frozenset().union(*own)):
+            return ""
+    if len(ranks) < 2 or not all(node.ranks for node in nodes):
+        return ""
+    sizes = {len(rank.own_cores) for rank in ranks}
+    cores = count_of(sizes.pop(), "core") if len(sizes) == 1 else "cores"
+    is_near = all(
+        rank.own_cores <= _cores_next_to(node, rank)
+        for node in nodes
+        for rank in node.ranks
+    )
+    place = " next to its GPU" if is_near else ""
+    return f"{len(ranks)} ranks, each on its own {cores}{place}"
 
 
 def _loaders(node: NodeView) -> Iterator[NodeFinding]:
