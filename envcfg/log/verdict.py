@@ -132,6 +132,7 @@ class GivenUpCollective(NamedTuple):
     # Number of the last collective that it called; None if unknown.
     enqueued: int | None = None
     completed: int | None = None  # number of the last one that ended; None if unknown
+    seconds: int | None = None  # time for which the rank waited; None if unknown
 
 
 class Cause(NamedTuple):

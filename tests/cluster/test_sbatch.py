@@ -163,6 +163,33 @@ def test_a_job_that_fails_starts_again_until_its_program_is_the_cause(
     assert re.search(r"^nid001001 20\S+Z .*nid001001", bad.read_text(), re.M)
 
 
+STUCK = """\
+[ "$RANK" != 0 ] || echo "step 20/900 loss 1.5"
+[ "$RANK" != 0 ] || echo 'nid001000:1:1 [0] transport/net_ib.cc:1309 NCCL WARN NET/IB : Got completion from peer \
+10.0.0.2<40001> with status=12 opcode=0 len=0 vendor err 129'
+exit 1
+"""
+
+
+@pytest.mark.nightly
+def test_a_program_that_dies_twice_at_one_step_is_not_started_a_third_time(
+    cluster: Cluster, workdir: Path, tool: Path
+) -> None:
+    (workdir / "train.sh").write_text(STUCK)
+    size = ("--partition", "small-g", "--nodes", "1", "--gpus-per-node", "1")
+    again = ("--time", "5", "--signal", "50", "--requeue=5")
+    wrap = (*LUMI, *size, *again, "--container", "none")
+    done = envcfg("sbatch", *wrap, "--", "sh", "./train.sh")
+    assert done.code == 0, done.err
+    job = Job(cluster, started(cluster, done.text, path=str(tool))).refresh()
+    job.wait_output("; the job starts again", timeout=120)
+    job.skip_requeue_delay()
+    job.wait(timeout=180)
+    assert (job.state, job.exit_code) == ("FAILED", 1), job.stdout
+    assert job.stdout.count("step 20/900") == 2
+    assert "no other start: fix first: attempts 1 and 2 ended so" in job.stdout
+
+
 @pytest.mark.nightly
 def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:
     options = (*SMALL, *WARNED, "--requeue", "--inline")

@@ -49,7 +49,7 @@ def test_the_silent_rank_is_named(group: str, label: bool, nccl: bool) -> None:
     report = check((GOOD if nccl else "") + "".join(said))
     where = " (nid001001)" if nccl else ""
     assert report.summary == (
-        f"broken: rank 5{where} says nothing, and 15 ranks wait in number 77, ALLREDUCE of 4096"
+        f"broken: rank 5{where} says nothing, and 15 ranks wait 600 seconds in number 77, ALLREDUCE of 4096"
     )
     cause = [each.rule for each in report.findings if each.cause]
     assert cause[0] == "lag-silent"
@@ -65,9 +65,9 @@ def test_the_silent_rank_is_named(group: str, label: bool, nccl: bool) -> None:
 
 
 CASES = {
-    "even": ("", "all 16 ranks wait in number 77, ALLREDUCE of 4096; the last that ended is number 76"),
-    "behind": (waits(3, seq=76), "rank 3 (nid001001) waits in number 76, and 15 ranks wait in number 77"),
-    "ahead": (waits(3, seq=78), "15 ranks wait in number 77, ALLREDUCE of 4096, and rank 3 (nid001001) has completed it; the log does not show which"),
+    "even": ("", "all 16 ranks wait 600 seconds in number 77, ALLREDUCE of 4096; the last that ended is number 76"),
+    "behind": (waits(3, seq=76), "rank 3 (nid001001) waits in number 76, and 15 ranks wait 600 seconds in number 77"),
+    "ahead": (waits(3, seq=78), "15 ranks wait 600 seconds in number 77, ALLREDUCE of 4096, and rank 3 (nid001001) has completed it; the log does not show which"),
     "operation": (waits(3, operation="BROADCAST"), "rank 3 (nid001001) called BROADCAST as number 77"),
     "size": (waits(3, numel=7), "rank 3 (nid001001) called ALLREDUCE of 7 as number 77"),
 }  # fmt: skip
@@ -106,7 +106,7 @@ def test_a_first_error_of_the_network_stays_the_cause() -> None:
 
 def test_half_a_log_names_nobody() -> None:
     report = check(GOOD + "".join(waits(rank) for rank in range(0, 16, 4)))
-    assert report.summary.startswith("broken: 4 ranks wait in number 77")
+    assert report.summary.startswith("broken: 4 ranks wait 600 seconds in number 77")
     assert report.summary.endswith("12 other ranks say nothing")
     assert "lag-even" not in rules_of(check(GOOD + waits(3)))
     assert check(re.sub("SeqNum=77.*", "SeqNum=", waits(0))).verdict == "broken"
@@ -150,7 +150,7 @@ REPORTED = {
     # Half of the ranks are at the older number: these did not complete it.
     "two halves": (
         "".join(waits(rank, seq=77 - rank // 2) for rank in range(4)),
-        "ranks 2-3 wait in number 76, and 2 ranks wait in number 77",
+        "ranks 2-3 wait in number 76, and 2 ranks wait 600 seconds in number 77",
     ),
     # hiyouga/LlamaFactory#7396: only the second line of a rank names the group
     "a group in one line of two": (
@@ -209,3 +209,22 @@ def test_what_is_reported_of_a_hang_names_the_ranks(case: str) -> None:
 )
 def test_the_next_step_after_a_report_of_torchfrtrace(case: str, answer: str) -> None:
     assert check(REPORTED[case][0]).next.answer == answer
+
+
+@pytest.mark.parametrize("group", PREFIXES)
+@pytest.mark.parametrize("front", ["", "3: ", "[default3]:"])
+def test_one_rank_alone_is_told_how_to_show_the_others(front: str, group: str) -> None:
+    lines = waits(3, group=PREFIXES[group]).splitlines()
+    report = check("".join(f"{front}{line}\n" for line in lines))
+    assert report.summary.startswith(
+        "broken: rank 3 waited 600 seconds in number 77, ALLREDUCE of 4096"
+    )
+    assert "srun --output=log-%t" in report.next.reason
+    assert report.next.action == "fix first"
+    assert report.waiting[0].seconds == 600
+
+
+def test_an_end_before_the_hang_stays_the_cause() -> None:
+    died = "srun: error: nid001000: task 5: Segmentation fault (core dumped)\n"
+    report = check(died + waits(3))
+    assert report.summary.startswith("broken: rank 5 (nid001000) crashed")

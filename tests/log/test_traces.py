@@ -266,7 +266,7 @@ def test_a_log_that_begins_with_an_answer_is_one(
         (folder / "mixed").write_text(answers.OK + goes_on)
         _, answer, rules = judged(capsys, folder / "mixed")
         assert answer["verdict"] == "broken"
-        assert rules == {"torch-watchdog": "error"}
+        assert rules == {"lag-alone": "error", "torch-watchdog": "error"}
 
 
 def test_a_log_stays_a_log(tmp_path: Path) -> None:

@@ -244,14 +244,15 @@ def lag_symptoms(job: JobLog, world: World) -> Iterator[tuple[None, Symptom]]:
     symptoms = [
         _judged(name, members, world, waits, hosts)
         for name, members in groups.items()
-        # A single rank has no other to compare with, and ranks that wait show a hang.
-        if len(members) > 1 and not all(_is_behind(member.wait) for member in members)
+        # Ranks that wait show a hang.
+        if not all(_is_behind(member.wait) for member in members)
     ]
-    order = ("lag-mismatch", "lag-silent", "lag-apart", "lag-even")
-    for symptom in sorted(symptoms, key=lambda symptom: order.index(symptom.rule))[
-        :_MOST
-    ]:
-        yield None, symptom
+    # A single rank has no other to compare with.
+    order = ("lag-mismatch", "lag-silent", "lag-apart", "lag-even", "lag-alone")
+    symptoms.sort(key=lambda symptom: order.index(symptom.rule))
+    for symptom in symptoms[:_MOST]:
+        if symptom.rule != "lag-alone" or symptom is symptoms[0]:
+            yield None, symptom
 
 
 def _groups(job: JobLog) -> dict[str, list[_WaitingRank]]:
@@ -311,6 +312,13 @@ def _judged(
     usual_members = [member for member in active if member.wait.seq == usual]
     calls = _calls(usual_members)
     operation, callers = calls[0]
+    seconds = max((member.wait.seconds or 0 for member in usual_members), default=0)
+    waited = f" {seconds} seconds" if seconds else ""
+    if len(members) == 1:
+        verb = f"waited{waited} in number {usual}{of_group}, {operation}"
+        detail = f"{_rank_text(members, hosts)} {verb}: the collective did not end in "
+        detail += "time; srun --output=log-%t shows the other ranks"
+        return Symptom("lag-alone", "broken", detail, members[0].sighting)
     number = f"number {usual}{of_group}, {operation}"
     # A mismatch comes first: ranks that call different operations never meet.
     if len(calls) > 1:
@@ -321,7 +329,7 @@ def _judged(
         return Symptom("lag-mismatch", "broken", detail, fewer[0].sighting)
     usual_count = len(usual_members)
     waiting = said_of(usual_count, "wait")
-    rest_text = f"{count_of(usual_count, 'rank')} {waiting} in {number}"
+    rest_text = f"{count_of(usual_count, 'rank')} {waiting}{waited} in {number}"
     progress = {place: _progress(member.wait) for place, member in enumerate(members)}
     front = front_of(progress, sorted(counts))
     if front and front.behind and not front.is_desync:

@@ -225,6 +225,8 @@ def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None
     seq = numbers.get("seq")
     if seq is not None and waiting.seq is not None and seq > waiting.seq:
         return  # the first open collective shows the rank's position
+    if fields.get("ms"):
+        numbers["seconds"] = (_integer(fields["ms"]) or 0) // 1000
     operation = fields.get("op") or waiting.operation
     p.own("waits")[group, rank] = waiting._replace(operation=operation, **numbers)
 

@@ -127,6 +127,9 @@ class JobLog:
             for process in self.processes.values()
             for sighting in process.seen.values()
         ]
+        for error in self.occurrences.values():
+            if error.given.severity == "error" and error.given.event not in ENDS:
+                self.endings.nccl += error.last.values()
         self.died, self.doubted = False, []
         starts = self.endings.starts()
         self._weigh(starts)
