@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
@@ -18,7 +18,6 @@ from envcfg.core.option import Option, Table, no_default, switch, within
 from envcfg.core.step import REQUIRE, SAME, Step
 
 if TYPE_CHECKING:
-    from envcfg.common.safe_output import Output
     from envcfg.nodes.preflight.preflight_records import Report, Requirements
 
 _EXAMPLE = "envcfg preflight --container pytorch.sif"
@@ -57,17 +56,9 @@ OPTIONS: Table = {
         format_option("what was found, by node"),
         STRICT,
         Option(
-            "--nodes-file",
-            "write passing and failing nodes to FILE, as variables for bash",
-            metavar="FILE",
-        ),
-        Option(
             "--exclude-from",
             "add failing nodes to the list that envcfg job --exclude-from leaves out",
             metavar="FILE",
-        ),
-        switch(
-            "--force", "with --nodes-file: replace a file that envcfg did not write"
         ),
     ),
 }
@@ -86,14 +77,6 @@ def run(options: argparse.Namespace) -> int:
     check_format(options)
     needed, options.require = options.require, None
     step = read_step(options, _EXAMPLE)
-    outputs: list[Output] = []
-    if options.nodes_file is not None:
-        from envcfg.common.safe_output import Output, check_outputs
-
-        name, example = options.nodes_file, "--nodes-file nodes.txt"
-        inputs = step.inputs
-        outputs = [Output(name, "--nodes-file", example, inputs, force=options.force)]
-        check_outputs(outputs)
     say([*step.findings, *step.notes])
     from envcfg.commands.preflight_steps import wanted_of
 
@@ -102,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     raise_signals()  # an interruption must end the steps
     report = _look(options, step, requirements, needed)
     raise_signals(False)
-    _write(options, report, requirements, outputs, time.monotonic() - began)
+    _write(options, report, requirements, time.monotonic() - began)
     findings = [finding for some in report.nodes.values() for finding in some]
     return exit_code(
         [*findings, *report.job],
@@ -136,16 +119,8 @@ def _write(
     options: argparse.Namespace,
     report: Report,
     requirements: Requirements,
-    outputs: Sequence[Output],
     seconds: float,
 ) -> None:
-    if outputs:
-        from envcfg.common.provenance import marked
-        from envcfg.common.safe_output import write_outputs
-        from envcfg.nodes.preflight.node_list import nodes_text
-
-        text = marked("nodes", nodes_text(requirements.hosts, report.failed))
-        write_outputs([(outputs[0], text.encode())])
     if options.exclude_from is not None:
         from envcfg.core.bad_nodes import add_bad_nodes
 

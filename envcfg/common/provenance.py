@@ -16,7 +16,6 @@ except ImportError:
 _KINDS = {
     "script": ("#!/usr/bin/env bash", "# envcfg:script {}"),
     "job": ("#!/bin/bash", "# envcfg:job {}"),
-    "nodes": ("# Nodes by envcfg preflight, for srun", "# envcfg:nodes {}"),
     "page": ("<!DOCTYPE html>", "<!-- envcfg:page {} -->"),
     "converted": ("", "# envcfg:converted {}"),  # the first line is the script's own
     "probe": ("{", ' "envcfg:probe": "{}",'),

@@ -6,7 +6,6 @@ checked and is good, so a report can also list it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -157,11 +156,8 @@ def _sarif(result: Result) -> str:
 
 
 def described_rules(names: Iterable[str]) -> list[dict[str, object]]:
-    """Return the descriptions of findings for SARIF; an unknown finding has only its id.
-
-    A finding with a web page as source has it for further help.
-    """
-    from envcfg.core.explainable import log_rules, said_findings
+    """Return the descriptions of findings for SARIF; an unknown finding has only its id."""
+    from envcfg.core.explainable import log_rules, said_findings, words_of
     from envcfg.knowledge.topics import load_topics
     from envcfg.lint.lint_rule import load_rules
 
@@ -171,38 +167,16 @@ def described_rules(names: Iterable[str]) -> list[dict[str, object]]:
         **said_findings(load_topics()),
         **load_rules(),
     }
-    return [
-        {"id": name, **_descriptor(explained_rules[name])}
-        if name in explained_rules
-        else {"id": name}
-        for name in names
-    ]
-
-
-def _descriptor(entry: Ruled) -> dict[str, object]:
-    from envcfg.core.explainable import PlainEntry, words_of
-    from envcfg.lint.lint_rule import LintRule, unfilled
-
-    meaning, *_ = words_of(entry)
-    title, fix, source = meaning, None, ""
-    if not isinstance(entry, PlainEntry):
-        fix, source = entry.fix, entry.source
-    data: dict[str, object] = {}
-    if isinstance(entry, LintRule):
-        data, fix = {"name": entry.name}, unfilled(entry.fix)
-        title = unfilled(entry.message)
-    more = f"envcfg explain {entry.id} says more."
-    texts = {
-        # A short description is one clause; SARIF viewers show it in a list.
-        "shortDescription": re.split(r"[.;:] ", " ".join(title.split()))[0],
-        "fullDescription": meaning,
-        "help": "\n\n".join(filter(None, (fix, more))),
-    }
-    data |= {key: {"text": printable(text)} for key, text in texts.items()}
-    # SARIF needs a URL, but sources may also name a file or commit.
-    if page := re.search(r"https://[^\s;,()]+", source):
-        data["helpUri"] = page[0]
-    return data
+    descriptors: list[dict[str, object]] = []
+    for name in names:
+        descriptor: dict[str, object] = {"id": name}
+        if name in explained_rules:
+            meaning = {"text": printable(words_of(explained_rules[name])[0])}
+            # GitHub requires all three.
+            descriptor |= {"shortDescription": meaning, "fullDescription": meaning}
+            descriptor["help"] = {"text": f"envcfg explain {name} says more."}
+        descriptors.append(descriptor)
+    return descriptors
 
 
 def _location(result: Result, name: str, finding: Finding) -> dict[str, object]:

@@ -202,7 +202,7 @@ def on_second(commands: str) -> str:
 def test_two_good_nodes_pass_and_the_network_is_measured(
     cluster: Cluster, preflight: Callable[..., Said]
 ) -> None:
-    said = preflight("--nodes-file", "nodes.txt", "--exclude-from", "bad.txt")
+    said = preflight("--exclude-from", "bad.txt")
     assert (said.code, said.failed) == (0, ""), said.text
     assert said.document["passed"] == "nid[001000-001001]"
     nodes: list[dict[str, float]] = said.document["nodes"]  # type: ignore[assignment]
@@ -212,10 +212,6 @@ def test_two_good_nodes_pass_and_the_network_is_measured(
         assert node["receives_bytes_per_second"] > 1e7
     collective: dict[str, object] = said.document["collective"]  # type: ignore[assignment]
     assert (collective["ranks"], collective["backend"]) == (2, "gloo")
-    shell = cluster.run(
-        ["bash", "-c", '. ./nodes.txt; echo "$pass $pass_count $fail."']
-    )
-    assert shell.stdout == "nid[001000-001001] 2 .\n"
     assert not (cluster.workdir / "bad.txt").exists()
     assert left(cluster) == []
 

@@ -122,6 +122,7 @@ def test_each_command_has_a_role_and_something_next() -> None:
     modules = {
         str(path.relative_to(folder)).split("/")[0].removesuffix(".py")
         for path in folder.rglob("*.py")
+        if path.parent != folder or path.name != "__init__.py"
         if "\ndef run(" in path.read_text()
     }
     known = {name.replace("-", "_") for name in NAMES}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.nodes.preflight.node_list import fold_nodes, nodes_text
+from envcfg.nodes.preflight.node_list import fold_nodes
 from envcfg.nodes.probe.node_answer import job_name
 
 
@@ -47,18 +46,6 @@ NAME = st.from_regex(r"[a-z]{1,2}[0-9]{0,3}", fullmatch=True)
 @given(st.sets(NAME))
 def test_what_is_folded_names_the_same_nodes(names: set[str]) -> None:
     assert sorted(unfolded(fold_nodes(names))) == sorted(names)
-
-
-def test_the_file_is_read_by_a_shell() -> None:
-    text = nodes_text(("n1", "n2", "n3"), {"n2"})
-    show = 'printf "%s\\n" "$pass" "$pass_count" "$fail" "$fail_count"'
-    done = subprocess.run(
-        ["sh", "-c", f"set -eu\n{text}{show}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == ["n[1,3]", "2", "n2", "1"]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,7 @@
 """Names of nodes in the short form that srun's --nodelist and --exclude take; pure."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from shlex import quote
+from collections.abc import Iterable
 
 from envcfg.log.numbers import ranges
 
@@ -32,12 +31,3 @@ def fold_nodes(names: Iterable[str]) -> str:
         )
         parts.append(prefix + (joined if len(numbers) == 1 else f"[{joined}]"))
     return ",".join(parts)
-
-
-def nodes_text(hosts: Sequence[str], failed: Collection[str]) -> str:
-    """Return lists and numbers of passing and failing nodes, as assignments of a shell."""
-    text = ""
-    for name, is_bad in (("pass", False), ("fail", True)):
-        some = [host for host in hosts if (host in failed) == is_bad]
-        text += f"{name}={quote(fold_nodes(some))}\n{name}_count={len(some)}\n"
-    return text
