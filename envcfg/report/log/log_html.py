@@ -21,7 +21,7 @@ from envcfg.log.numbers import count_of, number_ranges
 from envcfg.log.verdict import WORST_FIRST, LogReport, Transport
 from envcfg.report.log.log_text import progress_of
 from envcfg.report.log.rank_layout import fold_alike, lay_out, without_silent
-from envcfg.report.log.traffic_matrix import MARKS, describe, lay_matrix, ways_of
+from envcfg.report.log.traffic_matrix import describe, lay_matrix, ways_of
 
 _URL = re.compile(r"https?://[^\s<>\"']+")
 _WIDE = 160  # characters of a title, which may list a thousand files
@@ -80,9 +80,9 @@ def log_html(report: LogReport, title: str) -> str:
         focusable=ranks.size <= _MOST_FOCUSABLE,
         most_focusable=_MOST_FOCUSABLE,
         columns=_COLUMNS,
-        space=lay_matrix(report.transports, drawn) if report.transports else None,
+        matrix=lay_matrix(report.transports, drawn),
+        drawn=drawn,
         ways=ways_of(report.transports),
-        marks=MARKS,
         data=_data_island(report.transports),
         many="{:,}".format,
         size_of=_size_of,
