@@ -169,6 +169,7 @@ def everything() -> dict[str, Json]:
         },
         "nvlink": {"nodes": 18, "segment": True, **SAID},
         "internet": {"proxy": "http://proxy.example.org:3128", **SAID},
+        "home": {"quota": 20, **SAID},
         "expect": {
             "networks": ["n"],
             "provider": "p",

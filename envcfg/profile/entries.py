@@ -26,6 +26,7 @@ class Setting(NamedTuple):
     # The value if no case applies or a fact is unknown; None leaves the variable
     # unchanged.
     otherwise: Word | None = None
+    optional: bool = False  # left alone if its value refers to an unset variable
     force: bool = False  # overrides even the user's setting in the job
     # The value is a folder, created before the program starts, or this folder in it.
     directory: str | None = None

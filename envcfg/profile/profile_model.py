@@ -51,6 +51,13 @@ class Internet(NamedTuple):
     proxy: str = ""  # the address through which they reach it; empty: they do not
 
 
+class Home(NamedTuple):
+    """The home folders, which are small."""
+
+    reason: Reason
+    quota: int  # GB for each user
+
+
 class Attachment(NamedTuple):
     """The NIC next to each GPU of a node, in the order of the GPUs."""
 
@@ -212,6 +219,7 @@ class Profile(NamedTuple):
     node: NodeShape | None = None
     nvlink: Domain | None = None
     internet: Internet | None = None
+    home: Home | None = None
     attachment: Attachment | None = None
     launchers: tuple[str, ...] | None = None
     cpu_masks: Masks | None = None

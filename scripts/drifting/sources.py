@@ -14,7 +14,8 @@ from envcfg.profile.validate import COORDINATES
 # Keys whose text is ours, and names of ours that a source may have by chance.
 _OURS = frozenset("why source date meaning fix rule state when summary".split())
 _BLOCKS = frozenset(
-    "node nvlink internet detect billing expect rendezvous visibility scratch request "
+    "node nvlink internet home quota detect billing expect rendezvous visibility "
+    "scratch request "
     "default main true false none sum gpus time exclusive slurm pbs flux hours "
     "nodes".split()
 )

@@ -160,6 +160,8 @@ def _node(profile: Profile) -> Iterator[str]:
     if internet := profile.internet:
         way = f"by the proxy {code(internet.proxy)}" if internet.proxy else "no"
         yield f"- internet on compute nodes: {way}: {_said(internet.reason)}"
+    if home := profile.home:
+        yield f"- home folders: {home.quota} GB: {_said(home.reason)}"
     if profile.launchers:
         yield f"- launchers: {', '.join(profile.launchers)}"
     yield from _arguments("srun", profile.srun)

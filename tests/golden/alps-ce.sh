@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 0565f9c3a482ba28)
+# envcfg 0.1.0, profile alps-clariden (sha256 c29a08a96c613a7f)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -25,50 +25,54 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
-  # [profiles/alps-clariden.yaml:75]
+  # [profiles/alps-clariden.yaml:91]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.enabled=true
   # the plugin for every CUDA; an image without libcudart.so needs the host's one for its CUDA.
   # Clariden and Daint ignore this and take a stack of CSCS, unless netstack.source is host
-  # [profiles/alps-clariden.yaml:80]
+  # [profiles/alps-clariden.yaml:96]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl
+  envcfg_bind_if /capstor  # the file system of scratch [profiles/alps-clariden.yaml:80]
+  envcfg_bind_if /iopsstor # the file system of scratch for many small files [profiles/alps-clariden.yaml:85]
   envcfg_bind /data /data:/mnt/data:ro
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a single-node job has no address on Slingshot
-  # [profiles/alps-clariden.yaml:146]
+  # [profiles/alps-clariden.yaml:162]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/alps-clariden.yaml:151]
+  # version of the plugin accepts this name [profiles/alps-clariden.yaml:167]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the value in CSCS's own images; NCCL reads it as a prefix of the four names
-  # [profiles/alps-clariden.yaml:159]
+  # [profiles/alps-clariden.yaml:175]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:174]
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:198]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:190]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:214]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:192]
+  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:208]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:186]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:202]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:204]
+  # [profiles/alps-clariden.yaml:220]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can
-  # silently deliver wrong data [profiles/alps-clariden.yaml:166]
+  # silently deliver wrong data [profiles/alps-clariden.yaml:182]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:216]
+  # [profiles/alps-clariden.yaml:232]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:222]
+  # [profiles/alps-clariden.yaml:238]
   envcfg_set CUDA_CACHE_DISABLE 1
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # Also keep the job's own node and port where ranks meet.
@@ -76,7 +80,7 @@ envcfg_settings() {
   envcfg_keep_exported quietly MASTER_PORT
   # receivers fetch every message (alt_read) in Alps Extended Images, and since June 2026 also with
   # the hook for the plugin; the driver allows this only with this option
-  # [profiles/alps-clariden.yaml:64]
+  # [profiles/alps-clariden.yaml:69]
   envcfg_option --network=disable_rdzv_get
 }
 

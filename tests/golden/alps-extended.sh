@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 0565f9c3a482ba28)
+# envcfg 0.1.0, profile alps-clariden (sha256 c29a08a96c613a7f)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -24,8 +24,10 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:87]
-  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:92]
+  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:103]
+  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:108]
+  envcfg_bind_if /capstor                                  # the file system of scratch [profiles/alps-clariden.yaml:80]
+  envcfg_bind_if /iopsstor                                 # the file system of scratch for many small files [profiles/alps-clariden.yaml:85]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -34,8 +36,10 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:222]
+  # [profiles/alps-clariden.yaml:238]
   envcfg_set CUDA_CACHE_DISABLE 1
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # Also keep the job's own node and port where ranks meet.
@@ -43,7 +47,7 @@ envcfg_settings() {
   envcfg_keep_exported quietly MASTER_PORT
   # receivers fetch every message (alt_read) in Alps Extended Images, and since June 2026 also with
   # the hook for the plugin; the driver allows this only with this option
-  # [profiles/alps-clariden.yaml:64]
+  # [profiles/alps-clariden.yaml:69]
   envcfg_option --network=disable_rdzv_get
 }
 

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile polaris (sha256 01b81326a643f2c5)
+# envcfg 0.1.0, profile polaris (sha256 21e8954bab702363)
 # made by: envcfg wrap --print job --profile polaris --container /images/pytorch.sif --runtime-arg=--cleanenv -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -21,12 +21,12 @@ ENVCFG_RUNTIME_COMMAND='exec' # by this command of the runtime
 # to load if no runtime is on PATH
 ENVCFG_RUNTIME_MODULES='module use /soft/modulefiles; module load spack-pe-base; module load apptainer'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:54]
+# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:60]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 # two SSDs of the node, which ALCF also uses for Apptainer's caches; they need no request
-# [profiles/polaris.yaml:69]
+# [profiles/polaris.yaml:75]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
 
@@ -35,9 +35,9 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_RANKS='' ENVCFG_SU
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:94]
-  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:99]
-  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:104]
+  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:100]
+  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:105]
+  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:110]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
@@ -45,21 +45,21 @@ envcfg_mounts() {
   if [ -e /dev/nvidiactl ]; then envcfg_argument --nv; fi # the driver's libraries must match the host's kernel module, so the runtime must bind them into the container [profiles/slingshot-cuda.yaml:37]
   # without it Apptainer fails on the compute nodes ("starter-suid"). With it the home folder is
   # /root inside: files that are used by their path in the home folder need a --bind
-  # [profiles/polaris.yaml:86]
+  # [profiles/polaris.yaml:92]
   envcfg_argument --fakeroot
   envcfg_argument --cleanenv
-  envcfg_bind_if /local/scratch # the SSDs, which Apptainer does not bind by default [profiles/polaris.yaml:80]
+  envcfg_bind_if /local/scratch # the SSDs, which Apptainer does not bind by default [profiles/polaris.yaml:86]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the plugin has two to three times the bandwidth of sockets; if it does not load, the job ends.
-  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
+  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:225]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
-  # [profiles/polaris.yaml:209]
+  # [profiles/polaris.yaml:233]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
@@ -73,7 +73,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:214]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:238]
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
   # Also keep the job's own node and port where ranks meet.

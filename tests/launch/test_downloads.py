@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from envcfg.job.plan.downloads import download_of
-from support import Wrap
+from support import Wrap, bash
 
 # command: the part that needs the internet
 TABLE = {
@@ -69,3 +69,37 @@ def test_wrap_warns_on_systems_without_internet(wrap: Wrap, line: str) -> None:
     done = wrap(*line.split())
     assert done.code == 0, done.err
     assert ("needs the internet" in done.err) == WARNED[line]
+
+
+# options and command: whether a warning names the home folder
+AT_HOME = {
+    "--profile frontier --container none -- vllm serve --model a/b": True,
+    "--profile frontier --container none --set HF_HOME=/lustre/x -- vllm serve --model a/b": False,
+    "--profile frontier --container none -- vllm serve --model /lustre/a/b": False,
+    "--profile lumi-g --container x.sif -- vllm serve --model a/b": False,
+    "--profile workstation --container none -- vllm serve --model a/b": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", AT_HOME)
+def test_wrap_warns_of_models_in_small_home_folders(wrap: Wrap, line: str) -> None:
+    done = wrap(*line.split())
+    assert done.code == 0, done.err
+    assert ("stored in the home folder" in done.err) == AT_HOME[line]
+
+
+def test_the_folder_for_models_is_that_of_the_site_unless_the_job_has_one(
+    wrap: Wrap,
+) -> None:
+    options = (
+        "--profile lumi-g --container none --launcher local --no-modules --ranks 1"
+    )
+    made = wrap(*options.split(), "--", "sh", "-c", 'echo "${HF_HOME-none}"')
+    before = {
+        "": "none",  # outside of a job no project is known
+        "export SLURM_JOB_ACCOUNT=p1\n": "/scratch/p1/hf-cache",
+        "export SLURM_JOB_ACCOUNT=p1 HF_HOME=/mine\n": "/mine",
+    }
+    for lines, folder in before.items():
+        done = bash(lines.encode() + made.out)
+        assert done.stdout.decode().splitlines()[-1:] == [folder], done.stderr.decode()

@@ -18,6 +18,8 @@ _IMAGE = r"(?:docker|oras|library|shub)://"
 _HUB_NAME = r"[A-Za-z][\w-]*/[\w.-]+"
 # Variables by which programs do not ask the hub, and those with a proxy.
 HUB_OFFLINE = frozenset(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+# Variables that name a folder for models.
+MODEL_FOLDERS = frozenset(("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"))
 PROXIES = frozenset(
     ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
 )
@@ -46,7 +48,7 @@ def download_of(words: Sequence[str], variables: Collection[str] = ()) -> str | 
         has_url = any(re.search(_URL, word) for word in words[1:])
         if (verb and name != "git") or (has_url and (verb or not verbs)):
             return f"{name} {verb}".strip()
-    if HUB_OFFLINE.isdisjoint(variables) and (model := _hub_name(words)):
+    if HUB_OFFLINE.isdisjoint(variables) and (model := hub_name(words)):
         return model
     return None
 
@@ -57,7 +59,14 @@ def download_notes(
     image: str | None,
     variables: Collection[str],
 ) -> Iterator[Finding]:
-    """Yield a warning on a command or image that a node without internet cannot fetch."""
+    """Yield warnings on what a node cannot fetch, and on models for small home folders."""
+    home, model = profile.home, hub_name(command)
+    if home and model and MODEL_FOLDERS.isdisjoint(variables):
+        message = (
+            f"is stored in the home folder, with {home.quota} GB on {profile.name}"
+        )
+        fix = "--set HF_HOME=FOLDER, on a larger file system, or export it in the job"
+        yield Finding("model-in-home", "warning", model, message, fix)
     internet = profile.internet
     if internet is None or not PROXIES.isdisjoint(variables):
         return
@@ -79,7 +88,7 @@ def remedy(subject: str, proxy: str) -> str:
     return "fetch it on a login node, before the job"
 
 
-def _hub_name(words: Sequence[str]) -> str | None:
+def hub_name(words: Sequence[str]) -> str | None:
     """Return the name of a model or data set at a hub in the options of a command."""
     for number, word in enumerate(words):
         option, equals, value = word.partition("=")

@@ -273,7 +273,10 @@ def _setting(setting: Setting, sure: frozenset[str], *, is_host: bool) -> Row:
             # The variable itself is not sure inside its own value: it may extend
             # the job's value.
             unsure = needed_names(case.value, sure - {setting.name})
-            if unsure:
+            if unsure and setting.optional:
+                tests = " && ".join(f'[ -n "${{{name}-}}" ]' for name in unsure)
+                call = f"if {tests}; then {call[:-1]}; fi\n"
+            elif unsure:
                 # The test comes before the assignment, so that a missing name never
                 # expands to an empty string.
                 call = f"{_lacks(setting.name, case.reason, unsure)} || {call}"

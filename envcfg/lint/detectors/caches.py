@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envcfg.common.findings import Severity
+from envcfg.job.plan.downloads import MODEL_FOLDERS, hub_name
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import is_many
@@ -26,6 +27,7 @@ _EVERYTHING = re.compile(
 _FOR_IMAGES = re.compile(
     r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
 )
+_HOME = re.compile(r"(?:~|\$\{?HOME\}?|/home/|/users/)")
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
 _USER = frozenset({"USER", "LOGNAME", "whoami", "id -un"})
@@ -301,3 +303,22 @@ def _is_awaited(command: Command, job: ScriptJob) -> bool:
     programs = [command, *job.model.children(command)]
     words = [word.shown for program in programs for word in program.words]
     return is_server(command, job) and not any(map(_MONITOR.search, words))
+
+
+@detects("EC364")
+def model_at_home(job: ScriptJob) -> Iterator[Fault]:
+    """A model of a hub that goes to a small home folder."""
+    home = job.profile.home if job.profile else None
+    if home is None or job.model.opaque:
+        return
+    quota = str(home.quota)
+    for assignment in _settings(job):
+        if assignment.name in MODEL_FOLDERS and _HOME.match(assignment.shown):
+            yield Fault(assignment.offset, {"model": assignment.name, "quota": quota})
+    if not MODEL_FOLDERS.isdisjoint(job.model.set_names()):
+        return
+    for command in job.model.commands:
+        model = hub_name([word.literal or "" for word in command.words])
+        if model and not command.by_envcfg:
+            yield Fault(command.offset, {"model": model, "quota": quota})
+            return

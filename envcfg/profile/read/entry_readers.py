@@ -102,7 +102,10 @@ def read_setting(name: str, field: Field) -> Setting | None:
     # type already.
     before = len(field.problems)
     keys = field.mapping(
-        {"value", "when", "otherwise", "force", "directory", "cases", *REASON}
+        {
+            *("value", "when", "otherwise", "optional", "force", "directory", "cases"),
+            *REASON,
+        }
     )
     if not keys:
         if len(field.problems) == before:
@@ -127,6 +130,7 @@ def read_setting(name: str, field: Field) -> Setting | None:
         name=name,
         cases=tuple(case for case in cases if case is not None),
         otherwise=read_word(otherwise) if otherwise and not otherwise.is_null else None,
+        optional=read_if_given(keys, "optional", Field.flag) or False,
         force=read_if_given(keys, "force", Field.flag) or False,
         directory=read_if_given(keys, "directory", _directory),
     )

@@ -260,7 +260,7 @@ _SIGNS: Mapping[str, Callable[[Field], tuple[str, ...] | None]] = dict.fromkeys(
 )
 # null removes these blocks of a family or lower layer, as it does for a variable.
 _BLOCKS = frozenset(
-    "attachment billing cpu_masks expect image_facts internet node prefix rendezvous "
+    "attachment billing cpu_masks expect home image_facts internet node prefix rendezvous "
     "request scratch verb visibility".split()
 )
 # The keys of a profile that hold sections.
@@ -283,6 +283,7 @@ SECTIONS: Mapping[str, Reader] = {
     "internet": block(
         profile_model.Internet, proxy=matching(_PROXY, "proxy, as in http://HOST:PORT")
     ),
+    "home": block(profile_model.Home),
     "attachment": _read_attachment,
     "request": block(Asking, **scheduling.ASKING),
     "request.rules": scheduling.read_rules,

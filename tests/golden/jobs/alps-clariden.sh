@@ -68,44 +68,49 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENV
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a single-node job has no address on Slingshot
-  # [profiles/alps-clariden.yaml:146]
+  # [profiles/alps-clariden.yaml:162]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/alps-clariden.yaml:151]
+  # version of the plugin accepts this name [profiles/alps-clariden.yaml:167]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the value in CSCS's own images; NCCL reads it as a prefix of the four names
-  # [profiles/alps-clariden.yaml:159]
+  # [profiles/alps-clariden.yaml:175]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:174]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:190]
   # Slingshot is not a rail network. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:180]
+  # [profiles/alps-clariden.yaml:196]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:198]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:214]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:192]
+  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:208]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:186]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:202]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:204]
+  # [profiles/alps-clariden.yaml:220]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # CSCS measured it best over many programs. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:210]
+  # [profiles/alps-clariden.yaml:226]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can
-  # silently deliver wrong data [profiles/alps-clariden.yaml:166]
+  # silently deliver wrong data [profiles/alps-clariden.yaml:182]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:216]
+  # [profiles/alps-clariden.yaml:232]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:222]
+  # [profiles/alps-clariden.yaml:238]
   envcfg_set CUDA_CACHE_DISABLE 1
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
+  # Triton's files stay in the memory of the node; CSCS has it for its uenv
+  # [profiles/alps-clariden.yaml:249]
+  envcfg_set TRITON_HOME /dev/shm
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log

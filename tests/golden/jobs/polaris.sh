@@ -45,12 +45,12 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 
 ENVCFG_GPUS='4'             # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
-# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:54]
+# the GPUs are numbered in the opposite order of the cores next to them [profiles/polaris.yaml:60]
 ENVCFG_CPU_MASKS=0xff000000ff000000,0x00ff000000ff0000,0x0000ff000000ff00,0x000000ff000000ff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39
 # two SSDs of the node, which ALCF also uses for Apptainer's caches; they need no request
-# [profiles/polaris.yaml:69]
+# [profiles/polaris.yaml:75]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 if [ -d /local/scratch ] && [ -w /local/scratch ]; then ENVCFG_SCRATCH=/local/scratch; fi
 
@@ -59,20 +59,20 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_LOG='' ENVCFG_LOG_
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:94]
-  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:99]
-  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:104]
+  envcfg_module use /soft/modulefiles # where ALCF keeps its own modules [profiles/polaris.yaml:100]
+  envcfg_module load spack-pe-base    # the modules of Apptainer come with it [profiles/polaris.yaml:105]
+  envcfg_module load apptainer        # brings Apptainer, which is on compute nodes only [profiles/polaris.yaml:110]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # the plugin has two to three times the bandwidth of sockets; if it does not load, the job ends.
-  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:201]
+  # Megatron-DeepSpeed may hang with it: --unset NCCL_NET [profiles/polaris.yaml:225]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # ALCF counts two Slingshot adapters in a node; HPE names them in this order, from hsn0 to hsn3
-  # [profiles/polaris.yaml:209]
+  # [profiles/polaris.yaml:233]
   envcfg_set NCCL_SOCKET_IFNAME hsn0,hsn1
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
@@ -86,7 +86,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:214]
+  envcfg_set NCCL_COLLNET_ENABLE 1          # part of the settings that ALCF measured as best [profiles/polaris.yaml:238]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
