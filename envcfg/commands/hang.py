@@ -1,10 +1,8 @@
-"""``envcfg hang``: the ranks and nodes that block a silent job, live or by its dumps."""
+"""``envcfg hang``: the ranks and nodes that block a silent running job."""
 
 from __future__ import annotations
 
 import argparse
-import glob
-import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +12,10 @@ from envcfg.commands.formats import check_format, format_option, put_result
 from envcfg.commands.job_target import (
     add_target,
     find_job,
-    is_job_id,
     job_name,
     no_answer,
 )
 from envcfg.commands.option_arguments import add_option
-from envcfg.common.errors import UsageError
 from envcfg.common.findings import exit_code
 from envcfg.common.interrupts import raise_signals
 from envcfg.common.secrets import safe_line
@@ -32,19 +28,16 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
-    add_target(parser, or_files="a running job, or Flight Recorder dumps and logs")
+    add_target(parser)
     add_option(parser, Option("--json", "all that was seen, as JSON", kind="switch"))
     add_option(parser, format_option("print only the findings"))
     add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Examine the job or its dumps once; return 1 if a rank or node blocks it."""
+    """Examine the job once; return 1 if a rank or node blocks it."""
     check_format(options, is_check=True)
-    if _is_of_files(options):
-        return _judge_files(options)
-    job = next(iter(options.job), None)
-    evidence, judgement = look_at(job, options.nodes, options.srun_arg)
+    evidence, judgement = look_at(options.job, options.nodes, options.srun_arg)
     if options.format is not None:
         from envcfg.common.findings import Result
 
@@ -64,41 +57,6 @@ def run(options: argparse.Namespace) -> int:
         strict=options.strict,
         inconclusive=judgement.is_inconclusive,
     )
-
-
-def _is_of_files(options: argparse.Namespace) -> bool:
-    """Return whether the user names files, and no job.
-
-    Raises:
-        UsageError: a name may be both, or there are several jobs.
-    """
-    names = options.job
-    files = [name for name in names if os.path.exists(name) or glob.has_magic(name)]
-    for name in files:
-        if is_job_id(name):
-            msg = f"{name} may be a job, and is a file of this folder"
-            hint = f"envcfg hang ./{name} reads the file; leave this folder for the job"
-            raise UsageError(msg, hint=hint)
-    if not files and len(names) > 1:
-        msg = f"{len(names)} jobs given, and one is expected"
-        raise UsageError(msg, hint=f"envcfg hang {names[0]}")
-    if files and (options.nodes or options.srun_arg):
-        msg = "--nodes and --srun-arg belong to a running job, and files are given"
-        raise UsageError(msg, hint=f"envcfg hang {' '.join(names)}")
-    return bool(files)
-
-
-def _judge_files(options: argparse.Namespace) -> int:
-    """Print the verdict of check-log on dumps and logs; return the exit code."""
-    from envcfg.commands.reports import put_reports, report_code
-    from envcfg.core.log_checking import check_logs
-    from envcfg.log.expectations import Expectations
-    from envcfg.log.read.log_source import expand
-
-    files = expand(options.job)
-    report = check_logs(files, Expectations())
-    bugs = [*report.bugs, *put_reports(options, report, None, files)]
-    return report_code(options, report, bugs)
 
 
 def look_at(

@@ -26,18 +26,11 @@ _REMEDIES = (
 )
 
 
-def add_target(parser: argparse.ArgumentParser, *, or_files: str = "") -> None:
-    """Add the options for the job to examine, and its nodes.
-
-    *or_files* is the help on the files that a command takes as well; empty: none.
-    """
-    this = "default: the current job"
-    if or_files:
-        parser.add_argument(
-            "job", metavar="JOBID|FILE", nargs="*", help=f"{or_files}; {this}"
-        )
-    else:
-        parser.add_argument("job", metavar="JOBID", nargs="?", help=this)
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the job to examine, and its nodes."""
+    parser.add_argument(
+        "job", metavar="JOBID", nargs="?", help="default: the current job"
+    )
     parser.add_argument(
         "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
     )
@@ -60,15 +53,11 @@ def job_name(value: str | None, command: str) -> str:
     if not name:
         msg = "no job given, and this is none (SLURM_JOB_ID is not set)"
         raise UsageError(msg, hint=f"envcfg {command} JOBID; squeue --me lists yours")
-    if not is_job_id(name):
+    if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
         msg = f"{name!r} is not a job id"
-        raise UsageError(msg, hint="as squeue shows it: 4321, of an array 4321_7")
+        hint = "as squeue shows it: 4321, of an array 4321_7; check-log reads files"
+        raise UsageError(msg, hint=hint)
     return name
-
-
-def is_job_id(name: str) -> bool:
-    """Return whether *name* has the form of a job's number, as in ``4321_7``."""
-    return bool(re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII))
 
 
 def user_name() -> str:

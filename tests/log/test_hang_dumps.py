@@ -198,14 +198,13 @@ def write(folder: Path, groups: Groups, dumps: Dumps) -> None:
         (folder / name).write_text(json.dumps(dump))
 
 
-@pytest.mark.parametrize("command", ["check-log", "hang"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_first_line_names_the_culprits(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, case: str, command: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, case: str
 ) -> None:
     (groups, dumps), line = CASES[case]
     write(tmp_path, groups, dumps)
-    code = main([command, str(tmp_path)])
+    code = main(["check-log", str(tmp_path)])
     first = capsys.readouterr().out.partition("\n")[0]
     assert first.startswith(line)
     assert code == (1 if line.startswith("broken") else 3)
@@ -233,23 +232,3 @@ def test_ranks_that_are_apart_for_a_moment_are_no_hang(
     write(tmp_path, groups, stamped)
     assert main(["check-log", str(tmp_path)]) == code
     assert "rank 2" in capsys.readouterr().out.partition("\n")[0]
-
-
-def test_hang_takes_a_job_or_files(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    groups, dumps = CASES["one of two"][0]
-    write(tmp_path, groups, dumps)
-    (tmp_path / "4321").write_text("")
-    for words, message in (
-        (["4321"], "4321 may be a job, and is a file of this folder"),
-        (["--nodes", "nid1", "."], "--nodes and --srun-arg belong to a running job"),
-        (["4322", "4323"], "2 jobs given, and one is expected"),
-    ):
-        assert main(["hang", *words]) == 2
-        assert message in capsys.readouterr().err
-    assert main(["hang", "--json", "./nccl_*"]) == 1
-    assert json.loads(capsys.readouterr().out)["verdict"] == "broken"
