@@ -4,7 +4,8 @@ import argparse
 import sys
 
 from envcfg.commands.option_arguments import add_defaults, use_defaults
-from envcfg.commands.printing import say
+from envcfg.commands.printing import say, tell
+from envcfg.common.characters import one_line
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +14,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "names",
         metavar="RULE|VARIABLE|WORDS",
         nargs="*",
-        help="id of a rule, as findings name it; a variable; or words to search for",
+        help="id of a rule, as findings name it; a variable; a line of a log; or words",
     )
     parser.add_argument(
         "--profile",
@@ -36,16 +37,17 @@ def run(options: argparse.Namespace) -> int:
         explanation = explain(
             options.names, profile=options.profile, tell=lambda note: say([note])
         )
-    except UnknownNameError as error:
-        # A single word similar to a name is probably that name, so the error
-        # suggests it.
-        is_name = len(options.names) == 1 and (error.is_near or not words.islower())
-        explanation = group(words)
-        if not explanation.entries and not is_name:
-            explanation = search(words)
+    except UnknownNameError:
+        explanation, match = group(words), "words"
+        # A name with a misprint is no text to search for.
+        is_text = " " in words or (words.isalpha() and words.islower())
+        if not explanation.entries and is_text:
+            explanation, match = search(words)
         if not explanation.entries:
             raise
-        is_listed = True
+        if match == "none":
+            tell(f"no text has all words of {one_line(words)!r}; these are the nearest")
+        is_listed = match != "line"
     if options.json:
         sys.stdout.write(explanation_report.explained_json(*explanation))
     elif is_listed:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError, nearest
@@ -23,18 +24,19 @@ from envcfg.core.selection import files_of_others, open_catalog
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
-from envcfg.log.read.rulebook import LogRule
+from envcfg.log.read.prefix import parse
+from envcfg.log.read.rulebook import LogRule, Rulebook, load_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.look.survey import uses_of
 
 Tell = Callable[[Finding], object]
 _MOST_HITS = 20
+_NEAREST = 3  # entries that are shown if none has all words
+_WORD = re.compile(r"[a-z0-9]{2,}")
 
 
 class UnknownNameError(UsageError):
-    """A name without an explanation; *is_near*: the hint is about a similar name."""
-
-    is_near = False
+    """A name without an explanation."""
 
 
 class Explanation(NamedTuple):
@@ -133,15 +135,24 @@ def group(words: str) -> Explanation:
     )
 
 
-def search(words: str) -> Explanation:
-    """Return the entries with all *words*: by name, by meaning, by other texts."""
+def search(words: str) -> tuple[Explanation, Literal["line", "words", "none"]]:
+    """Return the entries for *words*, and what they match.
+
+    A line of a log is explained by its rule. Other words select the entries with all of
+    them: by name, by meaning, by other texts; without such an entry, the nearest ones.
+    """
     every = explain([])
+    record = parse(words)
+    line = Rulebook(load_rules()).match(record.message, record.where)
+    if line and " " in words:
+        return every._replace(entries=[every.rules[line.rule.id]]), "line"
     variables = [
         PlainEntry(variable.name, " ".join(variable.meaning.split()))
         for variable in load_variables().values()
     ]
-    words_wanted = words.lower().split()
-    hits: list[tuple[int, Explainable]] = []
+    wanted = set(_WORD.findall(words.lower()))
+    hits: list[tuple[float, Explainable]] = []
+    near: list[tuple[Explainable, set[str]]] = []
     for explainable in (*every.entries, *variables):
         if isinstance(explainable, Explained):
             continue
@@ -149,11 +160,20 @@ def search(words: str) -> Explanation:
         # The depth of the first match is its rank: name, meaning, then other texts.
         for depth in range(1, len(texts) + 1):
             text = "\n".join(texts[:depth]).lower()
-            if all(word in text for word in words_wanted):
+            if all(word in text for word in wanted):
                 hits.append((depth, explainable))
                 break
+        near.append((explainable, wanted & {*_WORD.findall("\n".join(texts).lower())}))
     hits.sort(key=lambda hit: hit[0])
-    return every._replace(entries=[entry for _, entry in hits][:_MOST_HITS])
+    if hits or len(wanted) < 2:
+        found = [entry for _, entry in hits][:_MOST_HITS]
+        return every._replace(entries=found), "words"
+    # A rare word says more about a text than a frequent one.
+    counts = Counter(word for _, common in near for word in common)
+    scores = [sum(1 / counts[word] for word in common) for _, common in near]
+    best = sorted(zip(scores, range(len(near)), strict=True), key=lambda s: -s[0])
+    entries = [near[place][0] for score, place in best[:_NEAREST] if score]
+    return every._replace(entries=entries), "none"
 
 
 def _usable(catalog: Catalog, tell: Tell) -> list[str]:
@@ -184,6 +204,4 @@ def _unknown(
     if not hints and (near := nearest(name, candidates, may_be_part=False)):
         hints = [f"did you mean {near!r}?"]
     hint = hints[0] if hints else "envcfg explain lists all there is"
-    error = UnknownNameError(msg, hint=hint)
-    error.is_near = bool(hints)
-    return error
+    return UnknownNameError(msg, hint=hint)

@@ -163,8 +163,37 @@ def test_words_are_searched_for(
 
 
 @pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("nid001:12:13 [0] NCCL INFO Using network Socket", "network-in-use"),
+        ("Using network Socket", "network-in-use"),
+        ("srun: error: nid1: task 3: Out Of Memory", "slurm-task-memory"),
+    ],
+)
+def test_a_line_of_a_log_is_explained_by_its_rule(
+    explain: Callable[..., Wrapped], line: str, rule: str
+) -> None:
+    done = explain(line)
+    assert (done.code, done.err) == (0, "")
+    assert done.text.startswith(f"{rule} ")
+
+
+def test_other_words_get_the_nearest_entries(
+    explain: Callable[..., Wrapped],
+) -> None:
+    done = explain("why is my network so slow")
+    assert "these are the nearest" in done.err
+    assert done.text.count("\n  ") <= 3
+    assert "slow" in done.text
+    assert explain("qqq zzz").code == 2
+    assert "timeout" in explain("timeout").text
+    assert "billing-unit" in explain("billing unit").text
+
+
+@pytest.mark.parametrize(
     ("name", "said"),
     [
+        ("billing-unit", "meaning: the billing unit, in which a system counts"),
         ("degraded", "meaning: the job can run, and a rank uses TCP"),
         ("rocm", "meaning: ROCm of the image"),
         ("nodes", "meaning: Nodes of the job"),
