@@ -54,8 +54,13 @@ def read_program(
 
 
 def _starts_known(command: Sequence[str]) -> bool:
-    """Return whether a launcher may be among the words."""
-    return any(name in word for word in command for name in first_words())
+    """Return whether a launcher may be among the words, or in the text of a shell."""
+    names = first_words()
+    return any(
+        word.rpartition("/")[2] in names
+        or (" " in word and any(map(word.count, names)))
+        for word in command
+    )
 
 
 def _texts(command: Sequence[str]) -> dict[str, bytes]:
