@@ -32,7 +32,7 @@ EVENTS = {
     "bootstrap": "interface",
     "channel": "a a_gpu b b_gpu direction network nic proxy gdr nranks",
     "channel-local": "a b transport",
-    "communicator": "comm rank nranks dev comm_id phase",
+    "communicator": "comm rank nranks dev bus comm_id phase",
     "collective": "group rank seq op numel_in numel_out enqueued completed ms",
     "deduplicated": "count",
     "ended": "host tasks rank local code signal said",

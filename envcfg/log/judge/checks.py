@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.rank import Symptom
@@ -48,6 +49,7 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member
         *lost[:1],  # all processes try the same store
         *_fatal_plugin(world),
         *_masks(job, expect),
+        *_copies(job),
         *_warnings(job),
     ]
 
@@ -272,6 +274,41 @@ def _masks(job: JobLog, expect: Expectations) -> Iterator[Member]:
         )
         sighting = process.seen.get("affinity")
         yield None, Symptom("affinity-order", "degraded", detail, sighting)
+
+
+def _copies(job: JobLog) -> Iterator[Member]:
+    """Yield a program that runs several times on the same GPUs of each node.
+
+    Every node has as many communicators as GPUs, each with all its GPUs and with other
+    processes. Starts one after the other do not count: their pids do not overlap.
+    """
+    members: dict[tuple[str, str, int], dict[str, int]] = {}  # pids by GPUs
+    for process in job.everyone:
+        for comm in process.communicators.values():
+            if comm.comm_id and comm.bus and process.pid:
+                key = process.host, comm.comm_id, comm.nranks
+                members.setdefault(key, {})[comm.bus] = process.pid
+    gpus = {host: pids.keys() for (host, *_), pids in members.items()}
+    nodes: dict[str, set[tuple[int, ...]]] = {host: set() for host in gpus}
+    for (host, _, size), pids in members.items():
+        # A communicator of several nodes, or of a part of the GPUs, is no such copy.
+        if len(pids) != size or pids.keys() != gpus[host]:
+            return
+        nodes[host].add(tuple(sorted(pids.values())))
+    for host, copies in nodes.items():
+        all_pids = [pid for copy in copies for pid in copy]
+        spans = pairwise(sorted(copies))
+        overlaps = sum(after[0] < before[-1] for before, after in spans)
+        is_apart = len(set(all_pids)) == len(all_pids)
+        if not is_apart or len(copies) < len(gpus[host]) or overlaps < 2:
+            return
+    for host in sorted(nodes)[:1]:
+        count = len(gpus[host])
+        detail = (
+            f"the program starts its own processes: {len(nodes[host])} times {count} "
+        )
+        detail += f"on {count} GPUs of each node"
+        yield None, Symptom("started-per-rank", "broken", detail)
 
 
 def _warnings(job: JobLog) -> Iterator[Member]:

@@ -75,6 +75,8 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
     comm_id = fields.get("comm_id")
     if comm_id and comm_id != "0x0":  # zero: the child of ncclCommSplit has no id yet
         comm.comm_id = intern(comm_id)  # all ranks share one string
+    if bus := fields.get("bus"):
+        comm.bus = intern(bus)
     if fields.get("phase"):
         comm.phases = with_one(comm.phases, fields["phase"] or "")
     if nodes := _integer(fields.get("nodes")):

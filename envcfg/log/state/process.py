@@ -52,7 +52,7 @@ class RaisedWarning:
 class Communicator:
     """The part of one rank in a communicator."""
 
-    __slots__ = ("comm_id", "device", "nodes", "nranks", "phases", "rank")
+    __slots__ = ("bus", "comm_id", "device", "nodes", "nranks", "phases", "rank")
 
     def __init__(self, rank: int, nranks: int) -> None:
         """Begin with the *rank* among *nranks*."""
@@ -60,6 +60,7 @@ class Communicator:
         self.nranks = nranks
         self.device: int | None = None
         self.comm_id: str | None = None
+        self.bus: str | None = None  # of its GPU
         self.nodes: int | None = None
         self.phases: frozenset[str] = frozenset()
 
