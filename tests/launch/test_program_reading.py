@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from envcfg.core.program_reading import read_program
 from envcfg.job.plan.plan import Options
@@ -153,3 +154,21 @@ def test_a_row_of_the_user_wins_over_the_file(
         "wrap", "--profile", "lumi-g", "--container", "none", "--", "bash", "t.sh"
     )
     assert "torchrun" not in made.out.decode() + made.err
+
+
+SAMPLES = yaml.safe_load(Path(__file__).with_name("program_samples.yaml").read_text())
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_programs_in_the_manner_of_public_ones_have_their_kind(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = SAMPLES[name]
+    for path, text in sample["files"].items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    _, found, _ = read_program(sample["command"].split())
+    options, _ = start_as_read(Options(statements=found), 8)
+    kinds = [one.row.get("needs") or one.kind for one in options.statements]
+    assert [*kinds, "unknown"][0] == sample["kind"]
