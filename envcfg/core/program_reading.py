@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from envcfg.backends.starters import STARTERS
-from envcfg.common.budget import Budget, SpentError
+from envcfg.common.budget import Budget
+from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Finding
 from envcfg.job.plan.command_launcher import (
     first_words,
@@ -48,7 +49,7 @@ def read_program(
     if not program_of_command(command) and (
         _starts_known(command) or _texts(command) or _makefile(command)
     ):
-        with suppress(SpentError), Budget(command[0], seconds=10, megabytes=500):
+        with suppress(EnvcfgError), Budget(command[0], seconds=10, megabytes=500):
             statements = tuple(_statements(command))
     return tuple(command), statements, []
 
@@ -66,12 +67,12 @@ def _starts_known(command: Sequence[str]) -> bool:
 def _texts(command: Sequence[str]) -> dict[str, bytes]:
     """Return the files among the words before the arguments of the program."""
     texts = {}
-    for word in command[:20]:
+    for before, word in zip(("", *command[:20]), command, strict=False):
         if data := read_file(word):
             texts[word] = data
             break
         module = word.replace(".", "/")
-        if _find(f"{module}.py", f"{module}/__main__.py"):
+        if before == "-m" and _find(f"{module}.py", f"{module}/__main__.py"):
             texts[word] = b""
     return texts
 
@@ -84,7 +85,7 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
     sources = Sources()
     for path, data in _texts(command).items():
         sources.add(path, data)
-    line = sources.add("", shlex.join(command).encode())
+    line = sources.add("", shlex.join(command).encode(errors="surrogateescape"))
     if recipe := _makefile(command):
         line = sources.add(*recipe)
     model = read_script(line, sources)[0]

@@ -49,6 +49,8 @@ READ: dict[str, tuple[dict[str, str], str, str]] = {
     "no Python": ({"t.py": "this is no Python\n"}, "python t.py", "?"),
     "deeply nested": ({"t.py": "x = " + "-" * 9000 + "1\n"}, "python t.py", "?"),
     "a binary": ({"t.py": "import ray\nray.init()\n\0"}, "python t.py", ""),
+    "a word that is no text": ({"t.sh": "torchrun t.py\n"}, "bash t.sh \udce9", "node: t.sh starts torchrun (line 1)"),
+    "the name of a module, without -m": ({"t.py": "import ray\nray.init()\n"}, "tool t", ""),
     "the table wins": ({"t.py": "import ray\nray.init()\n"}, "torchrun t.py", ""),
     "not here": ({}, "python t.py", ""),
 }  # fmt: skip
