@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 
@@ -178,6 +179,11 @@ class Assignment(NamedTuple):
         return shown(self.text)
 
     @property
+    def is_seen(self) -> bool:
+        """Whether programs may get it, as far as its own statement decides."""
+        return self.exported or self.how == "env" or self.command is not None
+
+    @property
     def is_local(self) -> bool:
         """Whether it belongs to one call of a function."""
         return self.how in OF_FUNCTIONS
@@ -222,7 +228,10 @@ class Opaque(NamedTuple):
 
 
 class Model:
-    """The effects of one script, with the programs it starts and the files it sources."""
+    """The effects of one script, with the programs it starts and the files it sources.
+
+    Its indexes are made when a rule first asks for them: all commands must be there.
+    """
 
     def __init__(self, path: str, scope: Scope) -> None:
         """Begin without commands."""
@@ -250,20 +259,18 @@ class Model:
         # True if signs in the script, and not the user, name its system.
         self.is_recognised = False
         self.flat: Flat | None = None  # its text, if it has directives
-        self._children: dict[int, list[Command]] = {}
-        self._counted = 0
-        self._named: tuple[int, set[str]] = 0, set()
 
     def children(self, command: Command) -> list[Command]:
         """Return the commands that *command* starts."""
-        # The index is built again only after new commands: rules ask for it often.
-        if self._counted != len(self.commands):
-            self._counted = len(self.commands)
-            self._children = {}
-            for each in self.commands:
-                if each.parent is not None:
-                    self._children.setdefault(each.parent, []).append(each)
-        return self._children.get(command.number, [])
+        return self._by_parent.get(command.number, [])
+
+    @cached_property
+    def _by_parent(self) -> Mapping[int, list[Command]]:
+        children: dict[int, list[Command]] = {}
+        for command in self.commands:
+            if command.parent is not None:
+                children.setdefault(command.parent, []).append(command)
+        return children
 
     def ancestors(self, command: Command) -> list[Command]:
         """Return the commands that start *command*, nearest first."""
@@ -279,13 +286,10 @@ class Model:
             (ancestor for ancestor in self.ancestors(command) if ancestor.is_step), None
         )
 
-    def set_names(self) -> set[str]:
-        """Return the variables that are set anywhere."""
-        if self._named[0] != len(self.assignments):
-            # The assignments only grow, so their number shows whether the set is current.
-            names = {assignment.name for assignment in self.assignments}
-            self._named = len(self.assignments), names
-        return self._named[1]
+    @cached_property
+    def set_names(self) -> frozenset[str]:
+        """The variables that are set anywhere."""
+        return frozenset(assignment.name for assignment in self.assignments)
 
 
 def by_offset(items: Iterable[Placed]) -> list[Placed]:

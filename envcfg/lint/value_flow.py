@@ -61,7 +61,7 @@ def inner_name(name: str) -> str:
 @lru_cache(maxsize=4)
 def inner_names(model: Model) -> set[str]:
     """Return the variables that are set anywhere, without prefixes of containers."""
-    return {inner_name(name) for name in model.set_names()}
+    return {inner_name(name) for name in model.set_names}
 
 
 def values_of(job: ScriptJob, name: str) -> list[tuple[Assignment, str | None]]:
@@ -80,6 +80,14 @@ def setting_of(command: Command, name: str, model: Model) -> Assignment | None:
         return None
     setting = model.assignments[variable.origin]
     return None if setting.context.is_chosen else setting
+
+
+def task_setting(step: Command, name: str, model: Model) -> Assignment | None:
+    """Return the assignment of a value that the tasks of a step get; None: unknown."""
+    below = [step]
+    for command in below:  # it grows; what another step starts belongs to that step
+        below += [child for child in model.children(command) if not child.is_step]
+    return setting_of(below[-1], name, model)
 
 
 @lru_cache(maxsize=4)

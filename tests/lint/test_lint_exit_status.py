@@ -232,7 +232,7 @@ MISSED: dict[str, str] = {
             "masked by export", "substitution and echo", "errexit and export",
         ),
         "a test or a loop of something else comes last": (
-            "trailing if of a file", "while of numbers", "and or",
+            "while of numbers", "and or",
         ),
         "set -e may count, or not": (
             "errexit in a subshell", "errexit in a tested function",

@@ -133,14 +133,8 @@ def _made_too_late(job: ScriptJob) -> Iterator[Fault]:
 def debug_left_on(job: ScriptJob) -> Iterator[Fault]:
     """Settings for debugging that slow every run."""
     for assignment in job.model.assignments:
-        if assignment.value is None or assignment.context.is_chosen:
-            continue
-        # Variables that stay in the shell have no effect on programs.
-        if not (
-            assignment.exported
-            or assignment.how == "env"
-            or assignment.command is not None
-        ):
+        is_ours = assignment.is_seen and not assignment.context.is_chosen
+        if assignment.value is None or not is_ours:
             continue
         name = inner_name(assignment.name)
         value = assignment.literal

@@ -315,7 +315,7 @@ def model_at_home(job: ScriptJob) -> Iterator[Fault]:
     for assignment in _settings(job):
         if assignment.name in MODEL_FOLDERS and _HOME.match(assignment.shown):
             yield Fault(assignment.offset, {"model": assignment.name, "quota": quota})
-    if not MODEL_FOLDERS.isdisjoint(job.model.set_names()):
+    if not MODEL_FOLDERS.isdisjoint(job.model.set_names):
         return
     for command in job.model.commands:
         model = hub_name([word.literal or "" for word in command.words])

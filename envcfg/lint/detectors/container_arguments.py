@@ -37,8 +37,7 @@ def reparsed_arguments(job: ScriptJob) -> Iterator[Fault]:
     for expansion in model.expansions:
         if expansion.name not in ("@", "*") or expansion.use != "word":
             continue
-        # An operator changes the list on purpose; an unrecorded command has no words.
-        if expansion.hole.op or expansion.number >= len(model.commands):
+        if expansion.hole.op:  # it changes the list on purpose
             continue
         command = command_with(model, expansion)
         if command is None or not _passes_on(command):
@@ -214,7 +213,7 @@ def _dropped(job: ScriptJob) -> Iterator[Fault]:
 
 def _evaluated(job: ScriptJob) -> Iterator[Fault]:
     """Yield text that the start of the container parses again, as a command or a name."""
-    names = job.model.set_names()
+    names = job.model.set_names
     for assignment in job.model.assignments:
         # A dump of an environment shows values, not shell code.
         if not assignment.name.startswith(_PREFIXES) or assignment.how == "env":
@@ -239,7 +238,7 @@ def _other_prefix(job: ScriptJob) -> Iterator[Fault]:
     starts = [c for c in job.model.commands if c.is_image]
     if not starts or not all(is_singularity(start, job) for start in starts):
         return
-    names = job.model.set_names()
+    names = job.model.set_names
     for assignment in job.model.assignments:
         name = assignment.name.removeprefix("APPTAINERENV_")
         if (

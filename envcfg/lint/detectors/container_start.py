@@ -37,10 +37,7 @@ def container_start(job: ScriptJob) -> Iterator[Fault]:
         if "nv" in words and "rocm" in name:
             yield Fault(words["nv"].offset)
         if "rocm" in words and "rocm" in name and is_singularity(command, job):
-            offsets = [w.offset for w in command.words if w.literal == "--rocm"] or [
-                command.offset
-            ]
-            yield Fault(offsets[0], {}, "rocm")
+            yield Fault(words["rocm"].offset, {}, "rocm")
         if "workdir" in words and not {"contain", "containall"} & words.keys():
             yield Fault(words["workdir"].offset, {}, "workdir")
         yield from _verb(command, job)
@@ -121,9 +118,7 @@ def _gpus(command: Command, job: ScriptJob) -> Iterator[Fault]:
     if profile.visibility.variable != "CUDA_VISIBLE_DEVICES" or not is_gpu_job(job):
         return
     # A variable of the runtime may switch GPUs on instead of an option.
-    if _GPU_OPTIONS & words.keys() or any(
-        map(_GPU_SWITCH.match, job.model.set_names())
-    ):
+    if _GPU_OPTIONS & words.keys() or any(map(_GPU_SWITCH.match, job.model.set_names)):
         return
     starts = [child for child in job.model.children(command) if child.name]
     above = [ancestor for ancestor in job.model.ancestors(command) if ancestor.is_step]
@@ -149,7 +144,7 @@ def host_leaks(job: ScriptJob) -> Iterator[Fault]:
         variable = first.gives(assignment.name)
         if assignment.number <= first.number and variable and variable.is_given:
             yield from _leak(assignment)
-    names = job.model.set_names()
+    names = job.model.set_names
     for opaque in job.model.opaque:
         is_before = opaque.offset < first.offset and opaque.scope != "container"
         # A script that sets or unsets the variable deals with it.

@@ -22,7 +22,7 @@ from envcfg.lint.resource_facts import is_helper, step_shape, steps
 from envcfg.lint.script_model import Command
 from envcfg.lint.system_recognition import directives, most_cores, owns_nodes
 from envcfg.lint.traced_text import holes
-from envcfg.lint.value_flow import is_agent, program_name
+from envcfg.lint.value_flow import RANKS, is_agent, program_name
 from envcfg.profile.conditions import parse_tests
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 # Values of --cpu-bind with which the user chooses the cores: srun's default is then unused.
 _OWN_MASKS = ("mask_cpu", "map_cpu", "none", "no", "mask_ldom", "map_ldom")
 _MASKS = re.compile(r"(?:[a-z]+,)*(mask_cpu|map_cpu)[:=](.+)")
-# Variables with the number of a rank, which is not a process id.
-_RANKS = frozenset({"SLURM_LOCALID", "SLURM_PROCID", "SLURM_NODEID", "LOCAL_RANK"})
 
 
 @detects("EC626")
@@ -47,7 +45,7 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     if not count or count < 2:
         return
     affected = _is_affected(job.facts.get("slurm", ""))
-    is_set = "SRUN_CPUS_PER_TASK" in model.set_names() or _has_masks(job)
+    is_set = "SRUN_CPUS_PER_TASK" in model.set_names or _has_masks(job)
     if affected is False or is_set:
         return
     # One statement may have several readings: a finding needs the fault in all of them.
@@ -175,10 +173,11 @@ def cpu_mask(job: ScriptJob) -> Iterator[Fault]:
         # Only with -p is the last word a process id.
         if not any("p" in flag for flag in flags):
             continue
-        names = {hole.name for hole in holes(command.words[-1].text)}
-        if names & _RANKS:
-            words = {"name": next(iter(names & _RANKS))}
-            yield Fault(command.words[-1].offset, words, "taskset")
+        for hole in holes(command.words[-1].text):
+            # The number of a rank is not a process id.
+            if RANKS.fullmatch(hole.name.replace("LOCAL_RANK", "SLURM_LOCALID")):
+                words = {"name": hole.name}
+                yield Fault(command.words[-1].offset, words, "taskset")
     visited: set[int] = set()
     for step in steps(job.model):
         bind = step.options.get("cpu-bind")
@@ -224,7 +223,7 @@ def _is_other_order(masks: list[int], job: ScriptJob) -> bool:
     profile = job.profile
     if profile is None or profile.cpu_masks is None or job.model.opaque:
         return False
-    if any("VISIBLE_DEVICES" in name for name in job.model.set_names()):
+    if any("VISIBLE_DEVICES" in name for name in job.model.set_names):
         return False  # the script chooses its own order of GPUs
     theirs = [int(mask, 16) for mask in profile.cpu_masks.masks]
     if len(masks) != len(theirs):

@@ -111,8 +111,7 @@ def _is_program(command: Command, model: Model) -> bool:
 
 def _is_shown(expansion: Expansion, job: ScriptJob) -> bool:
     """Return whether a value is only printed or tested, and given to no program."""
-    # An unrecorded command has no words.
-    if expansion.use != "word" or expansion.number >= len(job.model.commands):
+    if expansion.use != "word":
         return False
     command = command_with(job.model, expansion)
     return command is not None and command.name in TESTS | {"echo", "printf"}
@@ -213,7 +212,7 @@ def slurm_count(job: ScriptJob) -> Iterator[Fault]:
     visited: set[str] = set()
     for expansion in model.expansions:
         name = expansion.name
-        if name not in table or name in visited or name in model.set_names():
+        if name not in table or name in visited or name in model.set_names:
             continue
         is_tested = any(name in test for test in expansion.context.conditions)
         if (

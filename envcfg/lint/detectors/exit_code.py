@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from envcfg.backends.schedulers import ENDERS, SUBMITTERS
 from envcfg.common.findings import Severity
-from envcfg.job.plan.shell_text import SHELLS
+from envcfg.job.plan.shell_text import SHELLS, find_operand
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers, load_programs
 from envcfg.lint.resource_facts import is_helper
@@ -60,7 +60,8 @@ def lost_exit_code(job: ScriptJob) -> Iterator[Fault]:
                     continue
                 fault = _fault(step, number + 1, shell, job)
                 # A plain program may be of many whose exit codes do not matter.
-                is_plain = _PYTHON.fullmatch(shell.mains[step.number].name)
+                name = shell.mains[step.number].name
+                is_plain = step.scope == "batch" and _PYTHON.fullmatch(name)
                 if fault is not None and (not is_plain or fault.form in ("|", "&")):
                     yield fault
 
@@ -98,15 +99,26 @@ def _shells(job: ScriptJob) -> Iterator[list[Command]]:
     commands, shells = job.model.commands, dict[int, list[Command]]()
     for command in commands:
         around = {above.name for above in job.model.ancestors(command)}
+        parents = _prefixes() | SHELLS
         if (
-            command.scope == "batch"
-            and around <= _prefixes() | SHELLS
+            command.scope != "batch"
+        ):  # the shell of a task, in the text of a launch line
+            parents |= load_programs().keys()
+        if (
+            command.scope != "unknown"
+            and around <= parents
             and not (command.substitution or command.variant)
             and command.context.function != "trap"
             and (command.stands >= 0 or command.name in TESTS)
         ):
             parent = -1 if command.parent is None else command.parent
-            words = [w.shown for w in commands[parent].arguments] if parent >= 0 else []
+            context = commands[parent].context
+            is_marked = context.piped or context.background or context.tested
+            is_text = commands[parent].name in SHELLS and not is_marked
+            if command.scope != "batch" and not is_text:
+                continue
+            words = [w.shown for w in commands[parent].words] if parent >= 0 else []
+            words = words[: find_operand(words)[0]]
             # An inner shell has its own options ("bash -eo pipefail -c").
             options = command.context.options | set_options(words, frozenset())
             context = command.context._replace(options=options)
@@ -249,8 +261,14 @@ def _last(step: Command, behind: int, shell: _Shell, job: ScriptJob) -> Command 
         command = commands[index]
         is_passing = command.name in _EXITS and not command.arguments
         runs = not is_passing and _runs(command, step, job)
-        if runs is not False:
-            return command if runs else None
+        if runs is None:
+            # An "if" that is not taken ends well, as its last command does; "&&" fails.
+            is_if = not job.before(command.stands).rstrip().endswith(("&&", "||"))
+            is_if &= not any(step.context.conditions)
+            ends_well = command.name in known_words("EC734", "succeed")
+            return command if is_if and ends_well else None
+        if runs:
+            return command
     return step
 
 
@@ -310,8 +328,9 @@ def _main(command: Command, job: ScriptJob) -> Command | None:
         return target
     program = load_programs().get(target.name)
     # Without steps, a program that is started by itself is the job.
-    if _PYTHON.fullmatch(target.name) and not _has_steps(job.model):
-        is_kept = target.context.background or target.context.piped
+    is_task = command.scope != "batch"
+    if _PYTHON.fullmatch(target.name) and (is_task or not _has_steps(job.model)):
+        is_kept = target.context.background or target.context.piped or is_task
         return target if is_kept and _is_script(target) else None
     if program is None or program.scope not in ("task", "container"):
         return None

@@ -187,7 +187,7 @@ def _severity(start: Start, job: ScriptJob) -> Severity | None:
     is_parallel = not known_words("EC650", "parallel").isdisjoint(_parts(start.command))
     # EC633 reports a rendezvous in a script that starts nothing by srun.
     has_steps = any(command.is_step for command in job.model.commands)
-    is_parallel |= has_steps and not _MEETS.isdisjoint(job.model.set_names())
+    is_parallel |= has_steps and not _MEETS.isdisjoint(job.model.set_names)
     if start.step is None:
         is_started_once = job.shape.all_tasks == start.gpus
         is_own = _has_own_number(start, start.gpus or 0, job)

@@ -44,7 +44,7 @@ def _apart(
         return
     count, words = asked.get("nnodes"), {"name": command.name, "nodes": nodes}
     places = {"rdzv-endpoint"} if _is_c10d(asked) else _PLACES
-    is_told = places & asked.keys() or _BY_ENVIRONMENT & job.model.set_names()
+    is_told = places & asked.keys() or _BY_ENVIRONMENT & job.model.set_names
     if is_alone(command):
         yield Fault(command.offset, words | {"option": "--standalone"})
     elif count and count.value.literal == "1":
@@ -55,7 +55,7 @@ def _apart(
         "counts_all" in agent
         or count
         or _may_be_told(command)
-        or "PET_NNODES" in job.model.set_names()
+        or "PET_NNODES" in job.model.set_names
     ):
         yield Fault(command.offset, words, "no-count")
 

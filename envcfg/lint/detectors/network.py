@@ -109,10 +109,14 @@ def _has_network(name: str, job: ScriptJob) -> bool | None:
     networks = known_values("EC523", "networks").get(name)
     if networks is None:
         return True
-    expect = job.profile.expect if job.profile else None
-    # A profile with a provider of libfabric expects no other network.
-    known = {*expect.networks, expect.provider or ""} - {""} if expect else set()
+    known = _networks(job.profile)
     return not known.isdisjoint(networks) if known else None
+
+
+def _networks(profile: Profile | None) -> set[str]:
+    """Return the networks and providers of libfabric that a profile expects."""
+    expect = profile.expect if profile else None
+    return {*expect.networks, expect.provider or ""} - {""} if expect else set()
 
 
 @detects("EC524")
@@ -206,11 +210,14 @@ def other_fabric(job: ScriptJob) -> Iterator[Fault]:
     provider, title = "", "a job of several nodes"
     if profile is not None:
         title = profile.name
-        settings |= tables["on-slingshot" if _has_slingshot(profile) else "elsewhere"]
+        is_slingshot = _has_slingshot(profile)
+        settings |= tables["on-slingshot" if is_slingshot else "elsewhere"]
+        for network in _networks(profile):
+            settings |= tables.get(network, {})
         if expect := profile.expect:
-            provider, names = expect.provider or "", expect.interfaces
-            for network in (provider, *expect.networks):
-                settings |= tables.get(network, {})
+            provider = expect.provider or ""
+            # InfiniBand carries the data, whichever interface the ranks meet on.
+            names = expect.interfaces if is_slingshot else ()
     for assignment in job.model.assignments:
         name, value = inner_name(assignment.name), assignment.literal or ""
         if assignment.value is None or assignment.context.is_chosen:

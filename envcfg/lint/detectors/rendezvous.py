@@ -27,7 +27,7 @@ from envcfg.lint.value_flow import (
     is_port_name,
     is_rank,
     options,
-    setting_of,
+    task_setting,
 )
 
 _HERE = re.compile(r"^(?:tcp://)?(?:localhost|127\.0\.0\.1|0\.0\.0\.0)(?::|$)")
@@ -186,20 +186,16 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
             # EC101 reports ranks that the batch shell expands.
             if any(is_rank(h) for h in holes(value)):
                 continue
-            shapes = _shapes_with(assignment, job)
+            name = inner_name(assignment.name)
+            shapes = (
+                step_shape(step._replace(is_open=False), job.shape)
+                for step in steps(job.model)
+                if task_setting(step, name, job.model) is assignment
+            )
             if any(_is_other(source, match, shape) for shape in shapes):
                 words = {"name": assignment.name, "value": text}
                 yield Fault(assignment.offset, words, right)
                 break
-
-
-def _shapes_with(setting: Assignment, job: ScriptJob) -> Iterator[ResourceShape]:
-    """Yield the sizes of the steps whose programs get the value of an assignment."""
-    for command in job.model.commands:
-        step = None if job.model.children(command) else job.model.step_of(command)
-        step = step or (command if command.is_step else None)
-        if step and setting_of(command, inner_name(setting.name), job.model) is setting:
-            yield step_shape(step._replace(is_open=False), job.shape)
 
 
 def _is_other(

@@ -31,7 +31,7 @@ from envcfg.lint.value_flow import (
     options,
     program_name,
     program_row,
-    setting_of,
+    task_setting,
 )
 
 _PROCESSES = frozenset("nproc-per-node num-processes num-gpus num-accelerators".split())
@@ -134,7 +134,7 @@ def _starts_ranks(
     row: Mapping[str, Any], command: Command, step: Command, job: ScriptJob
 ) -> bool:
     """Return whether a program of the table is certainly no rank itself."""
-    names = job.model.set_names()
+    names = job.model.set_names
     if "RANK" in names:
         return False
     # A program with variables is one process if it gets none of them and sees one GPU.
@@ -149,7 +149,7 @@ def _is_given(names: Sequence[str], command: Command, job: ScriptJob) -> bool:
     """Return whether a command has one of the options, or the script sets the variable."""
     own = {name.replace("_", "-") for name in names}
     words = {word.shown.partition("=")[0].replace("_", "-") for word in command.words}
-    return not (own.isdisjoint(words) and job.model.set_names().isdisjoint(names))
+    return not (own.isdisjoint(words) and job.model.set_names.isdisjoint(names))
 
 
 def _agent_without_srun(job: ScriptJob) -> Iterator[Fault]:
@@ -245,7 +245,7 @@ def _machines(
     """Yield launchers with options for one machine, or for the processes of one."""
     machines = asked.get("num-machines")
     count = machines.value.literal if machines else "1"
-    if count == "1" and not any("ACCELERATE" in n for n in job.model.set_names()):
+    if count == "1" and not any("ACCELERATE" in n for n in job.model.set_names):
         offset = machines.value.offset if machines else command.offset
         words = {"name": program_name(command), "nodes": nodes}
         yield Fault(offset, words, "apart")
@@ -271,7 +271,7 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
     names = [directive.name for directive in model.directives]
     gpus = shape.gpus_per_node is not None or any("gpu" in name for name in names)
     # Without a rendezvous the program of one node may be a single process by design.
-    meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names()
+    meets = {"MASTER_ADDR", "WORLD_SIZE", "RANK"} & model.set_names
     if max(tasks, nodes) < 2 or starters or not gpus or not (meets or nodes > 1):
         return
     # A program that gets a file of hosts starts its processes itself.
@@ -379,7 +379,7 @@ def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
         shape = job.shape if step.is_open else step_shape(step, job.shape)
         tasks = shape.per_node or 1
         for name in GPU_MASKS:
-            mask = _mask_of(step, name, model)
+            mask = task_setting(step, name, model)
             count = _gpus_named(mask, model) if mask is not None else None
             # If the number of GPUs is unknown, a list may name all of them.
             if mask is None or count is None or count >= min(gpus or 2, tasks):
@@ -390,14 +390,6 @@ def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
             severity = _mask_severity(mask, step, job) if gpus else "note"
             words = {"name": name, "value": mask.shown, "tasks": tasks}
             yield Fault(mask.offset, words, severity=severity)
-
-
-def _mask_of(step: Command, name: str, model: Model) -> Assignment | None:
-    """Return the assignment of a mask that the tasks of a step get; None if unknown."""
-    below = [step]
-    for command in below:  # it grows; what another step starts belongs to that step
-        below += [child for child in model.children(command) if not child.is_step]
-    return setting_of(below[-1], name, model)
 
 
 def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:

@@ -140,7 +140,8 @@ def one_file_for_all(job: ScriptJob) -> Iterator[Fault]:
         shape = step_shape(step._replace(is_open=False), job.shape)
         for text in texts if shape.all_tasks > 1 else ():
             path, offset = shown(text), start(text)
-            is_own = any(hole.scope != "batch" for hole in holes(text))
+            # EC101 reports ranks that the batch shell expands.
+            is_own = any(h.scope != "batch" or is_rank(h) for h in holes(text))
             is_added = job.before(offset).rstrip("\"' ").endswith(">>")
             if re.match(r"(?!/dev/|-)[^%]+$", path) and not (is_own or is_added):
                 words = {"name": command.name, "path": path}
@@ -218,7 +219,7 @@ def literal_dollar(job: ScriptJob) -> Iterator[Fault]:
     Slurm or a rank sets. In assignments of a task only Slurm's names count, because the
     start of a container expands its own variables again.
     """
-    names = job.model.set_names()
+    names = job.model.set_names
     for command in job.model.commands:
         if command.scope not in ("task", "container"):
             continue
@@ -268,7 +269,7 @@ def called_variable(job: ScriptJob) -> Iterator[Fault]:
     """``$(NAME)`` where ``${NAME}`` is meant."""
     from envcfg.knowledge.variables import find_variable
 
-    names = job.model.set_names()
+    names = job.model.set_names
     for command in job.model.commands:
         if not command.substitution or len(command.words) != 1:
             continue

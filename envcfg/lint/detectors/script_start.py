@@ -54,7 +54,7 @@ def _not_found(command: Command, job: ScriptJob) -> Iterator[Fault]:
     word = command.words[0].literal or ""
     is_file = word.endswith((".sh", ".py", ".bash")) and "/" not in word
     # srun itself looks in the current folder.
-    if not is_file or command.scope != "batch" or "PATH" in job.model.set_names():
+    if not is_file or command.scope != "batch" or "PATH" in job.model.set_names:
         return
     # A module or an environment may add the folder of the file to PATH.
     may_add = ("source ", ". ", "module ", "ml ", "conda ")
@@ -77,20 +77,19 @@ def lost_signal(job: ScriptJob) -> Iterator[Fault]:
     match = _SIGNAL.fullmatch(given[-1].value or "") if given else None
     if match is None or model.unread:
         return
-    to_batch = "B" in (match[1] or "").upper()
+    to_batch, words = "B" in (match[1] or "").upper(), {"name": match[2]}
     names = {command.name for command in model.commands}
-    if (
-        not to_batch
-        and not steps(model)
-        and not names & known_words("EC654", "starters")
-    ):
-        yield Fault(given[-1].offset, {"name": match[2]})
+    others = names & known_words("EC654", "starters")
+    if not (to_batch or others or steps(model)):
+        yield Fault(given[-1].offset, words)
     signals = {
         word.shown.upper().removeprefix("SIG")
         for command in model.commands
         for word in command.words[2:]
         if command.name == "trap"
     }
+    if to_batch and not signals and "exec" not in names:
+        yield Fault(given[-1].offset, words, "no-trap")
     if not to_batch or match[2].upper() not in signals or "wait" in names:
         return
     for command in model.commands:

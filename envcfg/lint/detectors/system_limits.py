@@ -385,7 +385,7 @@ for _rule, _kind in {
 def needs_internet(job: ScriptJob) -> Iterator[Fault]:
     """Downloads in a job, on a system with compute nodes without internet."""
     internet = job.profile.internet if job.profile else None
-    names = job.model.set_names()
+    names = job.model.set_names
     if internet is None or not _is_for_gpus(job):
         return
     # With a proxy downloads work. A sourced file may set it.

@@ -37,11 +37,7 @@ def _settings(job: ScriptJob) -> Iterator[tuple[str, Assignment]]:
         if assignment.how in ("for", "read", "local", "unset") or assignment.bare:
             continue
         # A variable that stays in the shell reaches no program.
-        if (
-            assignment.exported
-            or assignment.how == "env"
-            or assignment.command is not None
-        ):
+        if assignment.is_seen:
             yield _PREFIX.sub("", assignment.name), assignment
 
 
@@ -55,7 +51,7 @@ def dead_variable(job: ScriptJob) -> Iterator[Fault]:
     from envcfg.knowledge.variables import find_variable, name_meant, slip_of
 
     used = {expansion.name for expansion in job.model.expansions}
-    names = job.model.set_names()
+    names = job.model.set_names
     patterns = known_values("EC207", "patterns")
     for name, assignment in _settings(job):
         prefix = re.match(patterns["near-prefix"], assignment.name)
@@ -118,7 +114,7 @@ def _rename(assignment: Assignment, right: str, job: ScriptJob) -> Edit | None:
     if prefix and not _PREFIX.match(right):
         right = f"{prefix[0]}{right}"
     is_other = name in {e.name for e in job.model.expansions}
-    is_taken = right in job.model.set_names()
+    is_taken = right in job.model.set_names
     if is_other or is_taken or not job.behind(begin).startswith(f"{name}="):
         return None
     return Edit(begin, begin + len(name), right)
@@ -241,7 +237,7 @@ def undefined_variable(job: ScriptJob) -> Iterator[Fault]:
     not read, only names with its prefix certainly belong to the scheduler, and a slip is a
     note. Only the first place of a slip is reported.
     """
-    names = job.model.set_names()
+    names = job.model.set_names
     sourced = any(
         opaque.description.startswith("source ") for opaque in job.model.opaque
     )
