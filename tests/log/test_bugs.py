@@ -40,7 +40,7 @@ PARTS = (
     "judge.job_judge.transports_of",
     "judge.job_judge.unknowns_of",
     "judge.job_judge.waiting_of",
-    "judge.job_judge.with_cause",
+    "judge.job_judge.cause_of",
     "judge.job_judge.world_of",
     "judge.job_judge.Reasons.with_reasons",
     "judge.job_judge.Reasons.words",

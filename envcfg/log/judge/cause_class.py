@@ -12,7 +12,7 @@ from functools import cache
 from typing import Literal
 
 from envcfg.log.read.rulebook import CLASSES, LogRule
-from envcfg.log.verdict import Action, CauseClass, LogReport
+from envcfg.log.verdict import Action, CauseClass
 
 _Signs = Mapping[CauseClass, Sequence[re.Pattern[str]]]
 
@@ -50,12 +50,3 @@ def next_of(rule: LogRule, class_: CauseClass | Literal[""]) -> Action:
     if class_ and class_ != rule.class_:
         return _load_classes()[2][class_]
     return rule.next or "unknown"
-
-
-def with_class(report: LogReport, rules: Mapping[str, LogRule]) -> LogReport:
-    """Return *report* with the class of its cause, if it has a cause with a rule."""
-    cause = report.cause
-    if cause is None or cause.rule not in rules:
-        return report
-    class_ = class_of(rules[cause.rule], cause.message)
-    return report._replace(cause=cause._replace(class_=class_))

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envcfg.common.findings import EvidenceLine, Finding
-from envcfg.log.bugs import Bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.rank import told_together
 from envcfg.log.judge.reasons import RULE as WARNED
@@ -31,7 +30,6 @@ def findings_of(
     reasons: Reasons,
     expect: Expectations,
     locate: Locate,
-    bugs: Bugs,
 ) -> list[Finding]:
     """Return the findings: causes first, worst first.
 
@@ -42,27 +40,15 @@ def findings_of(
         reasons: reasons of the findings.
         expect: expectations that the log must meet.
         locate: returns file and line of sightings, all at once.
-        bugs: collects bugs of envcfg that cost one kind of findings.
     """
     rules = job.rulebook.rules
     results = [
-        *bugs.attempt(
-            "the errors of the log",
-            lambda: _rule_findings(job, world, symptoms, reasons),
-            [],
-        ),
-        *bugs.attempt(
-            "the findings on ranks",
-            lambda: _symptom_findings(symptoms, rules, reasons),
-            [],
-        ),
-        *bugs.attempt(
-            "the faults of these versions", lambda: _stack_findings(job, expect), []
-        ),
+        *_rule_findings(job, world, symptoms, reasons),
+        *_symptom_findings(symptoms, rules, reasons),
+        *_stack_findings(job, expect),
     ]
     sightings = [sighting for _, sighting in results if sighting]
-    evidence = bugs.attempt("the lines of the findings", lambda: locate(sightings), [])
-    places = dict(zip(sightings, evidence, strict=False))
+    places = dict(zip(sightings, locate(sightings), strict=False))
     placed = [
         finding._replace(evidence=places.get(sighting)) if sighting else finding
         for finding, sighting in results

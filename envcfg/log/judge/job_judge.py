@@ -9,7 +9,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.judge import checks
 from envcfg.log.judge.attempt_history import attempts_of
 from envcfg.log.judge.cause import FirstEnd, first_ends
-from envcfg.log.judge.cause_class import class_of, with_class
+from envcfg.log.judge.cause_class import class_of
 from envcfg.log.judge.finding_builder import Locate, findings_of
 from envcfg.log.judge.last_words import RULE as SURVIVED
 from envcfg.log.judge.last_words import (
@@ -19,14 +19,14 @@ from envcfg.log.judge.last_words import (
     words_of,
 )
 from envcfg.log.judge.membership import lag_symptoms, member_symptoms, waiting_of
-from envcfg.log.judge.next_step import with_bugs, with_next, with_unknown
+from envcfg.log.judge.next_step import next_step, with_bugs, with_unknown
 from envcfg.log.judge.open_questions import unknowns_of
 from envcfg.log.judge.outcome import (
+    cause_of,
     chained,
     leads,
     of_network,
     owner_of,
-    with_cause,
     with_interface_first,
 )
 from envcfg.log.judge.ranks import judge_ranks, rank_reports, told_of, worst_of_each
@@ -49,9 +49,12 @@ from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.world import World, world_of
 from envcfg.log.verdict import (
     EFFECT,
+    WORST_FIRST,
+    Cause,
     Coverage,
     JobReport,
     LogReport,
+    NextStep,
     OpenQuestion,
     Plugin,
     RankReport,
@@ -62,7 +65,7 @@ from envcfg.log.verdict import (
 def judge(
     job: JobLog, expect: Expectations, locate: Locate, reading: Coverage
 ) -> LogReport:
-    """Return the report on *job*.
+    """Return the report on *job*; after a bug of envcfg only its errors are reported.
 
     Args:
         job: the facts from its lines.
@@ -71,24 +74,27 @@ def judge(
         reading: files and bytes that were read.
     """
     bugs = Bugs(job.bugs.found)
-    report, world = _judge_whole(job, expect, locate, reading, bugs)
-    parts = (
-        bugs.attempt("the attempts of the job", lambda: [*parts_of(job, world)], [])
-        # A broken job needs no further attempts: they cannot improve its verdict.
-        if report.verdict != "broken"
-        else ()
+    report = bugs.attempt(
+        "the job as a whole",
+        lambda: _judge_job(job, expect, locate, reading, bugs),
+        None,
     )
-    for part in parts:
+    return with_bugs(report or _plain_report(job, reading), bugs)
+
+
+def _judge_job(
+    job: JobLog, expect: Expectations, locate: Locate, reading: Coverage, bugs: Bugs
+) -> LogReport:
+    """Return the report on *job* with its attempts, jobs and first step."""
+    report, world = _judge_whole(job, expect, locate, reading, bugs)
+    # A broken job needs no further attempts: they cannot improve its verdict.
+    for part in parts_of(job, world) if report.verdict != "broken" else ():
         # A part is another job or attempt, so the expected world size does not apply.
         alone = judge(part, expect._replace(ranks=None), locate, reading)
         report = with_part(report, part, alone, job.rulebook.rules[PART].fix or "")
-    several = job.rulebook.rules[SEVERAL]
-    notes = bugs.attempt(
-        "the jobs in the log", lambda: [*note_of_starts(job, several)], []
-    )
-    notes += bugs.attempt("the first step", lambda: [*_note_of_start(job, locate)], [])
-    report = report._replace(findings=(*report.findings, *notes))
-    return with_bugs(report, bugs)
+    starts = note_of_starts(job, job.rulebook.rules[SEVERAL])
+    notes = (*starts, *_note_of_start(job, locate))
+    return report._replace(findings=(*report.findings, *notes))
 
 
 def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
@@ -110,11 +116,37 @@ def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
 _WIDE = 200  # characters of a quoted line
 _LINE = 140  # characters of a first line with a warning of NCCL
 _LEAST = 56  # characters of the warning in it
-_NO_WORLD = World(None, (), (), (), (), None, None)
 _NO_PLUGIN = Plugin(None, None, "unknown")
 _NOTHING = JobReport(
     None, (), (), (), None, None, {}, None, _NO_PLUGIN, "unknown", {}, {}
 )
+
+
+def _plain_report(job: JobLog, reading: Coverage) -> LogReport:
+    """Return the report after a bug: the rules that the lines match, and no more."""
+    findings = [
+        occurrence.rule.finding(
+            "job", occurrence.rule.meaning, occurrence.rule.severity
+        )
+        for occurrence in job.occurrences.values()
+        if occurrence.rule.severity
+    ]
+    effects = {EFFECT.get(finding.severity): finding.message for finding in findings}
+    shown = (verdict for verdict in WORST_FIRST if verdict in effects)
+    verdict: Verdict = next(shown, "inconclusive")
+    words = effects.get(verdict, "see the lines below")
+    return LogReport(
+        verdict=verdict,
+        network_verdict="inconclusive",
+        summary=f"{verdict}: {words}",
+        job=_NOTHING,
+        ranks=(),
+        transports=(),
+        findings=tuple(findings),
+        unknowns=(),
+        coverage=reading,
+        next=NextStep(reason=words),
+    )
 
 
 # Each rank is judged alone, then all together, then reasons are added to both. The verdict
@@ -125,94 +157,55 @@ def _judge_whole(
 ) -> tuple[LogReport, World]:
     """Return the report on all lines together, and the world that it describes."""
     rules = job.rulebook.rules
-    # Each step runs through "attempt", so that a bug in one loses only its own result.
-    bugs.attempt("the errors that count", job.settle, None)
-    world = bugs.attempt(
-        "the ranks of the job", lambda: world_of(job, expect), _NO_WORLD
-    )
-    judged = bugs.attempt(
-        "the network of each rank", lambda: judge_ranks(world, expect), []
-    )
-    together = _shown_together(job, world, expect, bugs)
-    no_reasons = Reasons((), {})
-    reasons = bugs.attempt(
-        "the reasons", lambda: Reasons(job.everyone, rules), no_reasons
-    )
-    members = [*told_of(judged, world), *together]
-    symptoms = bugs.attempt(
-        "the reasons", lambda: reasons.with_reasons(members), members
-    )
-    reports = bugs.attempt(
-        "the verdict of each rank",
-        lambda: rank_reports(job, world, judged, together, reasons),
-        [report for _, report, _ in judged],
-    )
-    findings = findings_of(job, world, symptoms, reasons, expect, locate, bugs)
-    findings += bugs.attempt("the losses", lambda: [*_lost_loss(job, locate)], [])
-    unknowns = bugs.attempt(
-        "the open questions", lambda: unknowns_of(job, world, symptoms, rules), ()
-    )
-    ends = bugs.attempt("the ends of processes", lambda: first_ends(job, world), [None])
-    first, owner, findings = bugs.attempt(
-        "the first end of a process",
-        lambda: _with_first_end(job, world, ends[-1], findings, locate),
-        (None, None, findings),
-    )
-    unknowns, last = _with_last_words(unknowns, job, first, findings, bugs)
-    overview = bugs.attempt(
-        "the facts of the job", lambda: job_report(job, world, reports), _NOTHING
-    )
-    alone = bugs.attempt(
-        "the network alone", lambda: of_network(findings, rules, first), findings
-    )
-    network = _job_verdict(alone, reports, unknowns, overview)
-    report = LogReport(
+    job.settle()
+    world = world_of(job, expect)
+    judged = judge_ranks(world, expect, bugs)
+    together = _shown_together(job, world, expect)
+    reasons = Reasons(job.everyone, rules)
+    symptoms = reasons.with_reasons([*told_of(judged, world), *together])
+    reports = rank_reports(job, world, judged, together, reasons)
+    findings = findings_of(job, world, symptoms, reasons, expect, locate)
+    findings += _lost_loss(job, locate)
+    unknowns = unknowns_of(job, world, symptoms, rules)
+    ends = first_ends(job, world)
+    first, owner, findings = _with_first_end(job, world, ends[-1], findings, locate)
+    unknowns, last = _with_last_words(unknowns, job, first, findings)
+    overview = job_report(job, world, reports)
+    alone = of_network(findings, rules, first)
+    draft = LogReport(
         verdict=_job_verdict(findings, reports, unknowns, overview),
-        network_verdict=network,
+        network_verdict=_job_verdict(alone, reports, unknowns, overview),
         summary="",
         job=overview,
         ranks=worst_of_each(reports),
-        transports=bugs.attempt("the transports", lambda: transports_of(world), ()),
+        transports=transports_of(world),
         findings=tuple(findings),
         unknowns=unknowns,
-        waiting=bugs.attempt("the waiting ranks", lambda: waiting_of(job), ()),
+        waiting=waiting_of(job),
         coverage=_coverage(job, reading),
-        attempts=bugs.attempt("the attempts", lambda: attempts_of(job, ends), ()),
+        attempts=attempts_of(job, ends),
     )
-    of_alone = report._replace(verdict=network, findings=tuple(alone))
-    message = bugs.attempt(
-        "the first line",
-        lambda: _summary(
-            report, first, summarize(of_alone, world, symptoms, rules), job
-        ),
-        "",
+    of_alone = draft._replace(verdict=draft.network_verdict, findings=tuple(alone))
+    network = summarize(of_alone, world, symptoms, rules)
+    summary, cause = _summary(draft, first, network, job), None
+    # A cause is only given for a broken job: others did not end by an error.
+    if draft.verdict == "broken":
+        cause = cause_of(findings, first, owner)
+        cause, summary = _with_quote(cause, summary, first, job)
+    report = draft._replace(
+        summary=summary,
+        cause=cause,
+        consequences=tuple(f.rule for f in findings if cause and not f.cause),
     )
-    report = report._replace(summary=message or _plain_summary(report))
-    if report.verdict == "broken":
-        # A cause is only given for a broken job: others did not end by an error.
-        report = bugs.attempt(
-            "the cause", lambda: with_cause(report, first, owner), report
-        )
-        report = bugs.attempt(
-            "the words of the log", lambda: _with_quote(report, first, job), report
-        )
-        report = bugs.attempt(
-            "the class of the cause", lambda: with_class(report, rules), report
-        )
-    fingerprint = first.fingerprint if first else ""
-    report = bugs.attempt(
-        "the next step",
-        lambda: with_next(
-            report,
-            rules,
-            fingerprint,
-            starts_again=job.endings.starts_again,
-        ),
+    step = next_step(
         report,
+        rules,
+        first.fingerprint if first else "",
+        starts_again=job.endings.starts_again,
     )
     # An error as the last words of a program is no proof, but the best answer there is.
-    action = rules[SURVIVED].next
-    return (with_unknown(report, action, last) if last and action else report), world
+    action = rules[SURVIVED].next if last else None
+    return with_unknown(report._replace(next=step), action or "unknown", last), world
 
 
 def _with_last_words(
@@ -220,7 +213,6 @@ def _with_last_words(
     job: JobLog,
     first: FirstEnd | None,
     findings: Sequence[Finding],
-    bugs: Bugs,
 ) -> tuple[tuple[OpenQuestion, ...], str]:
     """Return *unknowns* after the last words of a job that ended without a known cause.
 
@@ -234,27 +226,19 @@ def _with_last_words(
     if any(finding.severity == "error" for finding in findings):
         return unknowns, ""
     survived = job.rulebook.rules[SURVIVED]
-    words, rule = bugs.attempt("the last words", lambda: last_words(job), ("", None))
+    words, rule = last_words(job)
     if not words:
         return unknowns, ""
     question = OpenQuestion(words, survived.fix or "")
     return (question, *unknowns), class_of(rule or survived, words)
 
 
-def _shown_together(
-    job: JobLog, world: World, expect: Expectations, bugs: Bugs
-) -> list[Member]:
+def _shown_together(job: JobLog, world: World, expect: Expectations) -> list[Member]:
     """Return the symptoms that only all ranks together show."""
     together = [
-        *bugs.attempt(
-            "the missing ranks", lambda: [*member_symptoms(job, world, expect)], []
-        ),
-        *bugs.attempt(
-            "the differences between ranks",
-            lambda: [*checks.job_symptoms(job, world, expect)],
-            [],
-        ),
-        *bugs.attempt("the ranks behind", lambda: [*lag_symptoms(job, world)], []),
+        *member_symptoms(job, world, expect),
+        *checks.job_symptoms(job, world, expect),
+        *lag_symptoms(job, world),
     ]
     # A job that continued after the problem cannot be broken by it.
     for place, (entity, symptom) in enumerate(together):
@@ -297,13 +281,13 @@ def _with_first_end(
     return None, None, findings
 
 
-def _with_quote(report: LogReport, first: FirstEnd | None, job: JobLog) -> LogReport:
-    """Return *report* with the line of the log in its cause, if only a rule's words are."""
-    cause = report.cause
-    if cause is None or cause.message not in report.summary:
-        return report
-    quote, evidence = "", cause.evidence
-    rule = first.rule if first else job.rulebook.rules.get(cause.rule)
+def _with_quote(
+    cause: Cause, summary: str, first: FirstEnd | None, job: JobLog
+) -> tuple[Cause, str]:
+    """Return *cause* with its class, and *summary*, both with the line of the log if they
+    only have a rule's words."""
+    rules, quote, evidence = job.rulebook.rules, "", cause.evidence
+    rule = first.rule if first else rules.get(cause.rule)
     if first and first.rule.consequence and "code" in first.rule.says:
         lines = job.endings.lines
         exits = {end.sighting.text for end in lines if end.rule.event != "lacking"}
@@ -315,19 +299,15 @@ def _with_quote(report: LogReport, first: FirstEnd | None, job: JobLog) -> LogRe
         and any(words.meaning in cause.message for words in _words_of(rule, job))
     ):
         quote = one_line(parse(evidence.text).message.strip()[:_WIDE])
-    if not quote or quote in cause.message:
-        return report
-    message = f"{cause.message}: {quote}"
-    words = message
-    if evidence and "NCCL WARN" in evidence.text:
-        rest = _LINE - len(report.summary) + len(cause.message)
-        words = (
-            message if len(message) <= rest else _shortened(cause.message, quote, rest)
-        )
-    return report._replace(
-        summary=report.summary.replace(cause.message, words, 1),
-        cause=cause._replace(message=message),
-    )
+    message = cause.message
+    if message in summary and quote not in message:
+        words = message = f"{cause.message}: {quote}"
+        rest = _LINE - len(summary) + len(cause.message)
+        if evidence and "NCCL WARN" in evidence.text and len(message) > rest:
+            words = _shortened(cause.message, quote, rest)
+        summary = summary.replace(cause.message, words, 1)
+    class_ = class_of(rules[cause.rule], message) if cause.rule in rules else ""
+    return cause._replace(message=message, class_=class_), summary
 
 
 def _shortened(message: str, quote: str, width: int) -> str:
@@ -366,14 +346,6 @@ def _summary(
         end = ending(report.findings, job.rulebook.rules)
         return f"{report.verdict}: {end}; network {network}"
     return network
-
-
-def _plain_summary(report: LogReport) -> str:
-    """Return a first line from the findings alone, if a bug stopped ``_summary``."""
-    words = (
-        finding.message for finding in report.findings if finding.severity in EFFECT
-    )
-    return f"{report.verdict}: {next(words, 'see the lines below')}"
 
 
 def _job_verdict(

@@ -15,14 +15,14 @@ from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion
 _NO_END = "no line says how the job ended"
 
 
-def with_next(
+def next_step(
     report: LogReport,
     rules: Mapping[str, LogRule],
     fingerprint: str = "",
     *,
     starts_again: bool = False,
-) -> LogReport:
-    """Return *report* with the answer that follows from its verdict and its cause.
+) -> NextStep:
+    """Return the answer that follows from the verdict of *report* and its cause.
 
     Args:
         report: the answer on a log, complete except for the next step.
@@ -69,7 +69,7 @@ def with_next(
         reason = _NO_END
     prints = [own.fingerprint for own in report.attempts[:-1]]
     repeats = prints.count(fingerprint) if fingerprint else 0
-    return report._replace(next=NextStep(action, nodes, reason, fingerprint, repeats))
+    return NextStep(action, nodes, reason, fingerprint, repeats)
 
 
 def _with_class(reason: str, class_: str) -> str:

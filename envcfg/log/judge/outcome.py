@@ -17,7 +17,7 @@ from envcfg.log.read.prefix import parse
 from envcfg.log.read.rulebook import RAISED, LogRule
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.world import World
-from envcfg.log.verdict import Cause, LogReport
+from envcfg.log.verdict import Cause
 
 
 def leads(first: FirstEnd | None, job: JobLog) -> bool:
@@ -190,20 +190,20 @@ def of_network(
     ]
 
 
-def with_cause(
-    report: LogReport, first: FirstEnd | None, owner: Owner | None = None
-) -> LogReport:
-    """Return *report* with the cause, and the findings that follow from it.
+def cause_of(
+    findings: Sequence[Finding], first: FirstEnd | None, owner: Owner | None = None
+) -> Cause:
+    """Return the cause of the end of a broken job, without its class.
 
     Args:
-        report: on a job that is broken.
+        findings: of the job.
         first: end of the job before any network error, if known.
         owner: process of the first error, if *first* is not known.
     """
     process = first.process if first else owner or Owner()
-    head = next(finding for finding in report.findings if finding.severity == "error")
+    head = next(finding for finding in findings if finding.severity == "error")
     frame = first.frame if first else None
-    cause = Cause(
+    return Cause(
         rule=head.rule,
         class_="",
         message=first.words if first else said(head),
@@ -215,5 +215,3 @@ def with_cause(
         others=first.other_ranks if first else "",
         evidence=head.evidence,
     )
-    follow = tuple(finding.rule for finding in report.findings if not finding.cause)
-    return report._replace(cause=cause, consequences=follow)

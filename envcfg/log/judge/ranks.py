@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from envcfg.log.bugs import Bugs
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.rank import Symptom, judge_rank
 from envcfg.log.judge.reasons import Member, Reasons
@@ -16,13 +18,19 @@ from envcfg.log.verdict import RankReport, is_worse
 Judged = tuple[Entity, RankReport, list[Symptom]]
 
 
-def judge_ranks(world: World, expect: Expectations) -> list[Judged]:
-    """Return each rank of *world* with its report and symptoms."""
+def judge_ranks(world: World, expect: Expectations, bugs: Bugs) -> list[Judged]:
+    """Return each rank of *world* with its report and symptoms; without those that a bug
+    of envcfg stops."""
     one_way = is_one_way(world.entities) and not expect.gdr
-    judged = [
-        (entity, *judge_rank(entity, world, expect, one_way=one_way))
+
+    def judge_one(entity: Entity) -> Judged:
+        return entity, *judge_rank(entity, world, expect, one_way=one_way)
+
+    rows = (
+        bugs.attempt("the network of a rank", partial(judge_one, entity), None)
         for entity in world.entities
-    ]
+    )
+    judged = [row for row in rows if row]
     return _without_torn(judged, world)
 
 

@@ -11,7 +11,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
 from envcfg.log.collective.sidecar_evidence import of_answers, of_dumps
 from envcfg.log.collective.sidecars import TraceFinding, Traces
-from envcfg.log.judge.next_step import with_next
+from envcfg.log.judge.next_step import next_step
 from envcfg.log.numbers import first_of
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, OpenQuestion, Verdict
@@ -89,7 +89,8 @@ def with_traces(
             size=report.coverage.size + traces.size,
         ),
     )
-    return with_next(report, rules, report.next.fingerprint)
+    step = next_step(report, rules, report.next.fingerprint)
+    return report._replace(next=step)
 
 
 def _finding(element: TraceFinding, rule: LogRule) -> Finding:
