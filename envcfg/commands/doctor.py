@@ -12,10 +12,17 @@ from envcfg.core.option import switch
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
     add_option(parser, switch("--json", "the same, as JSON"))
+    text = "print a skill for agents (SKILL.md): which command answers which question"
+    add_option(parser, switch("--skill", text))
 
 
 def run(options: argparse.Namespace) -> int:
     """Print every fact; return 1 if one is a problem."""
+    if options.skill:
+        from envcfg.common.datafile import read_text
+
+        sys.stdout.write(read_text("core/skill.md"))
+        return 0
     from envcfg.core.doctor import examine
     from envcfg.report.doctor_report import doctor_json, doctor_lines
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from schemas import errors
 from support import envcfg
@@ -142,3 +145,24 @@ def test_home_folders_are_shortened_and_nothing_is_written(bare: Path) -> None:
 def test_text_of_programs_cannot_change_the_terminal(bare: Path) -> None:
     program(bare, "apptainer", r"printf 'a\033[31m\007b\r\n'")
     assert "\x1b" not in envcfg("doctor").text
+
+
+def test_the_skill_names_commands_and_options_that_exist() -> None:
+    done = envcfg("doctor", "--skill")
+    assert done.code == 0
+    _, head, body = done.text.split("---\n", 2)
+    fields = yaml.safe_load(head)
+    assert set(fields) == {"name", "description"}
+    assert fields["name"] == "envcfg"
+    assert len(fields["description"]) <= 1024  # the limit of readers of skills
+    lines = re.findall(r"`envcfg ([^`]+)`", body)
+    assert len(lines) >= 15
+    for line in lines:
+        words = shlex.split(line.partition(" -- ")[0])
+        name = 2 if words[0] == "profiles" else 1
+        if words[0].isupper():
+            continue
+        shown = envcfg(*words[:name], "--help-all").text
+        assert shown, line
+        for option in (word for word in words if word.startswith("-")):
+            assert option in shown, line
