@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from envcfg.common.datafile import load_yaml
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.findings import Finding
 from envcfg.profile.profile_model import Profile
 
@@ -100,5 +100,5 @@ def hub_name(words: Sequence[str]) -> str | None:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = load_yaml("knowledge/downloads.yaml")
+    table: Mapping[str, Any] = load_kept_file("knowledge/downloads.yaml")
     return table
