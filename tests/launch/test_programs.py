@@ -91,6 +91,20 @@ TABLE = {
     "sglang serve --model m": (NODE, "sglang serve --model m |", SGLANG),
     "env HF_HOME=/x ray start --head": (NODE, "env HF_HOME=/x ray start --head", ""),
     "lm_eval --model hf": (RANK, "lm_eval --model hf", ""),
+    "lm-eval run --model vllm": (NODE, "lm-eval run --model vllm", ""),
+    "lm_eval --model hf --model_args pretrained=m,parallelize=True": (ONCE, "lm_eval --model hf --model_args pretrained=m,parallelize=True", ""),
+    "lighteval vllm m t": (NODE, "lighteval vllm m t", ""),
+    "lighteval accelerate m t": (RANK, "lighteval accelerate m t", ""),
+    "python -m MaxText.train c.yml": (NODE, "python -m MaxText.train c.yml |", "JAX_COORDINATOR_IP={address} JAX_COORDINATOR_PORT={port} NNODES={nodes} NODE_RANK={node_rank}"),
+    "nnUNetv2_train 1 3d_fullres 0 -num_gpus 4": (NODE, "nnUNetv2_train 1 3d_fullres 0 -num_gpus 4", ""),
+    "nnUNetv2_train 1 3d_fullres 0": (ONCE, "nnUNetv2_train 1 3d_fullres 0", ""),
+    "yolo train model=m device=0,1": (NODE, "yolo train model=m device=0,1", ""),
+    "dask cuda worker s:1": (NODE, "dask cuda worker s:1", ""),
+    "trtllm-llmapi-launch trtllm-serve m": (RANK, "trtllm-llmapi-launch trtllm-serve m", ""),
+    "python -m areal.launcher.ray t.py": (RAY, "python -m areal.launcher.ray t.py", ""),
+    "python -m dinov2.run.train.train --nodes 4": (ONCE, "python -m dinov2.run.train.train --nodes 4", ""),
+    "rl @ c.toml": (ONCE, "rl @ c.toml", ""),
+    "litgpt finetune_adapter m": (RANK, "litgpt finetune_adapter m", ""),
 }  # fmt: skip
 
 

@@ -29,6 +29,13 @@ _PYTHON = OptionTable(
 )
 
 
+# The hint if the kind of a program is unknown.
+BY_KIND = (
+    "if it starts the ranks of its node itself: --launcher whole-node; if it runs once "
+    "per job: --launcher once, or ray; if it is a rank: --launcher srun"
+)
+
+
 def recognise(
     options: Options, gpus: int | None = None
 ) -> tuple[Options, list[Finding]]:
@@ -108,11 +115,7 @@ def _unknown_notes(options: Options) -> Iterator[Finding]:
         return
     library, path = imports[name]
     message = f"uses {library} in the image ({path}), and is started once per rank"
-    fix = (
-        "if it starts the ranks of its node itself: --launcher whole-node; if it runs "
-    )
-    fix += "once per job: --launcher once, or ray; if it is a rank: --launcher srun"
-    yield Finding("launcher-unknown", "warning", name, message, fix)
+    yield Finding("launcher-unknown", "warning", name, message, BY_KIND)
 
 
 def program_of_command(

@@ -11,16 +11,16 @@ from typing import Any
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.errors import UsageError, nearest
 from envcfg.common.findings import Finding
-from envcfg.job.plan.command_launcher import python_end
+from envcfg.job.plan.command_launcher import BY_KIND, python_end
 from envcfg.job.plan.launcher_words import check_value
 from envcfg.job.plan.plan import Options, Statement
-from envcfg.job.plan.program_start import start
+from envcfg.job.plan.program_start import SUBMITS, start
 from envcfg.job.plan.shell_text import SHELLS, script_file
 
 # Variables that a program has anyway if it is started once per node.
 _OWN = {"{address}": "MASTER_ADDR", "{port}": "MASTER_PORT", "{node_rank}": "NODE_RANK"}
 # Keys of a launcher's row that hold for a launcher after another program.
-_TAKEN = {"kind", "source", "date", "options", "also", "place"}
+_TAKEN = ("source", "date", "also")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
 _MOST = 2000  # names of a folder that are compared with a missing one
 
@@ -159,8 +159,9 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
         if not is_many and not (launcher and launcher.is_agent):
             return options, []
         choice = "launcher" if launcher else "ranks"
-        msg = f"{statement}, but --{choice} {getattr(options, choice)} starts it"
-        msg += " once per rank"
+        msg = (
+            f"{statement}, but --{choice} {getattr(options, choice)} starts it per rank"
+        )
         hint = "--launcher whole-node; for a file that is misread: a row in "
         raise UsageError(msg, hint=f"{hint}~/.config/envcfg/programs.yaml")
     if words and started.program:
@@ -169,7 +170,7 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     meets = statement.row.get("meets", "").split()
     given = {word.partition("=")[0].replace("_", "-") for word in statement.words}
     if statement.row.get("submits"):
-        alone = "; it needs the scheduler's commands: usually it runs without envcfg"
+        alone = SUBMITS
     elif options.known_nodes != 1 and meets and given.isdisjoint(meets):
         alone = f"; on several nodes each works alone, as it is not told {meets[0]}"
     elif "launcher" in statement.row and not meets and options.known_nodes != 1:
@@ -193,9 +194,12 @@ def _row_of(
     if not statement.path and is_last:
         if "launcher" not in row:
             return row, words
-        taken = {**row, "options": row.get("takes", {}), "place": "begin"}
-        taken["kind"] = statement.kind
-        return {key: taken[key] for key in taken if key in _TAKEN}, words
+        own = {
+            "options": row.get("takes", {}),
+            "place": "begin",
+            "kind": statement.kind,
+        }
+        return {**{key: row[key] for key in _TAKEN if key in row}, **own}, words
     variables = _line_variables(statement, options, gpus)
     made = {
         "kind": statement.kind,
@@ -210,20 +214,12 @@ def _row_of(
 def _unknown_notes(statements: Sequence[Statement]) -> list[Finding]:
     """Return a note on a program with an uncertain start."""
     one = next((one for one in statements if one.kind), statements[0])
-    message = (
-        f"{one.text} (line {one.line}) only under a condition"
-        if one.kind
-        else (
-            "starts no processes and joins none, as torchrun, mp.spawn or "
-            "init_process_group do"
-        )
-    )
-    fix = (
-        "if it starts the ranks of its node itself: --launcher whole-node; if it runs "
-    )
-    fix += "once per job: --launcher once, or ray; if it is a rank: --launcher srun"
-    message += ": it is started once per rank"
-    return [Finding("launcher-unknown", "note", one.path, message, fix)]
+    message = "starts no processes and joins none, as torchrun, mp.spawn or "
+    message += "init_process_group do: it is started once per rank"
+    if one.kind:
+        message = f"{one.text} (line {one.line}) only under a condition: it is started "
+        message += "once per rank"
+    return [Finding("launcher-unknown", "note", one.path, message, BY_KIND)]
 
 
 def _line_variables(

@@ -31,6 +31,7 @@ ROLES = {
     "port": "$MASTER_PORT",
     "id": "$envcfg_id",
 }
+SUBMITS = "; it needs the scheduler's commands: usually it runs without envcfg"
 KINDS = {"node": NODE, "once": ONCE, "rank": None}
 # A text, not a pattern: most commands need none, and every command reads this module.
 _ASSIGNMENT = r"[A-Za-z_]\w*="
@@ -144,8 +145,15 @@ def _plain_notes(row: Mapping[str, Any], name: str) -> Iterator[Finding]:
         message = f"is used, because {name} runs once per job: on the first node"
     elif launcher != NODE:
         message = f"is used, because {name} needs such a cluster, and runs once in it"
+    submits = SUBMITS * bool(row.get("submits"))
     fix = "otherwise: --launcher NAME, as in srun for a process per GPU"
-    yield Finding("launcher-recognised", "note", f"launcher {launcher}", message, fix)
+    yield Finding(
+        "launcher-recognised",
+        "warning" if submits else "note",
+        f"launcher {launcher}",
+        message + submits,
+        fix,
+    )
 
 
 def _launcher_of(row: Mapping[str, Any]) -> str | None:
@@ -180,8 +188,6 @@ class _Job:
             for option, value in row.get(key, {}).items()
         }
         self._templates |= dict.fromkeys(row.get("ranks", "").split(), "{ranks}")
-        self._templates |= dict.fromkeys(row.get("decided", "").split(), "{address}")
-        self._templates |= dict.fromkeys(row.get("decided_flags", "").split(), "")
 
     def without_variables(self, words: Sequence[str]) -> list[str]:
         """Return the words that name the program, without variables of the job."""

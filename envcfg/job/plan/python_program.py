@@ -40,6 +40,9 @@ def read_python(
     # A hostile text may be nested too deep, or be no Python.
     try:
         module = follower.parse(path, text, package)
+        for word in words:
+            sign = _sign_of(word, "words")
+            follower.add(ast.parse(""), sign, f"has {word}", _Position(module))
         follower.visit(module.body, _Position(module))
         # A function that nothing calls here may still run.
         for name in module.definitions:
@@ -186,7 +189,7 @@ class _Follower:
         elif isinstance(getattr(node, "ctx", None), ast.Load):
             name = full_name(node)
             if sign := _sign_of(name, "names"):
-                self._add(node, sign, f"calls {name}", now)
+                self.add(node, sign, f"calls {name}", now)
             elif isinstance(node, ast.Subscript):
                 self._look(node, full_name(node.value), [node.slice], now)
             else:
@@ -210,14 +213,14 @@ class _Follower:
         """Look at the words that are given to *name*."""
         for key, patterns in _table()["reads"].items():
             for word in map(_text, keys) if _is_in(name, patterns) else ():
-                self._add(node, _sign_of(word, key), f"reads {word}", now)
+                self.add(node, _sign_of(word, key), f"reads {word}", now)
         if keys and _is_in(name, _table()["commands"]):
             words = [*map(_text, getattr(keys[0], "elts", keys[:1]))]
             words = words if len(words) > 1 else shlex.split(words[0])
             if match := launcher_of(words):
-                self._add(node, match[0], f"starts {words[0]}", now)
+                self.add(node, match[0], f"starts {words[0]}", now)
 
-    def _add(
+    def add(
         self, node: ast.AST, sign: Mapping[str, Any], text: str, now: _Position
     ) -> None:
         """Add a statement, unless *sign* is empty."""

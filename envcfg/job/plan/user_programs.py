@@ -15,10 +15,10 @@ from envcfg.profile.folders import program_files
 from envcfg.profile.read.yaml_nodes import Field, read_fields
 
 _TEXTS = (
-    *("when", "separator", "ranks", "decided", "decided_flags", "others"),
+    *("when", "separator", "ranks", "others"),
     *("port", "health", "source", "date", "since"),
 )
-_VALUES = ("options", "variables", "refused")
+_VALUES = ("options", "also", "variables", "refused")
 _CHOICES = {
     "kind": [*KINDS],
     "needs": [name for name in LAUNCHERS if LAUNCHERS[name].is_once],
