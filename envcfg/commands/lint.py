@@ -12,7 +12,7 @@ from envcfg.commands.formats import add_format, put_result
 from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.common.characters import one_line
-from envcfg.common.errors import FindingsError, UsageError
+from envcfg.common.errors import EXIT_CANNOT, FindingsError, UsageError
 from envcfg.common.failure import STDOUT, put_stream
 from envcfg.common.findings import Finding, exit_code
 from envcfg.core.lint_options import LINT
@@ -93,13 +93,12 @@ def run(options: argparse.Namespace) -> int:
     # Without a script among the files, nothing was checked.
     unread = [finding for finding in result.all if finding.rule == "not-a-script"]
     is_unread = bool(texts) and len(unread) == len(texts)
-    if options.diff:
-        return exit_code(result.all, strict=True, inconclusive=is_unread)
     # The repaired text is on stdout, so the findings go to stderr.
-    if options.fix and "-" in texts:
+    if options.fix and not options.diff and "-" in texts:
         say(result.all)
-        return exit_code(result.all, strict=True, inconclusive=is_unread)
-    return put_result(result, options.format, strict=True, inconclusive=is_unread)
+    elif not options.diff:
+        put_result(result, options.format, strict=True)
+    return EXIT_CANNOT if is_unread else exit_code(result.all, strict=True)
 
 
 def _replace_select(options: argparse.Namespace) -> None:

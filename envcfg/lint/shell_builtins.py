@@ -30,7 +30,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEEPEST = 40
 _ECHO_OPTIONS = re.compile("-[neE]+")
 _ONE_FORMAT = re.compile(r"%[sb](?:\\n)?")
-_DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
 class Redirects(NamedTuple):
@@ -227,8 +226,7 @@ def _on_declaration_command(frame: Frame, node: Node) -> None:
     flags = "".join(word for word in words if word.startswith("-"))
     # "export -n" removes the export, and "-x" adds it to other commands.
     exported = (word == "export" and "n" not in flags) or "x" in flags
-    how = word if word in _DECLARES else "="
-    how = "export" if exported and how not in OF_FUNCTIONS else how
+    how = word if word in OF_FUNCTIONS else "export" if exported else "="
     if exported and "f" in flags:
         functions = frame.state.functions
         copied = {name: functions[name] for name in words if name in functions}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 
-from envcfg.lint.script_model import Alternatives, Array, ShellVariable, Value
+from envcfg.lint.script_model import Alternatives, Array, ShellVariable, Value, texts
 from envcfg.lint.traced_text import Text, Word, joined, unknown
 
 MOST = 4  # values of a variable; one with more is unknown
@@ -15,6 +15,7 @@ _OPTIONS = {
     "e": "errexit", "u": "nounset", "a": "allexport", "x": "xtrace", "E": "errtrace",
 }  # fmt: skip
 Keeps = Callable[[str], bool]
+_UNSET = ShellVariable((None,))
 _FIRST_LINE = re.compile(r"#![^\n]*\bbash((?:[ \t]+-\w+)+)")
 
 
@@ -104,18 +105,11 @@ class State:
 
     def append(self, name: str, value: Value, *, exported: bool = False) -> None:
         """Append *value* to each possible value of *name*."""
-        before = self.find(name) or ShellVariable((None,))
+        before = self.find(name) or _UNSET
         values: list[Value] = []
         for value_before in before.values:
             if isinstance(value, Array):
-                items = (
-                    value_before.items
-                    if isinstance(value_before, Array)
-                    else (value_before,)
-                    if value_before
-                    else ()
-                )
-                values.append(Array((*items, *value.items)[:MANY]))
+                values.append(Array((*texts(value_before), *value.items)[:MANY]))
             elif isinstance(value_before, Array):
                 values.append(value_before)
             else:
@@ -130,13 +124,13 @@ class State:
 
     def export(self, name: str, *, exported: bool = True) -> None:
         """Export *name* to programs, or no longer."""
-        before = self.find(name) or ShellVariable((None,))
+        before = self.find(name) or _UNSET
         self._put(name, before._replace(exported=exported))
 
     def unset(self, name: str) -> None:
         """Unset *name*."""
         # The entry stays, because it must hide a value of the base.
-        self._put(name, ShellVariable((None,)))
+        self._put(name, _UNSET)
 
     def adopt(self, fork: State, names: frozenset[str]) -> None:
         """Take the variables over that a command has set in *fork*, except *names*."""
@@ -145,7 +139,7 @@ class State:
 
     def restore(self, name: str, time: int) -> None:
         """Give *name* the value again that it had at a *time*."""
-        self._put(name, self.find(name, time) or ShellVariable((None,)))
+        self._put(name, self.find(name, time) or _UNSET)
 
     def forget(self, name: str) -> None:
         """Make the value of *name* unknown."""
@@ -170,9 +164,7 @@ class State:
             return
         names = (name for state in running for name in state.changed_since(self))
         for name in dict.fromkeys(names):
-            variables = [
-                state.find(name) or ShellVariable((None,)) for state in running
-            ]
+            variables = [state.find(name) or _UNSET for state in running]
             values = tuple(
                 dict.fromkeys(v for variable in variables for v in variable.values)
             )

@@ -38,9 +38,7 @@ _MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
 def _settings(job: ScriptJob) -> Iterator[Assignment]:
     for assignment in job.model.assignments:
-        if assignment.value is not None and (
-            assignment.exported or assignment.how == "env"
-        ):
+        if assignment.value is not None and assignment.is_seen:
             yield assignment
 
 

@@ -113,7 +113,7 @@ def _told_addresses(job: ScriptJob) -> Iterator[Fault]:
             names = known_words("EC416", "programs")
         options_given = {o.name: o for o in options(command)}
         count = options_given.get("nnodes") or options_given.get("num-machines")
-        if "standalone" in options_given or is_alone(command):
+        if is_alone(command):
             continue
         # A launcher for one node may use its own address.
         if count is not None and count.value.literal == "1":

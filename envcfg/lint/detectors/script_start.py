@@ -106,9 +106,17 @@ def lost_signal(job: ScriptJob) -> Iterator[Fault]:
 @detects("EC755")
 def secret(job: ScriptJob) -> Iterator[Fault]:
     """A key or token in the text of the script, comments included."""
-    if job.model.flat is None:
-        return
-    for name, pattern in known_values("EC755", "patterns").items():
-        for match in re.finditer(pattern, job.model.flat.chars):
-            offset = job.model.flat.origin(match.start())
-            yield Fault(offset, {"name": name}, is_secret=True)
+    if flat := job.model.flat:
+        for name, pattern in known_values("EC755", "patterns").items():
+            for match in re.finditer(pattern, flat.chars):
+                offset = flat.origin(match.start())
+                yield Fault(offset, {"name": name}, is_secret=True)
+
+
+@detects("EC763")
+def slip_of_bash(job: ScriptJob) -> Iterator[Fault]:
+    """A slip that bash accepts and reads as something else."""
+    if flat := job.model.flat:
+        for form, pattern in known_values("EC763", "slips").items():
+            for match in re.finditer(pattern, flat.chars, re.MULTILINE):
+                yield Fault(flat.origin(match.end() - 1), form=form)
