@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -17,7 +16,6 @@ from envcfg import __version__
 from envcfg.backends.runtimes import NAMES, runtime
 from envcfg.backends.scheduler_client import query_all
 from envcfg.backends.schedulers import SCHEDULERS
-from envcfg.common.cache import kept_folder
 from envcfg.common.characters import split_lines
 from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import Finding
@@ -76,7 +74,6 @@ def examine() -> list[DoctorRow]:
     if catalog:
         rows += _guarded("files", _file_rows(catalog))
     rows += _guarded("defaults", _default_rows())
-    rows += _guarded("folders", _folder_rows())
     return rows
 
 
@@ -222,27 +219,6 @@ def _default_rows() -> Iterator[DoctorRow]:
         )
     if not defaults:
         yield DoctorRow("defaults", "option", "", "absent")
-
-
-def _folder_rows() -> Iterator[DoctorRow]:
-    """Yield the folder of the cache, or the reason that it is not used."""
-    folder = kept_folder(os.environ)
-    if folder is None:
-        value = "none: neither HOME nor XDG_CACHE_HOME is a path"
-        hint = "export HOME; without it, answers are computed again"
-        yield DoctorRow("folders", "cache", value, "problem", hint)
-        return
-    value = short(folder)
-    if not os.path.exists(folder):
-        yield DoctorRow("folders", "cache", f"{value}: not made yet", "absent")
-        return
-    status = os.stat(folder)
-    is_own = status.st_uid == os.geteuid() and not status.st_mode & stat.S_IWOTH
-    if is_own and os.access(folder, os.W_OK):
-        yield DoctorRow("folders", "cache", value)
-        return
-    value = f"{value} is not yours alone, or cannot be written"
-    yield DoctorRow("folders", "cache", value, "problem", f"chmod 700 {short(folder)}")
 
 
 def _state(value: object) -> State:

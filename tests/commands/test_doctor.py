@@ -63,7 +63,6 @@ def test_a_laptop_without_programs_has_no_problem() -> None:
     facts = examined(code=0)
     assert values(facts, "scheduler") == {"program": "", "this is a job of": ""}
     assert values(facts, "runtimes") == {"program": ""}
-    assert values(facts, "folders") == {"cache": "~/.cache/envcfg: not made yet"}
 
 
 def test_each_program_is_asked_for_its_version(bare: Path) -> None:
@@ -111,13 +110,6 @@ def test_a_file_of_settings_that_does_not_count_is_a_problem(
     (bare / "project/envcfg.toml").chmod(mode)
     (problem,) = problems(examined(code=1))
     assert message in problem
-
-
-def test_a_cache_that_others_may_write_is_a_problem(bare: Path) -> None:
-    (bare / "home/.cache/envcfg").mkdir(parents=True)
-    (bare / "home/.cache/envcfg").chmod(0o777)
-    (problem,) = problems(examined(code=1))
-    assert "not yours alone" in problem
 
 
 def test_a_profile_that_others_may_write_is_a_problem(bare: Path) -> None:
