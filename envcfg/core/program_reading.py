@@ -23,7 +23,7 @@ from envcfg.job.plan.command_launcher import (
     python_end,
 )
 from envcfg.job.plan.plan import Statement
-from envcfg.job.plan.shell_text import plain_command
+from envcfg.job.plan.shell_text import SHELLS, plain_command
 
 _LARGEST = 1 << 19  # bytes of a Python file
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -47,7 +47,10 @@ def read_program(
             return inner, statements, [note, *notes]
     statements = ()
     if not program_of_command(command) and (
-        _starts_known(command) or _texts(command) or _makefile(command)
+        _starts_known(command)
+        or _texts(command)
+        or _makefile(command)
+        or command[0].rpartition("/")[2] in SHELLS
     ):
         with suppress(EnvcfgError), Budget(command[0], seconds=10, megabytes=500):
             statements = tuple(_statements(command))
@@ -91,6 +94,9 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
     model = read_script(line, sources)[0]
     called = {entry.name for entry in model.commands}
     for entry in model.commands:
+        # A step that the script starts itself is started once, with all that it starts.
+        if entry.parent is not None and model.commands[entry.parent].is_step:
+            continue
         place = sources.place(entry.offset)
         words = [decoded(word.shown) for word in entry.words]
         context = entry.context
@@ -153,7 +159,10 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
 
 def _makefile(command: Sequence[str]) -> tuple[str, bytes] | None:
     """Return a Makefile as a script: the recipes of its targets, in their lines."""
-    if command[0].rpartition("/")[2] not in {"make", "gmake"}:
+    # With another folder or file, another Makefile counts.
+    others = ("-C", "-f", "--directory", "--file", "--makefile")
+    is_make = command[0].rpartition("/")[2] in {"make", "gmake"}
+    if not is_make or any(word.startswith(others) for word in command):
         return None
     words = [word for word in command[1:] if not word.startswith("-")]
     path = _find(*_MAKEFILES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,9 @@ READ: dict[str, tuple[dict[str, str], str, str]] = {
     "Python in a script": ({"t.sh": "python w.py\n", "w.py": WORKER + "work(0)\n"}, "bash t.sh", "rank: w.py calls torch.distributed.init_process_group (line 3)"),
     "make": ({"Makefile": "N := 8\nall: train\ntrain:\n\t@torchrun --nproc-per-node=$(N) t.py\nother:\n\tray start\n"}, "make", "node: Makefile starts torchrun (line 4)"),
     "make with a target": ({"Makefile": "all:\n\ttorchrun t.py\nrl: data\n\techo\ndata:\n\tpython -m skyrl.train.main_sft\n"}, "make -s rl", "once: Makefile starts python (line 6)"),
+    "make in another folder": ({"Makefile": "all:\n\ttorchrun t.py\n"}, "make -C sub all", ""),
+    "a program in the text of a shell": ({"t.py": "import ray\nray.init()\n"}, "bash -c .\\ e.sh&&python\\ t.py", "once: t.py calls ray.init (line 2)"),
+    "a launcher of a step of its own": ({"t.sh": "srun -n1 torchrun t.py\n"}, "bash t.sh", "once: t.sh starts srun (line 1)"),
     "spawn": ({"t.py": SPAWN + WORKER + "if __name__ == '__main__':\n    mp.spawn(work, nprocs=8)\n"}, "python t.py", "node: t.py calls torch.multiprocessing.spawn (line 6)"),
     "spawn by a module": ({"p/__init__.py": "", "p/t.py": SPAWN + WORKER + "mp.spawn(work)\n"}, "python3 -m p.t", "node: p/t.py calls torch.multiprocessing.spawn (line 5)"),
     "spawn in a condition": ({"t.py": SPAWN + WORKER + "if a.many:\n    mp.spawn(work)\n"}, "python t.py", "?node: t.py calls torch.multiprocessing.spawn (line 6)"),
@@ -66,7 +70,7 @@ def test_the_statement_that_decides_is_read(
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     monkeypatch.chdir(tmp_path)
-    _, found, _ = read_program(command.split())
+    _, found, _ = read_program(shlex.split(command))
     options, _ = start_as_read(Options(statements=found), 8) if found else (None, [])
     one = options.statements[0] if options and options.statements else None
     sign = "" if one else "?"
