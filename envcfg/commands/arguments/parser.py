@@ -136,12 +136,12 @@ class Parser(argparse.ArgumentParser):
         raise ParseError(explain(self, message), self.taken)
 
     def format_help(self) -> str:
-        """Return the help, limited to a screen or complete; long lines are folded.
+        """Return the help, limited to a screen or complete.
 
         A screen shows the most needed options: ``common`` of the texts, otherwise all
         except those of every command. The remaining space is filled with examples.
         """
-        from envcfg.commands.arguments.help_format import SCREEN, fold, shortened
+        from envcfg.commands.arguments.help_format import SCREEN, shortened
 
         listed = self._commands_by_role()
         options = [action for action in self._actions if action.option_strings]
@@ -149,7 +149,6 @@ class Parser(argparse.ArgumentParser):
             full_text = self._arranged([*listed, ("options", options)], self.epilog)
         else:
             full_text = super().format_help()
-        full_text = fold(full_text, text_width())
         # A complete help that fits on a screen needs no short form.
         if self.is_whole or full_text.count("\n") <= SCREEN:
             return full_text
@@ -162,12 +161,11 @@ class Parser(argparse.ArgumentParser):
             if not action.option_strings or {*action.option_strings} & common - for_all
         ]
         text = self._arranged(listed or [("options", actions)], None)
-        text = fold(text, text_width())
         sentence = f"has all {len(options)} options, and all examples"
-        end = fold(f"\n{self.prog} --help-all {sentence}\n", text_width())
+        end = f"\n{self.prog} --help-all {sentence}\n"
         # The number of examples depends on the lines that are left.
         room = SCREEN - text.count("\n") - end.count("\n")
-        return text + shortened(fold(str(self.epilog), text_width()), room) + end
+        return text + shortened(str(self.epilog), room) + end
 
     def _commands_by_role(self) -> list[tuple[str, list[argparse.Action]]]:
         if not self.roles:
