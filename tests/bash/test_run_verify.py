@@ -25,6 +25,22 @@ if os.environ["RANK"] == "0" and how == "nccl":
     lines = open("recorded").read()
     with open(name, "w") as file:
         file.write(lines)
+if how == "copies":
+    # Each rank starts a process for each GPU, in turns: NCCL's lines are those of a spawn.
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    for turn in range(size):
+        open(f"turn-{turn}-{rank}", "w").close()
+        while not all(os.path.exists(f"turn-{turn}-{n}") for n in range(size)):
+            time.sleep(0.01)
+        if os.fork() == 0:
+            pid = os.getpid()
+            with open(name.replace(str(os.getppid()), str(pid)), "w") as file:
+                file.write(
+                    f"nid:{pid}:{pid} [{turn}] NCCL INFO ncclCommInitRank comm 0x5{rank} rank {turn} "
+                    f"nranks {size} cudaDev {turn} nvmlDev {turn} busId {turn + 1}000 "
+                    f"commId 0xabc{rank + 1} - Init COMPLETE\\n"
+                )
+            break
 if how == "gone" and os.environ["RANK"] == "0":
     import shutil
     time.sleep(1.5)
@@ -185,6 +201,21 @@ def test_stop_ends_the_step_with_1_and_says_why(step: Make, tmp_path: Path) -> N
     assert re.match(
         r"envcfg: error: the step is stopped after \d s: degraded: 2 of", said[0]
     )
+    assert "is done" not in (tmp_path / "out").read_text()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_stop_ends_a_program_that_starts_its_own_processes_in_each_rank(
+    step: Make, tmp_path: Path, ranks: int
+) -> None:
+    code, said = step("copies", 600, "--verify=stop", ranks=ranks).run()
+    assert code == 1
+    assert (
+        f"broken: the program starts its own processes: {ranks} times {ranks} on "
+        f"{ranks} GPUs of each node" in said[0]
+    )
+    assert said[0].startswith("envcfg: error: the step is stopped after ")
     assert "is done" not in (tmp_path / "out").read_text()
 
 

@@ -103,3 +103,11 @@ def test_the_watch_of_a_step_may_end_copies_only(name: str) -> None:
     proof = judge(certain, Expectations(), reader.locate, Coverage(1, len(text)))
     is_ended = proof.network_verdict == "broken" and is_safe(proof, proof, certain)
     assert is_ended == (name in FOUND)
+
+
+def test_two_copies_count_if_each_task_of_the_step_is_one() -> None:
+    text = "\n".join(copies("n1", 2, 2)) + "\n"
+    assert "started-per-rank" in rules_of(check(text, ranks=2))
+    assert "started-per-rank" not in rules_of(check(text, ranks=1))
+    apart = "\n".join(copies("n1", 2, 2, apart=50)) + "\n"
+    assert "started-per-rank" not in rules_of(check(apart, ranks=2))

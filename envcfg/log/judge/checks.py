@@ -49,7 +49,7 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member
         *lost[:1],  # all processes try the same store
         *_fatal_plugin(world),
         *_masks(job, expect),
-        *_copies(job),
+        *_copies(job, expect),
         *_warnings(job),
     ]
 
@@ -276,7 +276,7 @@ def _masks(job: JobLog, expect: Expectations) -> Iterator[Member]:
         yield None, Symptom("affinity-order", "degraded", detail, sighting)
 
 
-def _copies(job: JobLog) -> Iterator[Member]:
+def _copies(job: JobLog, expect: Expectations) -> Iterator[Member]:
     """Yield a program that runs several times on the same GPUs of each node.
 
     Every node has as many communicators as GPUs, each with all its GPUs and with other
@@ -295,12 +295,14 @@ def _copies(job: JobLog) -> Iterator[Member]:
         if len(pids) != size or pids.keys() != gpus[host]:
             return
         nodes[host].add(tuple(sorted(pids.values())))
+    # An actor and a learner are two copies, unless each task of the step is one.
+    least = 1 if expect.ranks == sum(map(len, nodes.values())) else 2
     for host, copies in nodes.items():
         all_pids = [pid for copy in copies for pid in copy]
         spans = pairwise(sorted(copies))
         overlaps = sum(after[0] < before[-1] for before, after in spans)
         is_apart = len(set(all_pids)) == len(all_pids)
-        if not is_apart or len(copies) < len(gpus[host]) or overlaps < 2:
+        if not is_apart or len(copies) < len(gpus[host]) or overlaps < least:
             return
     for host in sorted(nodes)[:1]:
         count = len(gpus[host])
