@@ -17,6 +17,7 @@ from benchmarks import (
     images,
     kept_caches,
     lint,
+    many_jobs,
     runtimes,
     start_up,
     watch,
@@ -33,6 +34,7 @@ BENCHMARKS = {
     "images": images.measure,
     "kept-caches": kept_caches.measure,
     "lint": lint.measure,
+    "jobs": many_jobs.measure,
     "watch": watch.measure,
 }
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from envcfg.commands.option_arguments import add_option
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError
+from envcfg.common.failure import STDOUT
 from envcfg.core.option import Option, switch
 from envcfg.log.numbers import count_of
+
+if TYPE_CHECKING:
+    from envcfg.common.safe_output import Output
+    from envcfg.jobs.store import Store
 
 _UNREAD = 3  # exit code: the answer is incomplete
 _NAMED = 5  # unreadable files in messages
@@ -55,6 +59,13 @@ _OPTIONS = {
             choices=_FORMATS,
             default="text",
         ),
+        Option(
+            "--html",
+            "also write a page that stands alone; -: on stdout, instead of the text",
+            metavar="FILE",
+        ),
+        switch("--force", "with --html: replace a file that envcfg did not write"),
+        switch("--anonymous", "hashes instead of users, accounts, names and paths"),
     ),
 }
 
@@ -75,13 +86,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read, select and print; return 3 if a log could not be read."""
-    part = _check(options)
+    part, page = _check(options), _page(options)
     # The database and the rules take time, which a wrong command line does not need.
     from envcfg.core.many_jobs import add_accounting, read_logs
     from envcfg.jobs.selection import sql_condition
-    from envcfg.jobs.store import Store
+    from envcfg.jobs.store import Store, check_store
 
-    where, values = sql_condition(options.where) if options.where else ("1", [])
+    where = sql_condition(options.where) if options.where is not None else ("1", [])
+    if not options.paths:
+        check_store(options.store)
     store = Store(options.store or "")
     unreadable: Mapping[str, str] = {}
     if options.paths:
@@ -91,8 +104,10 @@ def run(options: argparse.Namespace) -> int:
     if options.paths or options.accounting:
         for note in add_accounting(store, options.accounting):
             tell(note)
-    _put(options, store, where, values)
-    store.close()
+    store.where, store.values = where
+    if options.anonymous:
+        store = _anonymous(store)
+    _put(options, store, page)
     return _UNREAD if unreadable else 0
 
 
@@ -102,9 +117,6 @@ def _check(options: argparse.Namespace) -> tuple[int, int]:
     if not options.paths and not options.store:
         msg = "no folder or log given"
         raise UsageError(msg, hint=example)
-    if not options.paths and not os.path.exists(options.store):
-        msg = f"{options.store}: no such store"
-        raise UsageError(msg, hint=f"make it: {example}")
     if "" in options.paths:
         msg = "the name of a folder is empty"
         raise UsageError(msg, hint="is the variable set that it comes from?")
@@ -149,58 +161,53 @@ def _show_progress() -> Callable[[int, int], None]:
     return show if is_screen(sys.stderr) else lambda _done, _total: None
 
 
-def _put(options: argparse.Namespace, store: Any, where: str, values: Any) -> None:  # noqa: ANN401
-    from envcfg.report.jobs.jobs_data import as_rows, data_lines
+def _anonymous(store: Store) -> Store:
+    """Return the selected jobs of *store* as a store without names."""
+    from envcfg.jobs.anonymous import read_key, without_names
 
-    records = store.records(where, values)
-    if options.ids:
-        _write(f"{record.id}\n" for record in records if record.id)
-    elif options.part:
-        from envcfg.jobs.part_file import with_identity
-
-        _write(data_lines(with_identity(as_rows(records), store), "ndjson"))
-    elif options.format in ("json", "csv", "ndjson"):
-        from envcfg.jobs.questions import count_jobs
-
-        found = (
-            count_jobs(store, options.by, where, values)
-            if options.by
-            else as_rows(records)
-        )
-        _write(data_lines(found, options.format))
-    else:
-        _put_text(options, store, where, values)
+    hidden = type(store)()
+    hidden.put([*without_names(store.records(), read_key(store.path))])
+    return hidden
 
 
-def _put_text(options: argparse.Namespace, store: Any, where: str, values: Any) -> None:  # noqa: ANN401
-    from envcfg.jobs.questions import (
-        cause_history,
-        count_jobs,
-        count_labels,
-        failing_nodes,
+def _page(options: argparse.Namespace) -> Output | None:
+    """Return the destination of the page, checked to be writable."""
+    if options.html is None:
+        return None
+    from envcfg.common.safe_output import Output, check_outputs
+
+    inputs = [*options.paths, *filter(None, (options.store, options.accounting))]
+    page = Output(
+        options.html, "--html", "--html jobs.html", inputs, force=options.force
     )
-    from envcfg.jobs.store import BY_CAUSE
-    from envcfg.report.jobs.jobs_data import bad_node_lines, metric_lines
-    from envcfg.report.jobs.jobs_text import job_lines, node_lines, table_lines
-    from envcfg.report.styled import put
+    check_outputs([page])
+    return page
 
-    if options.format == "openmetrics":
-        _write(metric_lines(count_labels(store, where, values)))
-    elif options.format == "bad-nodes":
-        _write(bad_node_lines(failing_nodes(store, where, values)))
-    elif options.by:
-        put(table_lines(count_jobs(store, options.by, where, values)))
-        if options.by == "node":
-            put(node_lines(failing_nodes(store, where, values)))
+
+def _put(options: argparse.Namespace, store: Store, page: Output | None) -> None:
+    """Write the answer to stdout, and the page."""
+    if page:
+        from envcfg.common.safe_output import descriptor_of, write_outputs
+        from envcfg.report.jobs.jobs_html import jobs_html
+
+        write_outputs([(page, jobs_html(store).encode())])
+        if descriptor_of(page.name) == STDOUT:
+            return
+    if options.ids:
+        _write(f"{record.id}\n" for record in store.records() if record.id)
+    elif options.part or options.format != "text":
+        from envcfg.report.jobs.jobs_data import data_lines
+
+        form = "part" if options.part else options.format
+        _write(data_lines(store, form, options.by))
     else:
+        from envcfg.report.jobs.jobs_text import text_lines
+        from envcfg.report.styled import put
 
-        def history(fingerprint: str) -> str:
-            return cause_history(store, fingerprint) if options.store else ""
-
-        put(job_lines(store.records(where, values, BY_CAUSE), history))
+        put(text_lines(store, options.by))
 
 
-def _write(lines: Iterator[str]) -> None:
+def _write(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(line)
     sys.stdout.flush()

@@ -15,7 +15,13 @@ from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError
 from envcfg.common.provenance import sha256_of
 from envcfg.jobs.accounting import Rows, read_accounting, with_accounting
-from envcfg.jobs.file_groups import JobFiles, LogMarks, read_marks, split_jobs
+from envcfg.jobs.file_groups import (
+    JobFiles,
+    LogMarks,
+    marks_of_text,
+    read_marks,
+    split_jobs,
+)
 from envcfg.jobs.job_record import JobRecord, key_of, shown_path
 from envcfg.jobs.log_tree import LogFile, Skipped, find_logs, read_log_edges
 from envcfg.jobs.part_file import read_part
@@ -68,8 +74,8 @@ def read_logs(
     marks, changed = {}, set()
     for file in find_logs([path for path in paths if path not in parts], skipped):
         before = known.get(shown_path(file.path))
-        if before and before.identity == file[1:4]:
-            marks[file.path] = before.marks
+        if before and before.identity == file.identity:
+            marks[file.path] = marks_of_text(before.marks)
         elif (read := _marks_of(file.path, skipped)) is not None:
             marks[file.path] = read
             changed.add(file.path)
@@ -83,31 +89,26 @@ def read_logs(
     }
     store.forget(shown_path(name) for job in stale.values() for name in job.files)
     tasks = [_task_of(job, files) for job in stale.values()]
+
+    def put(batch: Sequence[JobRecord]) -> None:
+        names = {name: job.key for job in batch for name in jobs[job.key].files}
+        known = {
+            shown_path(name): KnownFile(key, files[name].identity, marks[name].text)
+            for name, key in names.items()
+        }
+        store.put(batch, known)
+
     total = sum(len(job.files) for job in stale.values())
     done, batch, since = 0, list[JobRecord](), time.monotonic()
     for records in judge_jobs(tasks, Rulebook(load_rules())):
         batch += records
         size = sum(len(record.files) for record in batch)
         if size >= _BATCH or time.monotonic() - since > _SECONDS:
-            store.put(batch, _known(batch, jobs, files, marks))
+            put(batch)
             done, batch, since = done + size, [], time.monotonic()
             progress(done, total)
-    store.put(batch, _known(batch, jobs, files, marks))
+    put(batch)
     return ReadLogs(len(files), len(changed), skipped)
-
-
-def _known(
-    batch: Sequence[JobRecord],
-    jobs: Mapping[str, JobFiles],
-    files: Mapping[str, LogFile],
-    marks: Mapping[str, LogMarks],
-) -> dict[str, KnownFile]:
-    """Return the files of a batch as a later run compares them."""
-    return {
-        shown_path(name): KnownFile(record.key, files[name][1:4], marks[name])
-        for record in batch
-        for name in jobs[record.key].files
-    }
 
 
 def _marks_of(path: str, skipped: Skipped) -> LogMarks | None:
@@ -193,8 +194,8 @@ def _ask(store: Store, scheduler: Scheduler) -> Iterator[str]:
 
 def _put_rows(store: Store, where: str, rows: Rows) -> None:
     key = ""
-    page = f"id != '' AND \"key\" > ? AND ({where})"
-    while batch := [*store.records(page, [key], f'"key" LIMIT {_PAGE}')]:
+    page = f'({where}) AND raw_id != \'\' AND "key" > ? ORDER BY "key" LIMIT {_PAGE}'
+    while batch := [*store.find(page, [key])]:
         key = batch[-1].key
         pairs = zip(batch, (with_accounting(job, rows) for job in batch), strict=True)
         store.put([after for before, after in pairs if after != before])

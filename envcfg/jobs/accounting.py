@@ -13,7 +13,6 @@ from envcfg.common.errors import OutputError
 from envcfg.jobs.job_record import DEAD, JobRecord, plain_text, with_hours
 from envcfg.log.numbers import grouped
 
-_ELAPSED = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,2}):(\d{2})(?:\.\d+)?$")
 _GPUS = re.compile(r"(?:^|,)gres/gpu(?::\w+)?=(\d{1,9})")
 _RANGE = re.compile(r"([^,\[\]]*)(?:\[([\d,-]*)\])?([^,\[\]]*)(?:,|$)")
 _MOST = 4096  # nodes of a list
@@ -31,14 +30,7 @@ class AccountedAttempt(NamedTuple):
     @property
     def seconds(self) -> int | None:
         """The time that it ran."""
-        raw = self.values.get("ElapsedRaw", "")
-        match = _ELAPSED.fullmatch(self.values.get("Elapsed", ""))
-        if raw.isdecimal() and len(raw) < 12:
-            return int(raw)
-        if not match:
-            return None
-        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+        return whole_number(self.values.get("ElapsedRaw"))
 
     @property
     def gpus(self) -> int | None:
@@ -85,6 +77,8 @@ def read_accounting(lines: Iterable[str], name: str) -> Rows:
 def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
     """Return *record* with the facts of the scheduler; unchanged if it has none."""
     attempts = rows.get(record.id) or rows.get(record.raw_id) or ()
+    if not record.id:  # the number may count runs, so the job's name must fit too
+        attempts = [attempt for attempt in attempts if _is_name(record, attempt)]
     by_cluster = grouped(attempts, lambda attempt: attempt.cluster)
     if record.cluster and record.cluster in by_cluster:
         own = by_cluster[record.cluster]
@@ -107,13 +101,13 @@ def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
     end = _time(values.get("End", ""))
     nodes = tuple(expand_list(last.values.get("NodeList", "")))
     record = record._replace(
+        id=record.id or record.raw_id,
         cluster=last.cluster or record.cluster,
         name=values.get("JobName") or record.name,
         user=values.get("User") or record.user,
         account=values.get("Account", ""),
         partition=values.get("Partition", ""),
         state=state,
-        submitted=_time(values.get("Submit", "")),
         started=_time(values.get("Start", "")),
         ended=end or record.ended,
         week=_week(end) or record.week,
@@ -124,6 +118,14 @@ def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
         node_names=nodes or record.node_names,
     )
     return with_hours(_compared(record, values.get("ExitCode", "")))
+
+
+def _is_name(record: JobRecord, attempt: AccountedAttempt) -> bool:
+    """Return whether the file of *record* has the name of a job, as in ``%x-%j.out``."""
+    name = attempt.values.get("JobName", "")
+    return record.name.startswith(
+        tuple(f"{name}{sign}{record.raw_id}." for sign in "-_.")
+    )
 
 
 def _compared(record: JobRecord, code: str) -> JobRecord:

@@ -43,6 +43,11 @@ class LogMarks(NamedTuple):
     # Ranks of its largest communicator: `ID RANK`, or only ` RANK` without an id.
     ranks: tuple[str, ...] = ()
 
+    @property
+    def text(self) -> str:
+        """The marks as one text, for the store."""
+        return "\t".join((self.number, self.cluster, *self.ranks))
+
 
 class JobFiles(NamedTuple):
     """The files of one job."""
@@ -70,6 +75,12 @@ def read_marks(text: bytes) -> LogMarks:
         clusters.pop() if len(clusters) == 1 else "",
         tuple(ranks[:_MOST_RANKS]),
     )
+
+
+def marks_of_text(text: str) -> LogMarks:
+    """Return the marks that ``LogMarks.text`` wrote."""
+    number, cluster, *ranks = f"{text}\t".split("\t")
+    return LogMarks(number, cluster, tuple(filter(None, ranks)))
 
 
 def split_jobs(marks: Mapping[str, LogMarks]) -> list[JobFiles]:
@@ -155,7 +166,7 @@ def _job_of(
     id_ = own or (given if not number or "_" in given else number)
     return JobFiles(
         id_,
-        number or id_,
+        number or id_ or next((label.label for label in labels), ""),
         next((marks[name].cluster for name in names if marks[name].cluster), ""),
         tuple(names),
         next((doubts[name] for name in names if name in doubts), ""),

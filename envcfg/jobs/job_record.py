@@ -24,15 +24,14 @@ class JobRecord(NamedTuple):
     key: str  # unique: cluster and id, else the first file
     id: str = ""  # as users know it; `100_7` for a task of an array
     array: str = ""  # the array of a task
-    raw_id: str = ""  # the id in lines; differs from *id* for a task of an array
+    raw_id: str = ""  # as in `JobFiles`
     cluster: str = ""
     name: str = ""
     user: str = ""
     account: str = ""
     partition: str = ""
     state: str = ""  # by the scheduler, as in `NODE_FAIL`
-    submitted: str = ""  # ISO time, as all times here
-    started: str = ""
+    started: str = ""  # ISO time, as all times here
     ended: str = ""  # by the scheduler, else the last change of the log
     week: str = ""  # of the end: `2026-W48`
     nodes: int | None = None  # how many
@@ -118,10 +117,7 @@ def _with_report(record: JobRecord, report: LogReport) -> JobRecord:
     from envcfg import __version__
 
     cause, facts = report.cause, report.job
-    message = ""
-    if report.verdict != "ok":
-        message = report.summary.partition(": ")[2]
-        message = plain_text(cause.message if cause else message)
+    message, title, fingerprint = cause_texts(report)
     network = facts.network or ""
     if len(facts.networks) > 1:
         network = f"mixed: {', '.join(facts.networks)}"
@@ -130,7 +126,6 @@ def _with_report(record: JobRecord, report: LogReport) -> JobRecord:
     versions = [
         f"{name} {one}" for name, many in facts.versions.items() for one in many
     ]
-    title = plain_text(_title(message))
     return record._replace(
         verdict=report.verdict,
         log_verdict=report.verdict,
@@ -139,13 +134,24 @@ def _with_report(record: JobRecord, report: LogReport) -> JobRecord:
         class_=cause.class_ if cause else "",
         cause=message,
         title=title,
-        fingerprint=plain_text(report.next.fingerprint or title),
+        fingerprint=fingerprint,
         next=report.next.answer,
         progress=plain_text("/".join(step or "" for step in steps)),
         node_names=tuple(map(plain_text, facts.nodes[:_NODES])),
         bad_nodes=tuple(map(plain_text, cause.nodes)) if cause else (),
         versions=tuple(map(plain_text, (*versions, f"envcfg {__version__}"))),
     )
+
+
+def cause_texts(report: LogReport) -> tuple[str, str, str]:
+    """Return the cause, the cause without numbers, and the fingerprint; empty if ok."""
+    if report.verdict == "ok":
+        return "", "", ""
+    message = (
+        report.cause.message if report.cause else report.summary.partition(": ")[2]
+    )
+    title = plain_text(_title(message))
+    return plain_text(message), title, plain_text(report.next.fingerprint or title)
 
 
 def _title(message: str) -> str:
@@ -159,7 +165,7 @@ def _name_of(job: JobFiles) -> str:
     name = os.path.basename(job.files[0])
     if not job.id:
         return name
-    stem = name.partition(job.id.partition("_")[0])[0]
+    stem = name.rpartition(job.id.partition("_")[0])[0]
     return re.sub(r"^(?:slurm|flux)$|\.[oe]$", "", stem.rstrip("-_."))
 
 

@@ -28,8 +28,7 @@ class LogFile(NamedTuple):
     """A file, and its identity for a later run."""
 
     path: str
-    inode: int
-    size: int
+    identity: str  # changes if the file is written
     mtime: int  # nanoseconds since 1970
     owner: int  # number of the user
 
@@ -67,8 +66,7 @@ def find_logs(paths: Sequence[str], skipped: Skipped) -> Iterator[LogFile]:
                 known.add(place)
                 yield LogFile(
                     os.path.abspath(path),
-                    status.st_ino,
-                    status.st_size,
+                    f"{status.st_ino} {status.st_size} {status.st_mtime_ns}",
                     status.st_mtime_ns,
                     status.st_uid,
                 )
@@ -102,6 +100,6 @@ def read_log_edges(path: str) -> bytes | None:
         OSError: it cannot be read.
     """
     text = read_edges(path, EDGE)
-    # A dump of a hang or a binary file is no output of a job.
+    # A dump of a hang, a binary file and a table of the scheduler are no output of a job.
     is_log = kind_of(text[:512]) in ("", "empty") and not kinds_of([path])
-    return text if is_log else None
+    return text if is_log and not text.startswith(b"JobID") else None

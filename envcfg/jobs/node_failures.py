@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 # Causes that a node may have; the others are the user's, or the system's.
@@ -28,10 +28,10 @@ class FailingNode(NamedTuple):
     failures: int  # one per user, fingerprint and day
     users: int
     fingerprints: int
-    chance: float  # that a node like the others fails so often, corrected
-    is_bad: bool
     last: str  # day of the last failure
     reason: str  # fingerprint of most failures
+    chance: float = 1.0  # that a node like the others fails so often, corrected
+    is_bad: bool = False
 
 
 def find_failing_nodes(
@@ -47,61 +47,44 @@ def find_failing_nodes(
     for failure in failures:
         by_node.setdefault(failure.node, set()).add(failure)
     trials = {
-        node: max(jobs.get(node, 0), len(by_node.get(node, ())))
-        for node in {*jobs, *by_node}
+        node: max(count, len(by_node.get(node, ()))) for node, count in jobs.items()
     }
+    trials = {**{node: len(found) for node, found in by_node.items()}, **trials}
+    nodes = [_describe(node, trials[node], found) for node, found in by_node.items()]
+    failed, ran = sum(node.failures for node in nodes), sum(trials.values())
+    bad: list[FailingNode] = []
     # A node that fails often would hide others if it counted among the good ones.
-    bad: dict[str, float] = {}
-    while True:
-        good = [node for node in trials if node not in bad]
-        failed = sum(len(by_node.get(node, ())) for node in good)
-        ran = sum(trials[node] for node in good)
-        chances = {
-            node: _corrected(len(found), trials[node], failed, ran, len(trials))
-            if node not in bad
-            else bad[node]
-            for node, found in by_node.items()
-        }
-        worst = min(
-            (node for node in by_node if node not in bad and _counts(by_node[node])),
-            key=lambda node: (chances[node], node),
-            default=None,
-        )
-        if worst is None or chances[worst] >= _CHANCE:
+    while nodes:
+        nodes = [_with_chance(node, failed, ran, len(trials)) for node in nodes]
+        nodes.sort(key=lambda node: (not node.is_bad, node.chance, node.node))
+        if not nodes[0].is_bad:
             break
-        bad[worst] = chances[worst]
-    nodes = []
-    for node, found in by_node.items():
-        prints = [failure.fingerprint for failure in found]
-        nodes.append(
-            FailingNode(
-                node=node,
-                jobs=trials[node],
-                failures=len(found),
-                users=len({failure.user for failure in found}),
-                fingerprints=len({*prints}),
-                chance=chances[node],
-                is_bad=node in bad,
-                last=max(failure.day for failure in found),
-                reason=max(sorted({*prints}), key=prints.count),
-            )
-        )
-    return sorted(nodes, key=lambda node: (not node.is_bad, node.chance, node.node))
+        bad.append(nodes.pop(0))
+        failed, ran = failed - bad[-1].failures, ran - bad[-1].jobs
+    return [*bad, *nodes]
 
 
-def _counts(failures: Iterable[NodeFailure]) -> bool:
-    """Return whether more than one user, or one cause, is affected."""
-    found = [*failures]
-    users, prints = ({f[at] for f in found} for at in (1, 2))
-    return len(users) > 1 or len(prints) > 1
+def _describe(node: str, jobs: int, found: Collection[NodeFailure]) -> FailingNode:
+    prints = [failure.fingerprint for failure in found]
+    return FailingNode(
+        node=node,
+        jobs=jobs,
+        failures=len(found),
+        users=len({failure.user for failure in found}),
+        fingerprints=len({*prints}),
+        last=max(failure.day for failure in found),
+        reason=max(sorted({*prints}), key=prints.count),
+    )
 
 
-def _corrected(own: int, trials: int, failed: int, ran: int, nodes: int) -> float:
-    """Return the chance of *own* failures, at the rate of the other nodes."""
-    others = max(ran - trials, 1)
+def _with_chance(node: FailingNode, failed: int, ran: int, nodes: int) -> FailingNode:
+    """Return *node* with the chance of its failures at the rate of the other nodes."""
     # One failure is added, because a rate of zero would make any failure impossible.
-    rate = min((failed - own + 1) / (others + 1), 1.0)
-    return min(1.0, nodes * upper_tail(own, trials, rate))
+    rate = min(1.0, (failed - node.failures + 1) / max(ran - node.jobs + 1, 1))
+    chance = min(1.0, nodes * upper_tail(node.failures, node.jobs, rate))
+    # More than one user, or more than one cause, must be affected.
+    is_bad = chance < _CHANCE and (node.users > 1 or node.fingerprints > 1)
+    return node._replace(chance=chance, is_bad=is_bad)
 
 
 def upper_tail(successes: int, trials: int, rate: float) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError
 from envcfg.common.foreign_data import mapping, read_json, sequence
-from envcfg.jobs.file_groups import LogMarks
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.selection import COLUMNS, LISTS, NUMBERS
 from envcfg.jobs.store import KnownFile, Store
@@ -21,7 +20,7 @@ def with_identity(
     """Yield *rows* of jobs with the identity of their files in *store*."""
     by_job: dict[str, dict[str, object]] = {}
     for path, file in store.known_files().items():
-        by_job.setdefault(file.job, {})[path] = [*file.identity, *file.marks]
+        by_job.setdefault(file.job, {})[path] = file[1:]
     for row in rows:
         yield {**row, "identity": by_job.get(str(row["key"]), {})}
 
@@ -60,15 +59,8 @@ def _field(name: str, value: Mapping[str, object]) -> object:
 
 
 def _file(job: str, value: object) -> KnownFile:
-    inode, size, mtime, number, cluster, ranks = [*sequence(value), *[None] * 6][:6]
-    if not all(isinstance(each, int) for each in (inode, size, mtime)):
-        _refuse("identity", "three numbers, two texts and a list")
-    marks = LogMarks(
-        _text("identity", number),
-        _text("identity", cluster),
-        tuple(_text("identity", rank) for rank in sequence(ranks)),
-    )
-    return KnownFile(job, (inode, size, mtime), marks)
+    identity, marks = [*sequence(value), None, None][:2]
+    return KnownFile(job, _text("identity", identity), _text("identity", marks))
 
 
 def _text(name: str, value: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from envcfg.jobs.job_record import DEAD
@@ -20,10 +19,10 @@ from envcfg.log.verdict import WORST_FIRST
 # Jobs whose end the scheduler has not reported.
 _ENDS = ", ".join(f"'{state}'" for state in (*DEAD, "COMPLETED"))
 OPEN = f"state NOT IN ({_ENDS}) AND raw_id GLOB '[0-9]*'"
+# What is grouped, and its column.
 _BY = {
-    "cause": ("fingerprint", "min(title)"),
-    "node": ("value", "value"),
-    **{name: (name, name) for name in ("user", "account", "partition", "week")},
+    "cause": ("fingerprint", "min(title) AS cause"),
+    "node": ("value", "value AS node"),
 }
 _SUMS = ", ".join(
     [
@@ -40,48 +39,40 @@ def open_jobs(store: Store) -> list[str]:
     return [id_ for (id_,) in rows if id_.replace("_", "").isdecimal()]
 
 
-def failing_nodes(store: Store, where: str, values: Sequence[Any]) -> list[FailingNode]:
+def _chosen(store: Store) -> str:
+    """Return the selected jobs as a table; a list's entries have columns of same names."""
+    return f"(SELECT * FROM jobs WHERE {store.where})"
+
+
+def failing_nodes(store: Store) -> list[FailingNode]:
     """Return the nodes of the selected jobs on which jobs failed, worst first."""
     classes = ", ".join(f"'{name}'" for name in CLASSES)
     # The only node of a job is the one that failed.
-    nodes = (
-        "CASE WHEN bad_nodes = '[]' AND nodes = 1 THEN node_names ELSE bad_nodes END"
-    )
+    only = "CASE WHEN bad_nodes = '[]' AND nodes = 1 THEN node_names ELSE bad_nodes END"
     failures = store.query(
-        f"SELECT value, user, fingerprint, substr(ended, 1, 10) "
-        f"FROM jobs, json_each({nodes}) "
-        f"WHERE class IN ({classes}) AND verdict != 'ok' AND ({where})",
-        values,
+        f"SELECT value, user, fingerprint, substr(ended, 1, 10) FROM {_chosen(store)}, "
+        f"json_each({only}) WHERE class IN ({classes})",
+        store.values,
     )
     ran = store.query(
-        "SELECT value, count(*) FROM jobs, json_each(node_names) "
-        f"WHERE {where} GROUP BY value",
-        values,
+        f"SELECT value, count(*) FROM {_chosen(store)}, json_each(node_names) "
+        "GROUP BY value",
+        store.values,
     )
     return find_failing_nodes((NodeFailure(*row) for row in failures), dict(ran))
 
 
-def count_jobs(
-    store: Store, by: str, where: str, values: Sequence[Any]
-) -> list[dict[str, Any]]:
-    """Return counts and GPU-hours of the selected jobs, by a name in :data:`BY`."""
-    key, label = _BY[by]
+def count_jobs(store: Store, by: str) -> list[dict[str, Any]]:
+    """Return counts and GPU-hours of the selected jobs, by columns or a word of
+    ``_BY``."""
+    key, head = _BY.get(by, (by, by))
     names = ", json_each(node_names)" if by == "node" else ""
-    order = "week" if by == "week" else "lost_hours DESC, broken DESC, jobs DESC, 1"
+    order = "1" if by == "week" else "lost_hours DESC, broken DESC, jobs DESC, 1"
     return store.rows(
-        f"SELECT {label} AS {by}, {_SUMS} FROM jobs{names} WHERE {where} "
+        f"SELECT {head}, {_SUMS} FROM {_chosen(store)}{names} "
         f"GROUP BY {key} ORDER BY {order}",
-        values,
+        store.values,
     )
-
-
-def count_labels(
-    store: Store, where: str, values: Sequence[Any]
-) -> list[dict[str, Any]]:
-    """Return counts and GPU-hours by verdict, class of the cause and partition."""
-    labels = "verdict, class, partition"
-    sql = f"SELECT {labels}, {_SUMS} FROM jobs WHERE {where} GROUP BY {labels}"
-    return store.rows(sql, values)
 
 
 def cause_history(store: Store, fingerprint: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from envcfg.common.errors import OutputError
 from envcfg.common.foreign_data import read_json
-from envcfg.jobs.file_groups import LogMarks
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.selection import COLUMNS, LISTS
 from envcfg.log.verdict import WORST_FIRST
@@ -22,10 +21,9 @@ WORST = f'CASE verdict {_ORDER} ELSE 9 END, coalesce(lost_hours, 0) DESC, id, "k
 _MANY = "count(*) OVER (PARTITION BY verdict, fingerprint) DESC"
 BY_CAUSE = f"CASE verdict {_ORDER} ELSE 9 END, {_MANY}, fingerprint, {WORST}"
 _NAMES = ", ".join(f'"{name}"' for name in COLUMNS)
-_FILE = "path, job, inode, size, mtime, number, cluster, ranks"
 _TABLES = f"""
 CREATE TABLE jobs ({", ".join(f'"{name}"' for name in COLUMNS)}, PRIMARY KEY ("key"));
-CREATE TABLE files ({_FILE}, PRIMARY KEY (path));
+CREATE TABLE files (path, job, identity, marks, PRIMARY KEY (path));
 CREATE INDEX job_of_file ON files (job);
 CREATE INDEX cause_of_job ON jobs (fingerprint);
 """
@@ -35,11 +33,18 @@ class KnownFile(NamedTuple):
     """A file as an earlier run read it."""
 
     job: str  # key of its job
-    identity: tuple[int, int, int]  # inode, size, time of the last change
-    marks: LogMarks
+    identity: str  # of `LogFile`
+    marks: str  # of `LogMarks`
 
 
 NO_FILES: Mapping[str, KnownFile] = {}
+
+
+def check_store(path: str) -> None:
+    """Raise an error if there is no store to ask."""
+    if not os.path.exists(path):
+        msg = f"{path}: no such store"
+        raise OutputError(msg, hint=f"make it: envcfg jobs --store {path} FOLDER")
 
 
 class Store:
@@ -52,6 +57,8 @@ class Store:
             OutputError: the file is no store, is damaged, or is in use.
         """
         self.path = path
+        self.where = "1"  # the jobs that questions are about: a condition of SQL
+        self.values: list[str | float] = []  # and its values
         with self._errors():
             if path:
                 self._check_kind()
@@ -84,29 +91,19 @@ class Store:
 
     def known_files(self) -> dict[str, KnownFile]:
         """Return the files of earlier runs by path."""
-        rows = self._all(f"SELECT {_FILE} FROM files")
-        return {
-            path: KnownFile(
-                job,
-                tuple(identity),
-                LogMarks(number, cluster, tuple(read_json(ranks))),
-            )
-            for path, job, *identity, number, cluster, ranks in rows
-        }
+        rows = self._all("SELECT path, job, identity, marks FROM files")
+        return {path: KnownFile(*values) for path, *values in rows}
 
     def put(
         self, records: Sequence[JobRecord], files: Mapping[str, KnownFile] = NO_FILES
     ) -> None:
         """Store *records* and the *files* that were read for them, as one batch."""
         holes = ", ".join("?" * len(COLUMNS))
-        rows = (
-            (path, file.job, *file.identity, *file.marks[:2], _json_of(file.marks[2]))
-            for path, file in files.items()
-        )
+        rows = ((path, *file) for path, file in files.items())
         with self._errors():
             self._base.execute("BEGIN IMMEDIATE")
             self._base.executemany(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?)", rows
             )
             self._base.executemany(
                 f"INSERT OR REPLACE INTO jobs VALUES ({holes})", map(_row_of, records)
@@ -123,13 +120,14 @@ class Store:
                 self._base.execute("DELETE FROM files WHERE path = ?", (path,))
             self._base.execute("COMMIT")
 
-    def records(
-        self, where: str = "1", values: Sequence[Any] = (), order: str = WORST
-    ) -> Iterator[JobRecord]:
-        """Yield the jobs that fulfil a condition of SQL, the worst first."""
-        sql = f"SELECT {_NAMES} FROM jobs WHERE {where} ORDER BY {order}"
+    def records(self, order: str = WORST) -> Iterator[JobRecord]:
+        """Yield the selected jobs, the worst first."""
+        return self.find(f"{self.where} ORDER BY {order}", self.values)
+
+    def find(self, where: str, values: Sequence[Any] = ()) -> Iterator[JobRecord]:
+        """Yield the jobs that fulfil a condition of SQL."""
         lists = [at for at, name in enumerate(COLUMNS) if name in LISTS]
-        for row in self._all(sql, values):
+        for row in self._all(f"SELECT {_NAMES} FROM jobs WHERE {where}", values):
             fields = list(row)
             for at in lists:
                 fields[at] = tuple(read_json(fields[at]))
@@ -185,11 +183,6 @@ class Store:
 
 
 def _row_of(record: JobRecord) -> list[object]:
-    return [_json_of(v) if isinstance(v, tuple) else v for v in record]
-
-
-def _json_of(texts: tuple[str, ...]) -> str:
-    """Return *texts* as a list for the functions of SQLite."""
     import json
 
-    return json.dumps(texts)
+    return [json.dumps(v) if isinstance(v, tuple) else v for v in record]

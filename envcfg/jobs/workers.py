@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
@@ -29,101 +30,51 @@ Task = tuple[JobFiles, int, int]  # with time and owner of the files
 def judge_jobs(tasks: Sequence[Task], rulebook: Rulebook) -> Iterator[list[JobRecord]]:
     """Yield the records of jobs, some at a time, in any order.
 
-    A log that ends a process gives its job a record with a note; the others go on.
+    A log that ends its process gives its job a record with a note; the others go on.
     """
-    chunks = [tasks[at : at + _CHUNK] for at in range(0, len(tasks), _CHUNK)]
-    count = min(len(os.sched_getaffinity(0)), _MOST, len(chunks))
-    if count < 2:
-        for chunk in chunks:
+    left = deque(tasks[at : at + _CHUNK] for at in range(0, len(tasks), _CHUNK))
+    count = min(len(os.sched_getaffinity(0)), _MOST)
+    if len(left) < 2 or count < 2:
+        for chunk in left:
             yield [_judge_job(task, rulebook) for task in chunk]
         return
-    workers = _Workers(rulebook)
+    workers: dict[Connection, BaseProcess] = {}
+    given: dict[Connection, Sequence[Task]] = {}
     try:
-        left = iter(chunks)
-        for _ in range(count):
-            workers.start(next(left))
-        while workers.chunks:
-            for pipe in workers.ready():
-                done, chunk = workers.answer(pipe)
-                yield done
-                # A chunk that ended its process is judged job by job.
-                if len(chunk) > 1:
-                    for task in chunk:
-                        yield [*workers.judge_alone(task)]
-                following = next(left, None)
-                if following is not None:
-                    workers.give(pipe, following)
-                else:
-                    workers.end(pipe)
+        while left or given:
+            while left and len(given) < count:
+                idle = {*workers} - {*given}
+                pipe = idle.pop() if idle else _start(rulebook, workers)
+                given[pipe] = left.popleft()
+                with suppress(OSError):  # the answer shows that it has ended
+                    pipe.send(given[pipe])
+            ready = wait([*given])
+            for pipe in [pipe for pipe in given if pipe in ready]:
+                chunk = given.pop(pipe)
+                try:
+                    yield pipe.recv()
+                except (EOFError, OSError):
+                    workers.pop(pipe).join()
+                    # One of them ended it, so each gets a process.
+                    left.extendleft([task] for task in chunk[1:] and chunk)
+                    if len(chunk) == 1:
+                        yield [_unread(chunk[0])]
     finally:
-        workers.end_all()
-
-
-class _Workers:
-    """Processes that each judge a chunk of jobs."""
-
-    def __init__(self, rulebook: Rulebook) -> None:
-        self._rulebook = rulebook
-        self._processes: dict[Connection, BaseProcess] = {}
-        self.chunks: dict[Connection, Sequence[Task]] = {}
-
-    def start(self, chunk: Sequence[Task]) -> Connection:
-        """Start a process with its first chunk."""
-        context = get_context("fork")  # the rules are loaded once
-        own, other = context.Pipe()
-        process = context.Process(
-            target=_serve, args=(other, [*self._processes, own], self._rulebook)
-        )
-        process.daemon = True
-        process.start()
-        other.close()
-        self._processes[own] = process
-        self.give(own, chunk)
-        return own
-
-    def ready(self) -> list[Connection]:
-        """Return the pipes with an answer, or of processes that ended."""
-        return [pipe for pipe in wait([*self.chunks]) if isinstance(pipe, Connection)]
-
-    def answer(self, pipe: Connection) -> tuple[list[JobRecord], Sequence[Task]]:
-        """Return the records from a process, and the jobs that it could not judge."""
-        chunk = self.chunks.pop(pipe)
-        try:
-            return pipe.recv(), ()
-        except (EOFError, OSError):
-            self.end(pipe)
-        note = "reading it ended the process, perhaps out of memory"
-        records = [_unread(chunk[0], note)] if len(chunk) == 1 else []
-        return records, chunk
-
-    def judge_alone(self, task: Task) -> list[JobRecord]:
-        """Return the record of one job, judged in a process of its own."""
-        pipe = self.start([task])
-        records, _ = self.answer(pipe)
-        self.end(pipe)
-        return records
-
-    def give(self, pipe: Connection, chunk: Sequence[Task]) -> None:
-        """Send a chunk to the process of *pipe*, or to a new one if that has ended."""
-        if pipe not in self._processes:
-            self.start(chunk)
-            return
-        self.chunks[pipe] = chunk
-        with suppress(OSError):  # the answer shows that it has ended
-            pipe.send(chunk)
-
-    def end(self, pipe: Connection) -> None:
-        """End the process of *pipe*."""
-        process = self._processes.pop(pipe, None)
-        if process:
+        for process in workers.values():
             process.kill()
             process.join()
-            pipe.close()
 
-    def end_all(self) -> None:
-        """End all processes."""
-        for pipe in [*self._processes]:
-            self.end(pipe)
+
+def _start(rulebook: Rulebook, workers: dict[Connection, BaseProcess]) -> Connection:
+    """Add a process that judges the chunks from a pipe; return the pipe."""
+    context = get_context("fork")  # the rules are loaded once
+    own, other = context.Pipe()
+    process = context.Process(target=_serve, args=(other, [*workers, own], rulebook))
+    process.daemon = True
+    process.start()
+    other.close()
+    workers[own] = process
+    return own
 
 
 def _serve(pipe: Connection, others: Sequence[Connection], rulebook: Rulebook) -> None:
@@ -164,6 +115,7 @@ def _is_readable(name: str) -> bool:
     return os.access(name, os.R_OK)
 
 
-def _unread(task: Task, note: str) -> JobRecord:
+def _unread(task: Task) -> JobRecord:
     job, mtime, owner = task
-    return job_record(job, None, mtime=mtime, owner=owner, notes=[note])
+    notes = ["reading it ended the process, perhaps out of memory"]
+    return job_record(job, None, mtime=mtime, owner=owner, notes=notes)

@@ -99,8 +99,9 @@ def test_equal_names_in_two_folders_are_two_jobs() -> None:
         ("slurm-100_7.out", b"SLURM_JOB_ID=107\n", ("100_7", "107")),
         ("a.log", b"SLURM_JOB_ID=107\n", ("107", "107")),
         ("train-4567890.out", b"", ("4567890", "4567890")),
-        ("train-20261129.out", b"", ("", "")),
-        ("run_017.log", b"", ("", "")),
+        ("train-20261129.out", b"", ("", "20261129")),
+        ("run_017.log", b"", ("", "017")),
+        ("train-12.out", b"", ("", "12")),
     ],
 )
 def test_the_id_is_the_one_that_users_know(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import stat
@@ -17,8 +18,13 @@ from pathlib import Path
 import pytest
 
 from envcfg.core.many_jobs import read_logs
+from envcfg.jobs import workers
+from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.selection import sql_condition
 from envcfg.jobs.store import Store
+from envcfg.log.read.rulebook import Rulebook
+from envcfg.log.verdict import LogReport
+from envcfg.report.jobs.jobs_html import jobs_html
 from support import envcfg, wait_until
 
 DIED = """\
@@ -182,6 +188,20 @@ def test_a_number_of_two_clusters_is_no_evidence(logs: Path) -> None:
     (logs / "slurm-100.out").write_text("SLURM_CLUSTER_NAME=c2\n" + DONE)
     jobs = {row["id"]: row for row in rows_of(logs, "--accounting", name)}
     assert (jobs["100"]["state"], jobs["100"]["cluster"]) == ("COMPLETED", "c2")
+
+
+def test_a_small_number_in_a_name_is_an_id_only_if_the_scheduler_has_such_a_job(
+    path: Path,
+) -> None:
+    folder = path / "logs"
+    folder.mkdir()
+    for name in ("train-7.out", "seed-8.out", "train9-9.out"):
+        (folder / name).write_text(DONE)
+    row = "{0}|{0}|c|ann|a|p|{1}|COMPLETED|0:0|||60|1|gres/gpu=1|n1"
+    rows = [row.format(*words) for words in ((7, "train"), (8, "other"), (9, "train9"))]
+    name = accounting(path, *rows)
+    ids = {str(row["name"]): row["id"] for row in rows_of(folder, "--accounting", name)}
+    assert ids == {"train": "7", "train9": "9", "seed-8.out": ""}
 
 
 def test_the_scheduler_is_asked_for_jobs_whose_end_is_unknown(
@@ -375,6 +395,28 @@ def session_of(pid: int) -> int:
         return 0
 
 
+def test_a_log_that_ends_its_process_is_named_and_the_others_are_judged(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = path / "logs"
+    folder.mkdir()
+    for at in range(60):
+        (folder / f"slurm-{at + 1000}.out").write_text(DONE)
+    usual = workers.check_files
+
+    def check(files: list[str], rulebook: Rulebook) -> LogReport:
+        if files[0].endswith(("slurm-1007.out", "slurm-1030.out")):
+            os._exit(9)
+        return usual(files, rulebook)
+
+    monkeypatch.setattr(workers, "check_files", check)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    rows = {row["id"]: str(row["notes"]) for row in rows_of(folder)}
+    assert len(rows) == 60
+    named = {id_ for id_, notes in rows.items() if "ended the process" in notes}
+    assert named == {"1007", "1030"}
+
+
 def test_names_links_and_devices_do_no_harm(path: Path) -> None:
     folder = path / "logs"
     (folder / "sub").mkdir(parents=True)
@@ -445,6 +487,7 @@ def test_nodes_that_kill_jobs_are_named_and_listed(path: Path) -> None:
         "jobs", str(folder), "--store", store, "--accounting", accounting(path, *rows)
     )
     done = envcfg("jobs", "--store", store, "--by", "node")
+    done = envcfg("jobs", "--store", store, "--by", "node", "--where", "id>100")
     assert "1 node on which jobs fail more often than chance explains" in done.text
     listed = envcfg("jobs", "--store", store, "--format", "bad-nodes").text.splitlines()
     assert [line.split()[0] for line in listed[1:]] == ["nid007"]
@@ -469,3 +512,90 @@ def test_a_wrong_line_is_refused_with_a_hint(
     assert done.code in (2, 4)
     assert message in done.err
     assert "hint:" in done.err
+
+
+def test_the_page_stands_alone_and_has_all_jobs(logs: Path, path: Path) -> None:
+    page = path / "jobs.html"
+    (logs / "slurm-300.out").write_text(
+        DIED.format(user="u", shard="</td><script>alert(1)</script>", node=1)
+    )
+    done = envcfg("jobs", str(logs), "--html", str(page))
+    text = page.read_text()
+    assert "3 jobs broken" in done.text
+    assert text.count("<tr><td>") >= 5
+    assert "<script>alert" not in text
+    assert not re.search(r"(?:src|href)=\"(?!data:)", text)
+    assert envcfg("jobs", str(logs), "--html", str(page)).code == 0
+    page.write_text("mine")
+    done = envcfg("jobs", str(logs), "--html", str(page))
+    assert (done.code, page.read_text()) == (4, "mine")
+
+
+def test_ten_thousand_jobs_make_a_page_of_at_most_5_mb() -> None:
+    store = Store()
+    store.put(
+        [
+            JobRecord(
+                key=str(at), id=f"{1000000 + at}", user=f"user{at % 90}", name="train" * 4,
+                verdict="broken", cause="ValueError: corrupt shard " * 9, title="t",
+                fingerprint=f"f{at % 70}", next="restart without nid001001", state="FAILED",
+                network="AWS Libfabric", nodes=4, gpu_hours=12.5, lost_hours=12.5,
+                ended="2026-11-02T00:00:00", week="2026-W45",
+            )
+            for at in range(10_000)
+        ]
+    )  # fmt: skip
+    assert len(jobs_html(store).encode()) <= 5_000_000
+
+
+def test_no_name_is_in_an_anonymous_answer(logs: Path, path: Path) -> None:
+    name = accounting(
+        path, "100|100|c|annabel|acct7|gpu|secretmodel|FAILED|1:0|||60|1|gres/gpu=1|n1"
+    )
+    (logs / "slurm-102.out").write_text(
+        "OSError: [Errno 2] No such file: '/home/annabel/x'\n" * 2
+    )
+    store = path / "jobs.db"
+    words = [
+        "jobs",
+        str(logs),
+        "--store",
+        str(store),
+        "--accounting",
+        name,
+        "--anonymous",
+    ]
+    texts = [
+        envcfg(*words, "--format", form).text
+        for form in ("text", "json", "csv", "ndjson")
+    ]
+    texts += [envcfg(*words, "--by", "user").text, envcfg(*words, "--html", "-").text]
+    for text in texts:
+        assert text
+        assert not re.search("annabel|acct7|secretmodel|train.py|shard|/logs/", text)
+    assert stat.S_IMODE(os.stat(f"{store}.key").st_mode) == 0o600
+    again = envcfg(*words, "--format", "csv").text
+    assert again == texts[2]
+    other = envcfg(
+        "jobs", str(logs), "--accounting", name, "--anonymous", "--format", "csv"
+    ).text
+    assert other != again
+
+
+def test_check_log_shows_how_often_a_cause_occurred_before(
+    logs: Path, path: Path
+) -> None:
+    store = str(path / "jobs.db")
+    assert envcfg("jobs", str(logs), "--store", store).code == 0
+    done = envcfg("check-log", "--store", store, str(logs / "slurm-100.out"))
+    assert "same cause: 3 jobs of the store, 20" in done.err
+    done = envcfg(
+        "check-log", "--store", str(path / "absent"), str(logs / "slurm-100.out")
+    )
+    assert (done.code, "no such store" in done.err) == (4, True)
+    rows = [
+        f"{at}|{at}|c|ann|a|p|train|{state}|0:0||2026-11-0{day}T00:00:00|60|1|gres/gpu=1|n1"
+        for at, day, state in ((100, 1, "FAILED"), (200, 2, "COMPLETED"))
+    ]
+    envcfg("jobs", "--store", store, "--accounting", accounting(path, *rows))
+    assert "next success: job 200" in envcfg("jobs", "--store", store).text

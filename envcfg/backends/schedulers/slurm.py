@@ -47,7 +47,7 @@ SCHEDULER = Scheduler(
     ),
     accounting=tuple(
         "sacct --duplicates --allocations --parsable2 --jobs={} --format=JobID,JobIDRaw,"
-        "Cluster,User,Account,Partition,JobName,State,ExitCode,Submit,Start,End,"
+        "Cluster,User,Account,Partition,JobName,State,ExitCode,Start,End,"
         "ElapsedRaw,NNodes,AllocTRES,NodeList".split()
     ),
     sizes={

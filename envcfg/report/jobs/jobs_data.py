@@ -6,12 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envcfg.common.characters import one_line
 from envcfg.core.bad_nodes import HEAD
-from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.node_failures import FailingNode
+from envcfg.jobs.part_file import with_identity
+from envcfg.jobs.questions import count_jobs, failing_nodes
+from envcfg.jobs.store import Store
 from envcfg.log.names import is_node_name
 from envcfg.log.numbers import count_of
 from envcfg.report.document import fields_of, json_text
 
+_LABELS = ("verdict", "class", "partition")
 # Metrics with their help, and the column of each.
 _METRICS = {
     "envcfg_jobs": ("Jobs by verdict, class of the cause and partition", "jobs"),
@@ -24,20 +27,32 @@ _METRICS = {
 }
 
 
-def as_rows(records: Iterable[JobRecord]) -> Iterator[dict[str, object]]:
-    """Yield the fields of jobs by their names."""
-    return map(fields_of, records)
+def data_lines(store: Store, form: str, by: str | None) -> Iterator[str]:
+    """Yield the selected jobs of *store*, or counts of them *by* a name.
 
-
-def data_lines(rows: Iterable[Mapping[str, object]], form: str) -> Iterator[str]:
-    """Yield *rows* of one form as text in the format *form*: json, csv or ndjson."""
-    if form == "csv":
-        yield from _csv(rows)
-    elif form == "ndjson":
-        for row in rows:
-            yield json_text(row, None, version=None)
+    Args:
+        form: ``json``, ``csv``, ``ndjson``, ``openmetrics`` or ``bad-nodes``; ``part``:
+            as ndjson, with the identity of files.
+    """
+    rows: Iterable[dict[str, object]] = map(fields_of, store.records())
+    if form == "openmetrics":
+        yield from _metric_lines(count_jobs(store, ", ".join(_LABELS)))
+    elif form == "bad-nodes":
+        yield from _bad_node_lines(failing_nodes(store))
+    elif form == "part":
+        yield from _json_lines(with_identity(rows, store))
     else:
-        yield json_text({"jobs": [*rows]})
+        rows = count_jobs(store, by) if by else rows
+        yield from {"csv": _csv, "ndjson": _json_lines, "json": _json}[form](rows)
+
+
+def _json_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    for row in rows:
+        yield json_text(row, None, version=None)
+
+
+def _json(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+    yield json_text({"jobs": [*rows]})
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
@@ -64,19 +79,16 @@ def _cell(value: object) -> object:
     return value
 
 
-def metric_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
+def _metric_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """Yield counts of jobs in the format of OpenMetrics 1.0.
 
     Args:
-        rows: with `verdict`, `class` and `partition`, and the columns of the metrics.
+        rows: with the labels, and the columns of the metrics.
     """
     for name, (text, column) in _METRICS.items():
         yield f"# TYPE {name} gauge\n# HELP {name} {text}.\n"
         for row in rows:
-            labels = ",".join(
-                f'{label}="{_label(row[label])}"'
-                for label in ("verdict", "class", "partition")
-            )
+            labels = ",".join(f'{label}="{_label(row[label])}"' for label in _LABELS)
             yield f"{name}{{{labels}}} {row[column] or 0}\n"
     yield "# EOF\n"
 
@@ -85,7 +97,7 @@ def _label(value: object) -> str:
     return one_line(str(value)).replace("\\", r"\\").replace('"', r"\"")
 
 
-def bad_node_lines(nodes: Iterable[FailingNode]) -> Iterator[str]:
+def _bad_node_lines(nodes: Iterable[FailingNode]) -> Iterator[str]:
     """Yield the bad ones of *nodes* as a list for ``--exclude-from``."""
     yield f"{HEAD}\n"
     for node in nodes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.node_failures import FailingNode
+from envcfg.jobs.questions import cause_history, count_jobs, failing_nodes
+from envcfg.jobs.store import BY_CAUSE, Store
 from envcfg.log.numbers import count_of
 from envcfg.report.styled import Line, in_columns
 
@@ -16,21 +18,31 @@ _WIDE = 32  # characters of a cell
 _NOTES = 3  # of a group
 
 
-def job_lines(
-    records: Iterable[JobRecord], history: Callable[[str], str]
-) -> Iterator[Line]:
+def text_lines(store: Store, by: str | None) -> Iterator[Line]:
+    """Yield the selected jobs of *store*, or counts of them *by* a name."""
+    if not by:
+        # Without a file, the history of a cause is the list itself.
+        yield from _job_lines(store.records(BY_CAUSE), store if store.path else None)
+        return
+    yield from _table_lines(count_jobs(store, by))
+    if by == "node":
+        yield from _node_lines(failing_nodes(store))
+
+
+def _job_lines(records: Iterable[JobRecord], store: Store | None) -> Iterator[Line]:
     """Yield jobs below their cause, in their order.
 
     Args:
         records: jobs with one cause after another.
-        history: returns when a cause occurred before, by its fingerprint.
+        store: has the history of causes.
     """
     for (verdict, _), group in groupby(records, lambda r: (r.verdict, r.fingerprint)):
         jobs = [*group]
         title = jobs[0].title if jobs[1:] else jobs[0].cause
         hours = sum(job.lost_hours or 0 for job in jobs)
         lost = f"{hours:.1f} GPU-hours lost" if hours else ""
-        about = [title or "no fault seen", lost, history(jobs[0].fingerprint)]
+        before = cause_history(store, jobs[0].fingerprint) if store else ""
+        about = [title or "no fault seen", lost, before]
         many = count_of(len(jobs), "job")
         text = f"{many} {verdict}: {'; '.join(filter(None, about))}"
         yield _STYLES.get(verdict, "bold"), text
@@ -65,7 +77,7 @@ def _number(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.1f}"
 
 
-def table_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[Line]:
+def _table_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[Line]:
     """Yield *rows* of one form as a table."""
     if not rows:
         return
@@ -78,7 +90,7 @@ def table_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[Line]:
         yield "" if at else "bold", line
 
 
-def node_lines(nodes: Sequence[FailingNode]) -> Iterator[Line]:
+def _node_lines(nodes: Sequence[FailingNode]) -> Iterator[Line]:
     """Yield the nodes on which jobs fail more often than chance explains."""
     bad = [node for node in nodes if node.is_bad]
     many = count_of(len(bad), "node")
