@@ -38,10 +38,6 @@ _OWN: Table = {
     "what is looked at": (
         REQUIRE,
         switch("--nodes-only", "the nodes alone, without a collective"),
-        switch(
-            "--nccl-diagnostics",
-            "let NCCL (2.31 or newer) run its own, and pass on what they say",
-        ),
         _seconds("--start", "for the first node to answer, and to load torch", 120.0),
         _seconds("--patience", "for the others, once the first is as far", 20.0),
         _seconds("--measure", "for what is measured, at most", 20.0, 20),
@@ -111,7 +107,7 @@ def _look(
     report = judge_all(requirements, observations, needs_fast=bool(needed))
     if report.failed or options.nodes_only:
         return report._replace(is_inconclusive=False) if options.nodes_only else report
-    observations = steps.add(observations, diagnostics=options.nccl_diagnostics)
+    observations = steps.add(observations)
     return judge_all(requirements, observations, needs_fast=bool(needed))
 
 

@@ -36,8 +36,6 @@ from envcfg.profile.words import Ref, Word
 
 _SETTLE = 3.0  # seconds for other ranks to report that their log is bad too
 _SAID = 12  # lines of a step's errors that are printed
-# Only NCCL 2.31 and newer read these variables (user guide, "Diagnostics").
-_DIAGNOSTICS = ("NCCL_RUN_DIAGNOSTICS", "NCCL_RUN_RAS_DIAGNOSTICS")
 
 
 class Steps:
@@ -97,17 +95,14 @@ class Steps:
             _pass_on(errors)
         return reader.answers, self._by_name(ended)
 
-    def add(self, observations: Answers, *, diagnostics: bool) -> Answers:
+    def add(self, observations: Answers) -> Answers:
         """Return *observations* with the answers of the ranks, and NCCL's log."""
         import time
 
         hosts, seconds = self._wanted.hosts, self._limits.measure
         # The collective runs even on one node: a broken GPU also shows there.
         command = collective_command(len(hosts), seconds)
-        settings = dict.fromkeys(_DIAGNOSTICS if diagnostics else (), ("1",))
-        script = self._script(
-            command, ranks=self._ranks(observations), settings=settings
-        )
+        script = self._script(command, ranks=self._ranks(observations))
         reader, log = RankReader(hosts), LiveLog()
         progress = RankProgress(self._limits, time.monotonic())
 
@@ -116,6 +111,7 @@ class Steps:
             if reader.feed(line):
                 return
             log.take(f"{line}\n")
+            # NCCL's own diagnostics, which --set NCCL_RUN_DIAGNOSTICS=1 asks for.
             if " NCCL DIAG " in line:
                 sys.stderr.write(f"{safe_line(line.rstrip())}\n")
 
@@ -146,14 +142,8 @@ class Steps:
             is_cut=cut is not None,
         )
 
-    # The mapping is never changed, so it can be shared as a default.
     def _script(
-        self,
-        command: tuple[str, ...],
-        *,
-        ranks: int | None,
-        settings: Mapping[str, Word] = {},
-        apart: bool = False,
+        self, command: tuple[str, ...], *, ranks: int | None, apart: bool = False
     ) -> str:
         given: Options = self._step.options
         own, name = {**given.starter_args}, self._starter.own
@@ -167,7 +157,7 @@ class Steps:
             starter_args=own,
             # The same settings as --nccl-debug, but the log goes to stdout, where
             # it is read.
-            settings={**given.settings, **settings, "NCCL_DEBUG_FILE": None},
+            settings={**given.settings, "NCCL_DEBUG_FILE": None},
             nccl_debug=(),
         )
         plan = resolve(self._step.profile, self._step.profile_hash, options)

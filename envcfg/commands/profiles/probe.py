@@ -150,7 +150,7 @@ def _probe(
     answered = Answers(answers, ended)
     if step.options.container is not None:
         in_image = Steps(step, requirements, limits, options.argv)
-        answered = in_image.add(answered, diagnostics=False)
+        answered = in_image.add(answered)
     raise_signals(False)
     report = judge_all(requirements, answered, needs_fast=False)
     # A missing device contradicts the profile. It is not a fault of the node.
