@@ -140,3 +140,34 @@ def test_lines_of_docker_are_evidence(engine: str) -> None:
 def test_a_prefix_of_one_writer_in_front_of_all_nodes_is_a_quote(name: str) -> None:
     job = Job(dialect="nccl-2.24", ranks_per_node=2)
     assert check(prefixed(job, lambda _: WRITERS[name](0))).verdict == "inconclusive"
+
+
+MARKS = {
+    "box": "│ {} │",
+    "bar": "| {} |",
+    "mail": "> {}",
+    "ticks": "`{}`",
+    "item": "- `{}`",
+    "quotes": '"{}"',
+}
+SHOWN = {
+    "socket": "nid001:1:2 [0] NCCL INFO Using network Socket\n"
+    "nid001:1:2 [0] NCCL INFO Channel 00/0 : 0[c1000] -> 1[c1000] [send] via NET/Socket/0\n",
+    "error": "nid001:1:2 [0] transport/net_ib.cc:1309 NCCL WARN NET/IB : Got completion from peer "
+    "10.0.0.2<40001> with status=12 opcode=0 len=0 vendor err 129\n",
+    "good": "nid001:1:2 [0] NCCL INFO Using network IB\n"
+    "nid001:1:2 [0] NCCL INFO Channel 00/0 : 0[c1000] -> 1[c1000] [send] via NET/IB/0/GDRDMA\n",
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("socket", "degraded"), ("error", "broken"), ("good", "inconclusive")],
+)
+def test_marks_around_all_lines_hide_no_fault_and_prove_nothing_good(
+    mark: str, name: str, verdict: str
+) -> None:
+    lines = SHOWN[name].splitlines()
+    report = check("".join(f"{MARKS[mark].format(line)}\n" for line in lines))
+    assert report.verdict == verdict, report.summary

@@ -124,13 +124,8 @@ _NOTHING = JobReport(
 
 def _plain_report(job: JobLog, reading: Coverage) -> LogReport:
     """Return the report after a bug: the rules that the lines match, and no more."""
-    findings = [
-        occurrence.rule.finding(
-            "job", occurrence.rule.meaning, occurrence.rule.severity
-        )
-        for occurrence in job.occurrences.values()
-        if occurrence.rule.severity
-    ]
+    rules, subject = [own.rule for own in job.occurrences.values()], "job"
+    findings = [r.finding(subject, r.meaning, r.severity) for r in rules if r.severity]
     effects = {EFFECT.get(finding.severity): finding.message for finding in findings}
     shown = (verdict for verdict in WORST_FIRST if verdict in effects)
     verdict: Verdict = next(shown, "inconclusive")

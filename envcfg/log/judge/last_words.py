@@ -76,12 +76,14 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
         words = f"last words of {endings.process_of(thrown).words}: {words_of(thrown)}"
         return words, endings.rule_of(thrown)
     for source, tail in tails.items():
-        for line in reversed(tail):
+        for line, below in zip(reversed(tail), ["", *reversed(tail)], strict=False):
             if _STEP.search(line):
                 break  # the program went on after the lines before this one
-            text = parse(line).message
+            own = text = parse(line).message
+            if own.endswith(":"):
+                text = f"{own} {parse(below).message}"
             if _ERROR.search(text) and not _HARMLESS.search(f"{text} {line}"):
-                writer = speaker(line.partition(text)[0])
+                writer = speaker(line.partition(own)[0])
                 writer = (
                     endings.files.get(source, writer) if writer == Owner() else writer
                 )

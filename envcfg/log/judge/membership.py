@@ -21,7 +21,7 @@ from envcfg.log.read.process_facts import Sighting
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.process import GAVE_UP, Process
 from envcfg.log.state.traffic import Entity
-from envcfg.log.state.world import World, world_communicators
+from envcfg.log.state.world import World, world_communicators, world_of
 from envcfg.log.verdict import GivenUpCollective, Verdict
 
 _CARRIERS = frozenset(
@@ -117,14 +117,22 @@ def _quotes(job: JobLog, world: World, expect: Expectations) -> Iterator[Member]
         if own:
             detail += ", and that report a fault of a process of this job"
         yield None, Symptom("lines-quoted", verdict, detail, sighting)
-    for key in job.copies.keys() & {*job.processes, ("", 0)}:
+    known = {*job.processes, ("", 0)} if job.records else job.copies.keys()
+    if not job.records:
+        # Only quoted lines describe the job. They prove what is wrong, never what is right.
+        quoted = JobLog(job.rulebook)
+        quoted.processes = job.copies
+        world = world_of(quoted, expect)
+    for key in job.copies.keys() & known:
         entity = Entity(None, job.copies[key])
         for symptom in judge_rank(entity, world, expect, one_way=False)[1]:
             if symptom.verdict in ("degraded", "broken"):
                 detail = f"{symptom.text}, by lines that are only quoted"
                 yield (
                     entity,
-                    Symptom("lines-quoted", "inconclusive", detail, symptom.sighting),
+                    Symptom("lines-quoted", "inconclusive", detail, symptom.sighting)
+                    if job.records
+                    else symptom,
                 )
                 break
 

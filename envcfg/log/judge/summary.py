@@ -221,7 +221,7 @@ def _bad(
     detail = told_together(same)
     ranked = all(entity.rank is not None for entity in worst) and report.job.world_size
     noun = ("rank", "ranks") if ranked else ("process", "processes")
-    many = f"{count} of {count_of(ranked or len(world.entities), *noun)}"
+    many = f"{count} of {count_of(ranked or len(world.entities) or len(worst), *noun)}"
     fallen = [e for e, symptom in worst.items() if symptom.rule == "socket-fallback"]
     tails = []
     for state, words in (("missing", "not found"), ("failed", "failed to start")):

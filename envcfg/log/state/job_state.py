@@ -30,6 +30,10 @@ _FRONT = 400  # characters before the second
 _MANY = 1 << 16  # processes that one rule keeps; further ones are only counted
 _ALIKE = 256  # the largest number of processes with one pid for mending torn lines
 _NAMED = re.compile(r"(?<![\w.-])([A-Za-z][\w-]{0,126})[\w.-]{0,126}:(\d{1,11}):\d+ \[")
+# Text before a line of NCCL that a terminal, a mail or a page adds.
+_MARKUP = re.compile(
+    r"(?:[\s│┃║|>`*\"'-]|<[a-z]{1,9}>){0,20}(?=[\w.-]{1,99}:\d{1,9}:\d{1,9} |NCCL )"
+)
 _PIECES = 2  # the largest number of torn lines of one process
 _TAILS = 64  # sources whose last bytes are kept
 _SHAPES = 64  # unknown warnings to keep; a program may print endless different ones
@@ -87,6 +91,8 @@ class JobLog:
         self.torn = 0  # lines that mix pieces of two lines
         self.quoted: list[Sighting] = []  # first NCCL line that a program only repeats
         self.quotes = 0  # number of repeated NCCL lines
+        # The first of them with an error, in marks of a terminal or a page.
+        self.quoted_error: tuple[LogRule, Sighting, str] | None = None
         # The hosts and pids in repeated warnings and errors.
         self.quoted_faults: set[tuple[str, int | None]] = set()
         self.copies: dict[tuple[str, int], Process] = {}  # facts in repeated lines
@@ -130,6 +136,11 @@ class JobLog:
         for error in self.occurrences.values():
             if error.given.severity == "error" and error.given.event not in ENDS:
                 self.endings.nccl += error.last.values()
+        # If all lines of NCCL are quoted, they may still show a fault.
+        if self.quoted_error and not self.records:
+            rule, sighting, time = self.quoted_error
+            self._occurrence(rule, Process("", None, self.room), sighting, time)
+            self.quoted_error = None
         self.died, self.doubted = False, []
         starts = self.endings.starts()
         self._weigh(starts)
@@ -461,6 +472,8 @@ class JobLog:
             return
         self.quotes += record.level != ""
         self.quoted = self.quoted or [sighting]
+        if match and match.rule.severity == "error" and _MARKUP.match(sighting.text):
+            self.quoted_error = self.quoted_error or (match.rule, sighting, record.time)
         is_fault = match and match.rule.severity in ("error", "warning")
         if (is_fault or record.level == "WARN") and len(self.quoted_faults) < _MANY:
             self.quoted_faults.add((record.host, record.pid))
