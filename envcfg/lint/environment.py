@@ -32,7 +32,6 @@ def kept_names(command: Command, found: StartedProgram, state: State) -> Keeps:
     given, options = found.options_in_order, dict(found.options_in_order)
     names = [word.shown for option, word in given if option in _PASSES]
     removed = [word.shown for option, word in given if option in _REMOVES]
-    removed += [name[1:] for name in names if name[:1] == "-"]
     is_clean = found.shell or not _CLEAN.isdisjoint(options)
     if found.scope == "container" and not found.inherits:
         is_clean = "env-host" not in options
@@ -47,7 +46,7 @@ def kept_names(command: Command, found: StartedProgram, state: State) -> Keeps:
         is_clean |= "ALL" not in names
 
     def keeps(name: str) -> bool:
-        if any(fnmatchcase(name, pattern) for pattern in removed):
+        if f"-{name}" in names or any(fnmatchcase(name, glob) for glob in removed):
             return False
         return not is_clean or any(fnmatchcase(name, pattern) for pattern in names)
 

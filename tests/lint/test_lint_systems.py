@@ -37,6 +37,28 @@ SCRIPTS = {
         ("folder", "queue"),
     ),
 }
+SCRIPTS |= {
+    "jean-zay": (
+        "#SBATCH -A abc@v100 --qos=qos_gpu-t3\ncd $six_ALL_CCFRSCRATCH\n",
+        ("account", "qos", "folder"),
+    ),
+    "horeka": (
+        "#SBATCH -p accelerated\ncd /hkfs/work/workspace/scratch/me\n",
+        ("partition", "folder"),
+    ),
+    "capella": (
+        "#SBATCH --partition=capella\ncd /data/horse/ws/me\n",
+        ("partition", "folder"),
+    ),
+    "tuolumne": (
+        "# flux: -q pbatch\ncd /p/lustre5/me\n",
+        ("queue", "folder"),
+    ),
+    "frontier": (
+        "#SBATCH -A abc123\nexport https_proxy=http://proxy.ccs.ornl.gov:3128\n",
+        ("account", "host"),
+    ),
+}
 NONE = {
     "Sophia, another system of ALCF": "#PBS -q by-gpu\n#PBS -l filesystems=home:eagle\n",
     "Casper, NCAR's other system": "#PBS -q casper\ncd /glade/work/me\n",

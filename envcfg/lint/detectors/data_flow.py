@@ -50,8 +50,9 @@ def lost_settings(job: ScriptJob) -> Iterator[Fault]:
     starts = [c for c in programs if c.scope in ("task", "container") or is_agent(c)]
     starts = starts or [c for c in programs if _MAIN.match(c.name) or c.is_step]
     # An unread file may set the variable.
-    is_sure = all(_HARMLESS.match(o.description) for o in model.opaque)
-    is_sure &= all(command.name for command in programs)
+    is_sure = all(_HARMLESS.match(o.description) for o in model.opaque) and all(
+        command.name for command in programs
+    )
     for name, assignments in values.items():
         inside = (command.gives(name) for command in programs)
         if any(variable is not None and variable.is_given for variable in inside):
@@ -102,11 +103,10 @@ def _is_for_programs(assignment: Assignment, model: Model) -> bool:
 
 def _is_program(command: Command, model: Model) -> bool:
     quiet = helpers() | known_words("EC251", "quiet") | TESTS | BUILTINS.keys()
-    if command.name in quiet or command.name in model.functions:
-        return False
+    is_own = command.name in quiet or command.name in model.functions
     # The batch script asks a substitution for its output.
     is_asked = command.substitution and command.scope not in ("task", "container")
-    return not (is_asked or model.children(command))
+    return not (is_own or is_asked or model.children(command))
 
 
 def _is_shown(expansion: Expansion, job: ScriptJob) -> bool:

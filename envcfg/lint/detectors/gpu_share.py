@@ -31,6 +31,7 @@ from envcfg.lint.value_flow import (
 _PER_NODE = ("nproc-per-node", "num-gpus", "num-accelerators")
 _COUNTS = (*_PER_NODE, "num-processes")
 _MEETS = frozenset({"MASTER_ADDR", "WORLD_SIZE"})
+_WHOLE = {"exclusive": "", "mem": "0"}  # values that ask for all of a node
 _OWN_GPUS = ("gpus", "gpus-per-node", "gpus-per-task", "gres", "tres-per-task")
 
 
@@ -63,14 +64,13 @@ def idle_gpus(job: ScriptJob) -> Iterator[Fault]:
 
 
 def _whole_node(job: ScriptJob) -> Iterator[Fault]:
-    """Yield --exclusive in a job of one GPU, whose other GPUs are paid for and idle."""
-    exclusive = [
-        d for d in job.model.directives if d.name == "exclusive" and not d.late
-    ]
-    per_node = job.profile.gpus if job.profile else None
+    """Yield an option that takes a node for one GPU: the others are paid for and idle."""
     one_gpu = _gpus_of(job, job.shape) == 1 and (job.shape.nodes or 1) == 1
-    if exclusive and not exclusive[-1].value and one_gpu and per_node != 1:
-        yield Fault(exclusive[-1].line_offset, {"gpus": 1}, "exclusive")
+    one_gpu &= not (job.profile and job.profile.gpus == 1)
+    for name, option in directives(job).items() if one_gpu else ():
+        if _WHOLE.get(name) == (option.value or ""):
+            words = {"gpus": 1, "option": f"--{name}"}
+            yield Fault(option.line_offset, words, "exclusive")
 
 
 def _gpus_of(job: ScriptJob, shape: ResourceShape) -> int | None:

@@ -95,10 +95,14 @@ def _memory(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault
     if most is None or not job.profile or not job.profile.node:
         return
     gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
-    for name, times in (("mem", 1), ("mem-per-gpu", gpus)):
+    for name, times in (
+        ("mem", 1),
+        ("mem-per-gpu", gpus),
+        ("mem-per-cpu", (job.shape.cpus or 1) * (job.shape.per_node or 1)),
+    ):
         size = (amount(mebibytes, _asked(job, name)) or 0) * times
         # Slurm keeps memory for the system, so that a whole node's memory is refused.
-        if size and size >= most:
+        if size >= most:
             words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
             words["limit"] = f"less than {most // _GIB} GiB"
             yield Fault(requested[name].offset, words)
