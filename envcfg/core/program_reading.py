@@ -149,8 +149,13 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
         return (found, text.decode(errors="replace")) if found and text else None
 
     found = read_python(path, data.decode(errors="replace"), rest, read, package)
-    # A start decides before the ranks that it starts.
-    found.sort(key=lambda one: (not one.is_sure, one.kind == "rank"))
+    # A start decides before the ranks that it starts, unless it is weak.
+    found.sort(
+        key=lambda one: (
+            not one.is_sure,
+            2 * one.row.get("weak", 0) or one.kind == "rank",
+        )
+    )
     for statement in found[:1]:
         yield statement._replace(is_sure=statement.is_sure and is_sure)
     if not found:

@@ -47,6 +47,8 @@ READ: dict[str, tuple[dict[str, str], str, str]] = {
     "a base class": ({"t.py": "from transformers import Trainer\nclass Mine(Trainer): pass\ndef main():\n    Mine().train()\nmain()\n"}, "python t.py", "rank: t.py calls transformers.Trainer (line 2)"),
     "an import alone": ({"t.py": "import accelerate, ray, submitit\nfrom torch.distributed import init_process_group\n"}, "python t.py", "?"),
     "ray": ({"t.py": "import ray\n@ray.remote\nclass A: pass\ndef main():\n    ray.init()\nmain()\n"}, "python t.py", "once: t.py calls ray.init (line 5)"),
+    "an engine": ({"t.py": "from vllm import LLM\nm = LLM('m', tensor_parallel_size=8)\n"}, "python t.py", "node: t.py calls vllm.LLM (line 2)"),
+    "an engine in ranks": ({"t.py": "from vllm import LLM\nm = LLM('m', distributed_executor_backend='external_launcher')\nimport torch\ntorch.distributed.get_rank()\n"}, "python t.py", "rank: t.py calls torch.distributed.get_rank (line 4)"),
     "submitit": ({"t.py": "import submitit\nex = submitit.AutoExecutor('log')\n"}, "python t.py", "once: t.py calls submitit.AutoExecutor (line 2)"),
     "Hydra's launcher": ({"t.py": "import os\nr = os.environ['RANK']\n"}, "python t.py -m hydra/launcher=submitit_slurm", "once: t.py has hydra/launcher=submitit_slurm"),
     "horovod": ({"t.py": "import horovod.torch as hvd\nhvd.init()\n"}, "python t.py", "rank: t.py calls horovod.torch.init (line 2)"),
