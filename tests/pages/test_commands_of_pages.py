@@ -98,6 +98,12 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
     if page.stem == "read-a-log":  # which jobs have left
         for name in ("slurm-123.out", "slurm-124.out"):
             (work / name).write_text(LOG)
+    if page.stem == "many-jobs":  # logs, an answer of the scheduler, and a part
+        (work / "logs").mkdir()
+        for name in ("slurm-123.out", "logs/slurm-124.out"):
+            (work / name).write_text(LOG)
+        (work / "sacct.txt").write_text("JobID|State\n124|COMPLETED\n")
+        (work / "part-1.ndjson").touch()
     if page.stem == "defaults":  # its file
         (work / "envcfg.toml").write_text(page.read_text().split("```")[1][5:])
         (work / "images").mkdir()
