@@ -23,7 +23,7 @@ class Stack(NamedTuple):
     source: str
     date: str  # the date of the source, or of reading it
     provider: str = ""  # glob on the libfabric provider; empty: any
-    profile: str = ""  # glob on the system's profile; empty: any
+    profile: str = ""  # globs on the system's profile, with `|`; empty: any
     env: Condition = ()  # the tests of variables; an unset variable has the value `''`
 
 
@@ -81,14 +81,15 @@ def _severity(stack: Stack, job: KnownJob) -> Severity | None:
     for glob, value in ((stack.provider, job.provider), (stack.profile, job.profile)):
         # Without the provider or profile, the problem cannot be confirmed, and a
         # guess would mislead.
-        if glob and (value is None or not fnmatchcase(value, glob)):
+        globs = glob.split("|") if glob else ()
+        if globs and not any(fnmatchcase(value or "", each) for each in globs):
             return None
-    # The variables are unknown, so the problem is only possible.
-    if job.env is None and stack.env:
-        return "note"
     environment = job.env or {}
-    holds = all(test.holds_for(environment.get(test.fact, "")) for test in stack.env)
-    return stack.severity if holds else None
+    if not all(test.holds_for(environment.get(test.fact, "")) for test in stack.env):
+        return None
+    # The variables are unknown, so the problem is only possible. One that needs a
+    # value of the user is not reported.
+    return "note" if job.env is None and stack.env else stack.severity
 
 
 def _subject(stack: Stack, job: KnownJob) -> str:
