@@ -19,6 +19,7 @@ SHARES = {
     "deaths_public_later.txt": (95, 98, 96),
     "deaths_wordings.txt": (100, 100, 100),
     "deaths_faults.txt": (100, 96, 100),
+    "deaths_excerpts.txt": (91, 93, 97),
 }
 
 
