@@ -164,3 +164,12 @@ def test_all_our_sources_in_repositories_have_their_place() -> None:
         for each in entries
         if lacks_coordinates(each.source)
     ] == []
+
+
+def test_a_source_without_the_value_and_its_name_is_listed(docs: Path) -> None:
+    entry, _ = entries(docs)
+    known = find_checkouts([docs.parent.parent])["site/docs"]
+    assert compare(entry, entry.spots[0], known).word == "same"
+    other = entry._replace(words=frozenset({"NCCL_IB_HCA", "mlx5"}))
+    assert compare(other, entry.spots[0], known).word == "lacks"
+    assert worst(["same", "lacks"]) == "lacks"

@@ -92,7 +92,7 @@ def all_entries(root: Path) -> list[Entry]:
 
 def worst(words: list[str]) -> str:
     """Return what counts of a source that names several places."""
-    order = ("changed", "gone", "unreadable", "same")
+    order = ("changed", "gone", "unreadable", "lacks", "same")
     return next(word for word in order if word in words)
 
 

@@ -13,11 +13,13 @@ from typing import NamedTuple
 from scripts.drifting.sources import Entry, Spot
 
 FETCHED = ".drift"  # the folder of the repositories that `fetch` keeps
+# Entries of profiles and variables that state a source for others, and no value.
+_WITHOUT_VALUE = re.compile(r"(?:^|\.)(?:lifecycle|verified)$|^sources\.")
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
 
 
 class Verdict(NamedTuple):
-    """What became of a source: ``same``, ``changed``, ``gone`` or ``unreadable``."""
+    """What became of a source: same, lacks, changed, gone or unreadable."""
 
     word: str
     why: str = ""
@@ -108,6 +110,10 @@ def compare(entry: Entry, spot: Spot, path: Path | None) -> Verdict:
         return Verdict("unreadable", "the commit does not have this file")
     if new is None:
         return Verdict("gone", f"not in the commit of {newest(path, head)}")
+    text = _git(path, "cat-file", "blob", old.strip())  # None for a folder
+    has_value = not _WITHOUT_VALUE.search(entry.key)
+    if text is not None and has_value and not _has_words(entry, text):
+        return Verdict("lacks", "its commit has neither the value nor its name")
     if old == new:
         return Verdict("same")
     diff = _git(
@@ -119,6 +125,14 @@ def compare(entry: Entry, spot: Spot, path: Path | None) -> Verdict:
         if lines
         else Verdict("same", "changed elsewhere")
     )
+
+
+def _has_words(entry: Entry, text: str) -> bool:
+    """Return whether a file has the name or a value of an entry, in any case."""
+    # Units, quotes and zeros differ: 60G is 60 in a table.
+    numbers = (word.rstrip("GMK") for word in entry.words)
+    words = "|".join(sorted(map(re.escape, {*entry.words, *filter(None, numbers)})))
+    return not words or bool(re.search(rf"(?i)(?<![\w-])(?:{words})(?![\w-])", text))
 
 
 def _hunks(diff: str) -> Iterator[str]:
