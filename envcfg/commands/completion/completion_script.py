@@ -34,7 +34,7 @@ MEANT: Mapping[str, str | None] = {
     **dict.fromkeys(
         "ARG COMMAND DAYS GIB JOBID LIST N NAME NAME=VALUE NAME[:PORT] "
         "N[,N...] OPTION PATTERN PERCENT SECONDS SIZE TEXT TIME TIME[=stop] WHAT "
-        "[NAME@]SECONDS [TYPE:]N".split()
+        "[NAME@]SECONDS [TYPE:]N CONDITIONS I/N".split()
     ),
 }
 
