@@ -26,6 +26,7 @@ CREATE TABLE jobs ({", ".join(f'"{name}"' for name in COLUMNS)}, PRIMARY KEY ("k
 CREATE TABLE files (path, job, identity, marks, PRIMARY KEY (path));
 CREATE INDEX job_of_file ON files (job);
 CREATE INDEX cause_of_job ON jobs (fingerprint);
+CREATE INDEX name_of_job ON jobs (name, user);
 """
 
 
