@@ -77,6 +77,10 @@ def made(
     """Return what becomes of one variable; nothing, if it is left alone."""
     for case in setting.cases:
         if holds(case.when, nodes):
+            refers = [part for part in case.value or () if not isinstance(part, str)]
+            unset = [r for r in refers if r.default is None and r.name not in seen]
+            if unset and setting.optional:
+                return {}
             value = None if case.value is None else evaluated(case.value, seen)
             wins = setting.name in job and not setting.force
             return {setting.name: job[setting.name] if wins else value}

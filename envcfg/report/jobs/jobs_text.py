@@ -13,7 +13,7 @@ from envcfg.log.numbers import count_of
 from envcfg.report.styled import Line, in_columns
 
 _STYLES = {"broken": "bold red", "degraded": "bold yellow", "ok": "green"}
-_HEADS = "JOB NAME USER STATE NODES GPU-HOURS NETWORK VERDICT NEXT".split()
+_HEADS = "JOB NAME USER STATE NODES GPU-HOURS NETWORK NEXT".split()
 _WIDE = 32  # characters of a cell
 _NOTES = 3  # of a group
 
@@ -46,7 +46,10 @@ def _job_lines(records: Iterable[JobRecord], store: Store | None) -> Iterator[Li
         many = count_of(len(jobs), "job")
         text = f"{many} {verdict}: {'; '.join(filter(None, about))}"
         yield _STYLES.get(verdict, "bold"), text
-        for line in in_columns([_HEADS, *map(_cells, jobs)]):
+        columns = [*zip(_HEADS, *map(_cells, jobs), strict=True)]
+        # A column without a value would only make the lines longer than the terminal.
+        columns = [column for column in columns if {*column[1:]} != {"-"}]
+        for line in in_columns([*zip(*columns, strict=True)]):
             yield "", f"  {line}"
         notes = dict.fromkeys(note for job in jobs for note in job.notes)
         for note in [*notes][:_NOTES]:
@@ -61,7 +64,6 @@ def _cells(job: JobRecord) -> tuple[str, ...]:
             _number(job.nodes),
             _number(job.gpu_hours),
             job.network,
-            job.verdict,
             job.next,
         ),
     )

@@ -179,7 +179,7 @@ envcfg_begin "$@"
 
 envcfg_next() { # OPTION...: what check-log advises by the job's own output, whatever its name; empty if it cannot be asked
   if [[ -f /proc/$$/fd/1 ]] && command -v envcfg >/dev/null; then
-    envcfg check-log --no-default all --next --unknown restart "$@" "/proc/$$/fd/1" 2>/dev/null || :
+    envcfg check-log --next --unknown restart "$@" "/proc/$$/fd/1" 2>/dev/null || :
   fi
 }
 
@@ -193,7 +193,7 @@ envcfg_job() { # SIGNAL START...: start the step; the scheduler's warning goes t
     return "$envcfg_code"
   fi
   printf 'envcfg: note: warned by %s, the program has stopped\n' "$1" >&2
-  envcfg_said=$(envcfg_next)
+  envcfg_said=$(envcfg_next --no-default all)
   if [[ $envcfg_said =~ ^fix\ first:\  ]]; then # such as the limit twice at the same step
     printf 'envcfg: error: no other start: %s\n' "$envcfg_said" >&2
     return 1
@@ -219,7 +219,7 @@ envcfg_restart() { # MOST LIST START...: run START; if it fails, the job starts 
     return "$envcfg_code"
   fi
   # --requeue=N requests a restart if the cause is unknown.
-  envcfg_said=$(envcfg_next ${2:+--exclude-from "$2"})
+  envcfg_said=$(envcfg_next --no-default all ${2:+--exclude-from "$2"})
   if [[ $envcfg_said =~ ^(done|fix\ first|wait):\  ]]; then
     printf 'envcfg: error: no other start: %s\n' "$envcfg_said" >&2
     return "$envcfg_code"

@@ -13,7 +13,7 @@ envcfg_restart() { # MOST LIST START...: run START; if it fails, the job starts 
     return "$envcfg_code"
   fi
   # --requeue=N requests a restart if the cause is unknown.
-  envcfg_said=$(envcfg_next ${2:+--exclude-from "$2"})
+  envcfg_said=$(envcfg_next --no-default all ${2:+--exclude-from "$2"})
   if [[ $envcfg_said =~ ^(done|fix\ first|wait):\  ]]; then
     printf 'envcfg: error: no other start: %s\n' "$envcfg_said" >&2
     return "$envcfg_code"
