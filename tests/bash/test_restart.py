@@ -46,7 +46,7 @@ def run(
     listed_words = f" --exclude-from {listed}" if listed else ""
     if says is not None:
         (folder / "envcfg").write_text(
-            '#!/bin/bash\n[[ "$*" == "check-log --no-default all --next --unknown restart'
+            '#!/bin/bash\n[[ "$*" == "check-log --next --unknown restart --no-default all'
             f'{listed_words} /proc/"*/fd/1 ]] || exit 9\n'
             'grep -q "the step fails" "${@: -1}" || exit 9\n'
             f"cat <<'END'\n{says}\nEND\nexit 1\n"

@@ -193,7 +193,7 @@ def test_rccl_of_rocm_7_2_looks_for_the_plugin_by_another_name(
     image.library(
         f"{SYSTEM}/librccl-net.so",
         symbols=("ncclNetPlugin_v10",),
-        words="Initializing aws-ofi-nccl 1.19.1",
+        words="Initializing aws-ofi-nccl 1.18.0",
     )
     assert [each.rule for each in judge(image)[1]] == found
     environment(image, NCCL_NET_PLUGIN=f"/{SYSTEM}/librccl-net.so")

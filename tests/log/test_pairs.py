@@ -79,8 +79,10 @@ def test_pair(place: int) -> None:
         )
         report, proof, job = judged(log, certain=number % 5 == 0)
         lines = [line for line, _ in log_lines(report)]
-        assert lines[0] == report.summary
-        assert not any("None" in line or "{" in line for line in lines), lines
+        assert report.summary.startswith(lines[0])
+        assert len(lines[0]) <= 160
+        unfilled = re.compile(r"None|\{[a-z_]*\}")  # a kernel writes {1}
+        assert not any(unfilled.search(line) for line in lines), lines
         document = json.loads(log_json(report))
         assert document["verdict"] == report.verdict
         if number % 5 == 0:
@@ -123,7 +125,7 @@ def test_any_number_in_an_ending(number: str) -> None:
     for ending, prefix in zip(ENDINGS, prefixes, strict=False):
         log = prefix + re.sub(r"\d+", number, ending.text)
         report, _, _ = judged(log + ending.text)
-        assert next(log_lines(report))[0] == report.summary
+        assert report.summary.startswith(next(log_lines(report))[0])
 
 
 def test_words_of_rules_name_captures_of_their_patterns() -> None:

@@ -98,7 +98,10 @@ def rows_of(
     planned_values: dict[str, str | None] = {}  # the first matching case of each name
     for name, value, when in report.planned:
         if name not in planned_values and _holds(when, report.job_facts):
-            planned_values[name] = None if value == "-" else _expand(value[1:], report)
+            text = None if value == "-" else _expand(value[1:], report)
+            # A variable that is optional was left alone without what it refers to.
+            if value == "-" or text is not None:
+                planned_values[name] = text
     # Planned variables come first: the reader wants deviations before additions.
     rows = [
         _planned(name, value, report, starters)
@@ -131,9 +134,9 @@ def _holds(when: str, texts: Mapping[str, str]) -> bool:
     return True
 
 
-def _expand(text: str, report: RankEnvironment) -> str:
+def _expand(text: str, report: RankEnvironment) -> str | None:
     """Return the value in this rank: references are resolved in the rank, or else the
-    job."""
+    job; None if one of them is set nowhere."""
     try:
         word = parse_word(text)
     except WordError:
@@ -149,6 +152,9 @@ def _expand(text: str, report: RankEnvironment) -> str:
                 for environment in environments
                 if environment.get(part.name)
             )
+            names = set().union(*environments)
+            if part.default is None and part.name not in names:
+                return None
             filled += next(values, part.default or "")
         # A value that refers to itself can double at each step, so its length is
         # limited.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -22,6 +23,7 @@ _STYLES = {
     "broken": "red bold",
     "inconclusive": "cyan",
 }
+_FIRST = 160  # characters of the first line
 _NODES = 24  # above this number, equal nodes are folded
 _NAME = 32  # characters of a job's name in a table
 Line = tuple[str, str]  # a text and its style
@@ -35,7 +37,11 @@ def log_lines(report: LogReport, bugs: Bugs | None = None) -> Iterator[Line]:
         bugs: collects bugs; one section may then be missing.
     """
     bugs = bugs or Bugs()
-    yield report.summary, _STYLES[report.verdict]
+    # Lists of jobs and mails show the first line alone.
+    first, *rest = textwrap.wrap(report.summary, _FIRST, break_on_hyphens=False) or [""]
+    yield first, _STYLES[report.verdict]
+    for line in rest:
+        yield f"  {line}", _STYLES[report.verdict]
     # Each section runs separately: a bug in one must not hide the others.
     for part, section in _SECTIONS.items():
         yield from bugs.attempt(part, lambda: list(section(report)), [])  # noqa: B023
