@@ -380,6 +380,7 @@ def test_a_watcher_that_is_killed_ends_no_job(step: Make, tmp_path: Path) -> Non
     assert (tmp_path / "out").read_text().count("is done") == 2
 
 
+@pytest.mark.nightly
 def test_a_folder_that_goes_away_is_a_note(step: Make) -> None:
     code, said = step("gone", 4).run()
     assert (code, len(said)) == (0, 1)

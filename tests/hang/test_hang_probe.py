@@ -346,7 +346,9 @@ while True: talk.sendall({text} * 100000)
 """
 
 
-@pytest.mark.parametrize("text", ["b'x'", "b'x' * 30 + b'\\n'"])
+@pytest.mark.parametrize(
+    "text", ["b'x'", pytest.param("b'x' * 30 + b'\\n'", marks=pytest.mark.nightly)]
+)
 def test_ras_that_never_ends_is_cut(start: Start, text: str) -> None:
     code = ENDLESS.format(text=text)
     server = python(start, f"exec({code!r})")

@@ -75,6 +75,7 @@ def test_a_server_that_answers_is_ready_and_keeps_its_process_and_exit_code(
     assert f"ssh -L {port}:nid1:{port} LOGIN-NODE" in ended.err
 
 
+@pytest.mark.nightly
 def test_a_server_that_still_loads_is_not_ready(tmp_path: Path, port: str) -> None:
     ended = run(tmp_path, "vllm", port, "/health", *server(port, tmp_path / "never"))
     assert (ended.code, ended.err) == (6, "")

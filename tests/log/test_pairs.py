@@ -118,6 +118,7 @@ def test_command_on_each_ending(
 NUMBERS = ("9" * 9, "9" * 5000, "٣٣", "0")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("number", NUMBERS, ids=("large", "endless", "arabic", "zero"))
 def test_any_number_in_an_ending(number: str) -> None:
     """Ranks, codes and signals are text until somebody has looked at their length."""
