@@ -94,8 +94,8 @@ def _serve(pipe: Connection, others: Sequence[Connection], rulebook: Rulebook) -
 
 def _judge_job(task: Task, rulebook: Rulebook) -> JobRecord:
     job, mtime, owner = task
-    unread = [f"{name}: cannot be read" for name in job.files if not _is_readable(name)]
-    readable = [name for name in job.files if _is_readable(name)]
+    readable = [name for name in job.files if os.access(name, os.R_OK)]
+    unread = [f"{name}: cannot be read" for name in job.files if name not in readable]
     report: LogReport | None = None
     try:
         if readable:
@@ -109,10 +109,6 @@ def _judge_job(task: Task, rulebook: Rulebook) -> JobRecord:
     if report and unread:
         report = with_doubts(report, [OpenQuestion(unread[0], "")])
     return job_record(job, report, mtime=mtime, owner=owner, notes=unread)
-
-
-def _is_readable(name: str) -> bool:
-    return os.access(name, os.R_OK)
 
 
 def _unread(task: Task) -> JobRecord:
