@@ -53,39 +53,36 @@ def test_a_hub_that_is_not_asked_needs_no_internet() -> None:
     assert download_of(words, {"HF_HUB_OFFLINE"}) is None
 
 
-# profile, options and command: whether a warning names the need
+# options and command: whether a warning names the need, or the home folder
+INTERNET, HOME = "needs the internet", "stored in the home folder"
 WARNED = {
-    "--profile leonardo --container none -- pip install x": True,
-    "--profile frontier --container none -- pip install x": True,
-    "--profile leonardo --container none -- hf download a/b": True,
-    "--profile lumi-g --container none -- pip install x": False,
-    "--profile frontier --container none --set https_proxy=http://p:1 -- pip install x": False,
-    "--profile leonardo --container none --set HF_HUB_OFFLINE=1 -- vllm serve --model a/b": False,
+    INTERNET: {
+        "--profile leonardo --container none -- pip install x": True,
+        "--profile frontier --container none -- pip install x": True,
+        "--profile leonardo --container none -- hf download a/b": True,
+        "--profile lumi-g --container none -- pip install x": False,
+        "--profile frontier --container none --set https_proxy=http://p:1 -- pip install x": False,
+        "--profile leonardo --container none --set HF_HUB_OFFLINE=1 -- vllm serve --model a/b": False,
+    },
+    HOME: {
+        "--profile frontier --container none -- vllm serve --model a/b": True,
+        "--profile frontier --container none --set HF_HOME=/lustre/x -- vllm serve --model a/b": False,
+        "--profile frontier --container none -- vllm serve --model /lustre/a/b": False,
+        "--profile lumi-g --container x.sif -- vllm serve --model a/b": False,
+        "--profile workstation --container none -- vllm serve --model a/b": False,
+    },
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("line", WARNED)
-def test_wrap_warns_on_systems_without_internet(wrap: Wrap, line: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "line"), [(text, line) for text, lines in WARNED.items() for line in lines]
+)
+def test_wrap_warns_of_downloads_and_of_models_in_small_home_folders(
+    wrap: Wrap, text: str, line: str
+) -> None:
     done = wrap(*line.split())
     assert done.code == 0, done.err
-    assert ("needs the internet" in done.err) == WARNED[line]
-
-
-# options and command: whether a warning names the home folder
-AT_HOME = {
-    "--profile frontier --container none -- vllm serve --model a/b": True,
-    "--profile frontier --container none --set HF_HOME=/lustre/x -- vllm serve --model a/b": False,
-    "--profile frontier --container none -- vllm serve --model /lustre/a/b": False,
-    "--profile lumi-g --container x.sif -- vllm serve --model a/b": False,
-    "--profile workstation --container none -- vllm serve --model a/b": False,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("line", AT_HOME)
-def test_wrap_warns_of_models_in_small_home_folders(wrap: Wrap, line: str) -> None:
-    done = wrap(*line.split())
-    assert done.code == 0, done.err
-    assert ("stored in the home folder" in done.err) == AT_HOME[line]
+    assert (text in done.err) == WARNED[text][line]
 
 
 def test_the_folder_for_models_is_that_of_the_site_unless_the_job_has_one(
