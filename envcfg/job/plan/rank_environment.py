@@ -152,8 +152,8 @@ def _expand(text: str, report: RankEnvironment) -> str | None:
                 for environment in environments
                 if environment.get(part.name)
             )
-            names = set().union(*environments)
-            if part.default is None and part.name not in names:
+            is_set = any(part.name in environment for environment in environments)
+            if part.default is None and not is_set:
                 return None
             filled += next(values, part.default or "")
         # A value that refers to itself can double at each step, so its length is
