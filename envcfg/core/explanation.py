@@ -136,7 +136,7 @@ def group(words: str) -> Explanation:
 
 
 def search(words: str) -> tuple[Explanation, Literal["line", "words", "none"]]:
-    """Return the entries for *words*, and what they match.
+    """Return the entries for *words*, and the kind of the match.
 
     A line of a log is explained by its rule. Other words select the entries with all of
     them: by name, by meaning, by other texts; without such an entry, the nearest ones.

@@ -40,7 +40,7 @@ Part = tuple[int, int]  # I of N
 
 
 class ReadLogs(NamedTuple):
-    """What was read besides jobs: for messages."""
+    """The numbers of files of a run, for messages."""
 
     files: int  # logs
     read: int  # of them new or changed
@@ -166,7 +166,7 @@ def add_accounting(store: Store, name: str | None) -> list[str]:
 
 
 def _ask(store: Store, scheduler: Scheduler) -> Iterator[str]:
-    """Ask *scheduler* for the jobs whose end is unknown, some at a time; yield notes."""
+    """Ask *scheduler* for the jobs with an unknown end, some at a time; yield notes."""
     if not scheduler.accounting:
         return
     ids = open_jobs(store)

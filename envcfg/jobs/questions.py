@@ -34,7 +34,7 @@ _SUMS = ", ".join(
 
 
 def open_jobs(store: Store) -> list[str]:
-    """Return the ids of jobs whose end the scheduler has not reported."""
+    """Return the ids of jobs without an end in the scheduler's reports."""
     rows = store.query(f"SELECT DISTINCT raw_id FROM jobs WHERE {OPEN}")
     return [id_ for (id_,) in rows if id_.replace("_", "").isdecimal()]
 

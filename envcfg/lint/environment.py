@@ -1,4 +1,4 @@
-"""The environment of programs: the variables that pass from a shell to what it starts."""
+"""The environment of programs: the variables that they get from their shell."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def download_notes(
     image: str | None,
     variables: Collection[str],
 ) -> Iterator[Finding]:
-    """Yield warnings on what a node cannot fetch, and on models for small home folders."""
+    """Yield warnings on downloads that a node cannot make, and on models in small homes."""
     home, model = profile.home, hub_name(command)
     if home and model and MODEL_FOLDERS.isdisjoint(variables):
         message = (
