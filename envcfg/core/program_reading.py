@@ -21,6 +21,7 @@ from envcfg.job.plan.command_launcher import (
     launcher_of,
     program_of_command,
     python_end,
+    start_kind,
 )
 from envcfg.job.plan.plan import Statement
 from envcfg.job.plan.shell_text import SHELLS, plain_command
@@ -40,7 +41,9 @@ def read_program(
     """
     if plain := plain_command(command):
         inner, statements, notes = read_program(plain)
-        if program_of_command(inner) or any(not one.path for one in statements):
+        if program_of_command(inner) or any(
+            not statement.path for statement in statements
+        ):
             message = "is left out: its text is one plain command"
             subject = f"{command[0].rpartition('/')[2]} -c"
             note = Finding("shell-left-out", "note", subject, message)
@@ -105,10 +108,10 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
         if (match := launcher_of(words)) and (place.path or match[1]):
             row, rest = match
             text = f"starts {entry.name}"
-            kind = "node" if "agent" in row else row["kind"]
-            at = place.line if place.path else 0
-            at = place.line if place.path else 0
-            yield Statement(kind, text, place.path, at, is_sure, row, rest)
+            number = place.line if place.path else 0
+            yield Statement(
+                start_kind(row), text, place.path, number, is_sure, row, rest
+            )
         elif place.path and entry.name in STARTERS:
             text = f"starts {entry.name}"
             row = {"kind": "once"}
@@ -144,21 +147,22 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
             for root in roots
             for end in (".py", "/__init__.py")
         )
-        found = _find(*paths)
-        text = read_file(found) if found else None
-        return (found, text.decode(errors="replace")) if found and text else None
+        path = _find(*paths)
+        text = read_file(path) if path else None
+        return (path, text.decode(errors="replace")) if path and text else None
 
-    found = read_python(path, data.decode(errors="replace"), rest, read, package)
+    text = data.decode(errors="replace")
+    statements = read_python(path, text, rest, read, package)
     # A start decides before the ranks that it starts, unless it is weak.
-    found.sort(
-        key=lambda one: (
-            not one.is_sure,
-            2 * one.row.get("weak", 0) or one.kind == "rank",
+    statements.sort(
+        key=lambda statement: (
+            not statement.is_sure,
+            2 * statement.row.get("weak", 0) or statement.kind == "rank",
         )
     )
-    for statement in found[:1]:
+    for statement in statements[:1]:
         yield statement._replace(is_sure=statement.is_sure and is_sure)
-    if not found:
+    if not statements:
         yield Statement("", "", path, 0, False, {})
 
 

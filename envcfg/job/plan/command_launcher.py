@@ -136,6 +136,14 @@ def program_of_command(
     return match_found if match_found and "launcher" not in match_found[0] else None
 
 
+def start_kind(row: Mapping[str, Any]) -> str:
+    """Return how often a row's program is started: per rank or node, or once.
+
+    A launcher with an agent starts the ranks of its node.
+    """
+    return "node" if "agent" in row else str(row["kind"])
+
+
 def launcher_of(
     command: Sequence[str],
 ) -> tuple[Mapping[str, Any], Sequence[str]] | None:

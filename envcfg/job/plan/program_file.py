@@ -111,7 +111,7 @@ def _near(path: str) -> str | None:
 
 
 def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Finding]]:
-    """Return the options for a program whose files decide its start, and notes.
+    """Return the options for a program that is started as its files say, and notes.
 
     Args:
         gpus: the number of GPUs per node, if it is known.
@@ -120,10 +120,10 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
         UsageError: two statements, or a statement and an option, contradict each other.
     """
     statements = options.statements
-    certain = [one for one in statements if one.is_sure]
-    starts = [one for one in certain or statements if one.kind not in {"rank", ""}]
+    certain = [statement for statement in statements if statement.is_sure]
+    starts = [s for s in certain or statements if s.kind not in {"rank", ""}]
     # Branches that start programs of one kind decide, too.
-    if not certain and len(statements) > 1 and len({one.kind for one in starts}) == 1:
+    if not certain and len(statements) > 1 and len({s.kind for s in starts}) == 1:
         certain = starts
     options = options._replace(statements=())
     is_many = (options.ranks or gpus or 1) > 1
@@ -133,12 +133,12 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     if not certain:
         return options, _unknown_notes(statements) if is_many and not launcher else []
     # A script that makes its own cluster of Ray runs once, with all that uses it.
-    makes_cluster = any("own_hosts" in one.row.get("agent", ()) for one in starts)
-    if makes_cluster and any(one.row.get("needs") for one in starts):
+    makes_cluster = any("own_hosts" in s.row.get("agent", ()) for s in starts)
+    if makes_cluster and any(s.row.get("needs") for s in starts):
         certain = [
-            one._replace(row={"kind": "once"}) for one in starts if one.row.get("needs")
+            s._replace(row={"kind": "once"}) for s in starts if s.row.get("needs")
         ]
-    kinds = {one.kind: one for one in certain}
+    kinds = {s.kind: s for s in certain}
     if len(kinds) > 1 and is_many:
         msg = ", but ".join(map(str, kinds.values()))
         hint = "run a step for each; or --launcher whole-node for all of it"
@@ -168,10 +168,12 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
         return started, notes
     alone = ""
     meets = statement.row.get("meets", "").split()
-    given = {word.partition("=")[0].replace("_", "-") for word in statement.words}
+    option_names = {
+        word.partition("=")[0].replace("_", "-") for word in statement.words
+    }
     if statement.row.get("submits"):
         alone = SUBMITS
-    elif options.known_nodes != 1 and meets and given.isdisjoint(meets):
+    elif options.known_nodes != 1 and meets and option_names.isdisjoint(meets):
         alone = f"; on several nodes each works alone, as it is not told {meets[0]}"
     elif "launcher" in statement.row and not meets and options.known_nodes != 1:
         alone = "; on several nodes each would reach for the others by itself"
@@ -213,13 +215,13 @@ def _row_of(
 
 def _unknown_notes(statements: Sequence[Statement]) -> list[Finding]:
     """Return a note on a program with an uncertain start."""
-    one = next((one for one in statements if one.kind), statements[0])
+    statement = next((s for s in statements if s.kind), statements[0])
     message = "starts no processes and joins none, as torchrun, mp.spawn or "
     message += "init_process_group do: it is started once per rank"
-    if one.kind:
-        message = f"{one.text} (line {one.line}) only under a condition: it is started "
-        message += "once per rank"
-    return [Finding("launcher-unknown", "note", one.path, message, BY_KIND)]
+    if statement.kind:
+        message = f"{statement.text} (line {statement.line}) only under a condition: "
+        message += "it is started once per rank"
+    return [Finding("launcher-unknown", "note", statement.path, message, BY_KIND)]
 
 
 def _line_variables(

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from envcfg.common.datafile import load_kept_file
-from envcfg.job.plan.command_launcher import launcher_of
+from envcfg.job.plan.command_launcher import launcher_of, start_kind
 from envcfg.job.plan.plan import Statement
 
 # A function that returns path and text of a module by its dotted name, if it is here.
@@ -226,7 +226,7 @@ class _Follower:
         """Add a statement, unless *sign* is empty."""
         if not sign:
             return
-        kind = "node" if "agent" in sign else sign["kind"]
+        kind = start_kind(sign)
         if now.is_process and kind == "rank":
             kind, text = "node", f"starts processes: each {text}"
         line, path = getattr(node, "lineno", 0), now.module.path
