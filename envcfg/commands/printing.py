@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from envcfg.commands import ALIASES, texts
 from envcfg.common.characters import one_line
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import EXIT_USAGE, UsageError
 from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
 from envcfg.common.findings import Finding
@@ -33,6 +34,7 @@ OUTPUT = (
         short="-o",
     ),
     switch("--force", "with -o: replace a file that envcfg did not write"),
+    switch("--verbose", "print all notes", short="-v"),
 )
 
 
@@ -42,10 +44,32 @@ def say(findings: Iterable[Finding]) -> None:
         sys.stderr.write("\n".join(finding.lines()) + "\n")
 
 
-def say_notes(findings: Iterable[Finding]) -> None:
-    """Write the findings on a job to stderr, without notes if ``ENVCFG_QUIET`` is set."""
-    is_quiet = os.environ.get("ENVCFG_QUIET")
-    say(note for note in findings if note.severity != "note" or not is_quiet)
+def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
+    """Write the findings on a job to stderr: all warnings and decisions, and one note.
+
+    ``note_order.yaml`` says which note. With *verbose* or ``ENVCFG_VERBOSE`` all are
+    written, and with ``ENVCFG_QUIET`` neither notes nor decisions.
+    """
+    if os.environ.get("ENVCFG_QUIET"):
+        say(finding for finding in findings if finding.severity != "note")
+        return
+    is_complete = verbose or os.environ.get("ENVCFG_VERBOSE")
+    left_out = [] if is_complete else _minor_notes(findings)
+    say(finding for finding in findings if finding not in left_out)
+    if left_out:
+        sys.stderr.write(f"envcfg: notes left out: {len(left_out)} (-v prints them)\n")
+
+
+def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the notes that state no decision, without the most important one."""
+    data = load_kept_file("commands/note_order.yaml")
+    places = {rule: place for place, rule in enumerate(data["order"])}
+    notes = [
+        finding
+        for finding in findings
+        if finding.severity == "note" and finding.rule not in data["decisions"]
+    ]
+    return sorted(notes, key=lambda note: places.get(note.rule, len(places)))[1:]
 
 
 def site_contact(err: Exception) -> list[str]:

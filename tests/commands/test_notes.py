@@ -1,0 +1,74 @@
+"""Of the notes on a job, people see the one that matters most."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from support import ROOT, Wrap
+
+ORDER = yaml.safe_load((ROOT / "envcfg/commands/note_order.yaml").read_text())
+# A program that starts no ranks: a decision, and four notes on a system that it never ran on.
+NOTED = (
+    "--profile",
+    "lumi-g",
+    "--container",
+    "pytorch.sif",
+    "--no-inspect",
+    "--",
+    "python",
+    "train.py",
+)
+
+
+@pytest.fixture
+def noted(wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wrap:
+    monkeypatch.delenv("ENVCFG_VERBOSE")
+    for name in ("train.py", "pytorch.sif"):
+        (tmp_path / name).write_text("print(1)\n")
+    return wrap
+
+
+def notes(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("envcfg: note: ")]
+
+
+def test_decisions_and_the_most_important_note_are_printed(
+    noted: Wrap, tmp_path: Path
+) -> None:
+    text = noted(*NOTED).err
+    assert [line.split(": ")[2] for line in notes(text)] == [
+        "train.py",
+        f"{tmp_path}/pytorch.sif",
+    ]
+    assert text.splitlines()[-1] == "envcfg: notes left out: 2 (-v prints them)"
+
+
+@pytest.mark.parametrize(
+    ("words", "variable"), [(["-v"], ""), (["--verbose"], ""), ([], "1")]
+)
+def test_all_are_printed_on_request(
+    words: list[str], variable: str, noted: Wrap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVCFG_VERBOSE", variable)
+    text = noted(*words, *NOTED).err
+    assert len(notes(text)) == 4
+    assert "left out" not in text
+
+
+def test_warnings_are_never_left_out(noted: Wrap) -> None:
+    text = noted("--set", "NCCL_IB_DISABLE=yes", "--set", "NCCL_DEBGU=INFO", *NOTED).err
+    assert text.count("envcfg: warning: ") == 2
+    assert len(notes(text)) == 2
+
+
+def test_the_order_names_notes_once() -> None:
+    names = [*ORDER["decisions"], *ORDER["order"]]
+    assert len(names) == len(set(names))
+    source = "\n".join(path.read_text() for path in (ROOT / "envcfg").rglob("*.py"))
+    texts = (ROOT / "envcfg/job/request/findings.yaml").read_text()
+    assert [
+        name for name in names if f'"{name}"' not in source and f"{name}:" not in texts
+    ] == []
