@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.basetemp = tempfile.mkdtemp(prefix="envcfg-tests-")
         config.stash[OWN_FOLDER] = config.option.basetemp
     fuzzing.times = config.getoption("--fuzz")
+    fuzzing.is_complete = config.getoption("--all") or fuzzing.times > 1
     # A machine may be busy. A run without --fuzz tries the same examples as the run before.
     settings.register_profile("same", deadline=None, derandomize=fuzzing.times == 1)
     settings.load_profile("same")

@@ -6,11 +6,13 @@ only, so the daily suite takes one system of each archetype.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import pytest
 from _pytest.mark import ParameterSet
 
+Case = TypeVar("Case")
 NIGHTLY = pytest.mark.nightly
 ARCHETYPES = {
     "lumi-g": "Slingshot, AMD",
@@ -45,3 +47,13 @@ def mark_sample(cases: Iterable[object], *, every: int) -> list[ParameterSet]:
         pytest.param(case, marks=NIGHTLY if number % every else ())
         for number, case in enumerate(cases)
     ]
+
+
+def in_groups(cases: Iterable[Case], size: int = 50) -> list[Sequence[Case]]:
+    """Return *cases* in groups, for a test that runs over a whole group.
+
+    A test costs pytest some milliseconds, which is more than one of such cases. Their
+    assertions name the case.
+    """
+    every = list(cases)
+    return [every[start : start + size] for start in range(0, len(every), size)]

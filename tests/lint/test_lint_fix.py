@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from envcfg.lint.fixes import mend
 from envcfg.lint.lint_rule import load_rules
+from suites import mark_sample
 from support import Wrapped, envcfg
 
 RULES = list(load_rules())
@@ -196,7 +197,7 @@ def test_an_edit_leaves_what_is_run(script: str) -> None:
     assert after.replace(b" --cpus-per-task=$SLURM_CPUS_PER_TASK", b"") == data
 
 
-@pytest.mark.parametrize("script", SAMPLES)
+@pytest.mark.parametrize("script", mark_sample(SAMPLES, every=3))
 def test_a_sample_is_at_its_end_when_it_is_mended(script: str) -> None:
     once = mended(script.encode())
     assert mended(once) == once

@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from following import read_sources
@@ -20,28 +22,30 @@ from envcfg.lint.rule_runner import judge
 from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
+from suites import in_groups
 from support import ROOT
 
 CATALOG = Catalog([built_in_folder()])
 RULES = load_rules()
+Group = Sequence[tuple[str, Sample]]
 
 
-def samples(kind: str) -> list[object]:
-    return [
-        pytest.param(name, sample, id=f"{name}-{sample.shows or number}")
-        for name, rule in RULES.items()
-        for number, sample in enumerate(getattr(rule, kind))
-    ]
+def samples(kind: str) -> list[Group]:
+    """Return the good or bad samples with the names of their rules, in groups."""
+    return in_groups(
+        (name, sample) for name, rule in RULES.items() for sample in getattr(rule, kind)
+    )
 
 
 def lint(
     sample: Sample, tmp_path: Path, rules: list[str]
 ) -> list[tuple[str, int, str]]:
     """Return what is found in a sample: rule, line and severity."""
-    script = tmp_path / "job.sh"
+    folder = Path(mkdtemp(dir=tmp_path))
+    script = folder / "job.sh"
     script.write_text(sample.script, encoding="utf-8")
     for name, text in sample.files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
     sources = Sources()
     profile = CATALOG.load(sample.profile) if sample.profile else None
     given = read_sources([str(script)], sources)
@@ -53,28 +57,28 @@ def lint(
     ]
 
 
-@pytest.mark.parametrize(("rule", "sample"), samples("bad"))
-def test_a_bad_sample_is_found_at_its_line(
-    rule: str, sample: Sample, tmp_path: Path
-) -> None:
-    found = lint(sample, tmp_path, [rule])
-    assert [line for _, line, _ in found] == list(sample.lines), found
-    if sample.severity:
-        assert [severity for _, _, severity in found] == [sample.severity]
+@pytest.mark.parametrize("group", samples("bad"))
+def test_a_bad_sample_is_found_at_its_line(group: Group, tmp_path: Path) -> None:
+    for rule, sample in group:
+        found = lint(sample, tmp_path, [rule])
+        assert [line for _, line, _ in found] == list(sample.lines), (rule, found)
+        if sample.severity:
+            assert [each[2] for each in found] == [sample.severity], (rule, found)
 
 
-@pytest.mark.parametrize(("rule", "sample"), samples("good"))
-def test_a_good_sample_gives_nothing(rule: str, sample: Sample, tmp_path: Path) -> None:
-    assert lint(sample, tmp_path, [rule]) == []
+@pytest.mark.parametrize("group", samples("good"))
+def test_a_good_sample_gives_nothing(group: Group, tmp_path: Path) -> None:
+    for rule, sample in group:
+        assert lint(sample, tmp_path, [rule]) == [], rule
 
 
-@pytest.mark.parametrize(("rule", "sample"), samples("good"))
+@pytest.mark.parametrize("group", samples("good"))
 def test_a_good_sample_gives_no_other_rule_an_error(
-    rule: str, sample: Sample, tmp_path: Path
+    group: Group, tmp_path: Path
 ) -> None:
-    del rule
-    found = lint(sample, tmp_path, list(RULES))
-    assert [each for each in found if each[2] == "error"] == []
+    for rule, sample in group:
+        found = lint(sample, tmp_path, list(RULES))
+        assert [each for each in found if each[2] == "error"] == [], rule
 
 
 def test_what_rules_know_is_looked_for_and_has_no_word_twice() -> None:
@@ -177,13 +181,16 @@ def test_ids_are_group_and_number() -> None:
     assert len({each.name for each in RULES.values()}) == len(RULES)
 
 
-@pytest.mark.parametrize(("rule", "sample"), samples("bad"))
-def test_an_edit_mends_its_fault(rule: str, sample: Sample) -> None:
-    text = sample.script
-    for _ in range(3):  # of several that lack the same, each time the first is named
-        sources = Sources()
-        found = judge([sources.add("-", text.encode())], sources, rules=[rule])["-"]
-        edits = [each.edit for each in found if each.edit]
-        for edit in sorted(edits, reverse=True):
-            text = text[: edit.start] + edit.text + text[edit.end :]
-    assert edits == [], text
+@pytest.mark.parametrize("group", samples("bad"))
+def test_an_edit_mends_its_fault(group: Group) -> None:
+    for rule, sample in group:
+        text = sample.script
+        for _ in range(
+            3
+        ):  # of several that lack the same, each time the first is named
+            sources = Sources()
+            found = judge([sources.add("-", text.encode())], sources, rules=[rule])["-"]
+            edits = [each.edit for each in found if each.edit]
+            for edit in sorted(edits, reverse=True):
+                text = text[: edit.start] + edit.text + text[edit.end :]
+        assert edits == [], (rule, text)

@@ -22,6 +22,8 @@ from jobs import (
     wrapped,
 )
 
+from suites import mark_sample
+
 HOST = r"[A-Za-z][A-Za-z0-9_-]*"
 STAMP = r"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] )?"
 PREFIX = re.compile(
@@ -187,7 +189,7 @@ def test_less_than_info_leaves_versions_and_warnings(dialect: str) -> None:
     assert text(Job(dialect=dialect, debug="", errors={4: (error,)})) == ""
 
 
-@pytest.mark.parametrize("name", [*ERRORS, *BENIGN])
+@pytest.mark.parametrize("name", mark_sample([*ERRORS, *BENIGN], every=4))
 def test_every_failure_is_said_by_one_rank(name: str) -> None:
     failure: Failure = ERRORS.get(name) or BENIGN[name]
     speakers = [dialect for dialect in DIALECTS if failure.fits(dialect)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from checking import check, rulebook
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jobs import (
     DIALECTS,
@@ -34,6 +34,7 @@ from envcfg.log.read.process_facts import Spot
 from envcfg.log.state.job_state import JobLog as State
 from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
+from fuzzing import part
 from support import envcfg
 
 if sys.version_info >= (3, 14):
@@ -79,7 +80,7 @@ def gist(report: LogReport) -> tuple[str, str]:
 
 
 seeds = st.integers(0, 1 << 20)
-tries = settings(max_examples=120, deadline=None)
+tries = part(120)
 
 
 def judged(data: bytes, cuts: list[int], *, large: bool) -> LogReport:
@@ -96,7 +97,7 @@ def judged(data: bytes, cuts: list[int], *, large: bool) -> LogReport:
     return judge(state, Expectations(), reader.locate, Coverage(1, len(data)))
 
 
-@settings(max_examples=60, deadline=None)
+@part(60)
 @given(bad(), st.lists(st.integers(0, 60_000), max_size=6), st.integers(0, 9))
 def test_lines_that_a_large_log_skips_change_nothing(
     job: Job, cuts: list[int], between: int

@@ -83,7 +83,7 @@ def test_all_forms_give_one_answer(
     assert others == [line, line]
 
 
-@pytest.mark.parametrize("name", mark_sample(CRASHES, every=3))
+@pytest.mark.parametrize("name", mark_sample(CRASHES, every=6))
 def test_all_forms_give_one_answer_on_a_crash(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,7 +92,7 @@ def test_all_forms_give_one_answer_on_a_crash(
     assert others == [line, line]
 
 
-@pytest.mark.parametrize("ending", ENDINGS, ids=NAMES)
+@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=4), ids=NAMES)
 def test_restart_needs_a_known_cause(ending: Ending) -> None:
     report = check(ending.text)
     if report.next.action.startswith("restart"):

@@ -10,9 +10,11 @@ import random
 import re
 
 from checking import check
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jobs import DIALECTS, WRAPPERS, Job, Line, iter_lines, training_output, wrap
+
+from fuzzing import part
 
 VERDICTS = {"ok", "degraded", "broken", "inconclusive"}
 # What decides against a rank, whole: it stands in a line of its own.
@@ -80,7 +82,7 @@ def _mutate(lines: list[str], name: str, rng: random.Random) -> list[str]:
     return changed
 
 
-@settings(max_examples=2_000, deadline=None)
+@part(2_000)
 @given(
     fault=st.sampled_from(sorted(DECIDES)),
     dialect=st.sampled_from(
@@ -115,13 +117,13 @@ def _decides(fault: str, line: str) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@part(300)
 @given(st.binary(max_size=4000))
 def test_any_bytes(data: bytes) -> None:
     assert check(data).verdict in VERDICTS
 
 
-@settings(max_examples=300, deadline=None)
+@part(300)
 @given(
     st.lists(
         st.text(

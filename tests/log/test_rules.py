@@ -7,9 +7,9 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import yaml
@@ -18,6 +18,7 @@ from envcfg.common.findings import Severity
 from envcfg.log.judge.reasons import WHEN
 from envcfg.log.read.prefix import parse
 from envcfg.log.read.rulebook import FOLDER, KEYS, LogRule, Match, Rulebook, load_rules
+from suites import in_groups
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
 RULES = load_rules()
@@ -104,13 +105,7 @@ NAMES = {"Apptainer", "Charliecloud", "Docker", "Enroot", "Gloo", "Google"} | {
 LONG = 20_000  # twice what is looked at of a line without end
 
 
-def samples(rules: list[LogRule]) -> list[Any]:
-    """Return a parameter for each sample of *rules*: the rule and the line."""
-    return [
-        pytest.param(rule, line, id=f"{rule.id}-{at}")
-        for rule in rules
-        for at, line in enumerate(rule.samples)
-    ]
+SAMPLES = [(rule, line) for rule in LINE_RULES for line in rule.samples]
 
 
 def message_of(rule: LogRule, line: str) -> str:
@@ -122,13 +117,6 @@ def matches_of(rule: LogRule, line: str, end: int | None = None) -> list[Match]:
     """Return what matches a line, its message cut at *end*."""
     message = message_of(rule, line)
     return list(BOOK.matches(message[:end], parse(line).where))
-
-
-@pytest.fixture(params=LINE_RULES, ids=[rule.id for rule in LINE_RULES])
-def rule(request: pytest.FixtureRequest) -> LogRule:
-    found = request.param
-    assert isinstance(found, LogRule)
-    return found
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
@@ -155,32 +143,32 @@ def test_ids_are_unique_and_in_kebab_case() -> None:
     assert [n for n in counts if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", n)] == []
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
-def test_a_rule_says_what_it_means_and_who_says_so(rule: LogRule) -> None:
-    assert rule.meaning
-    assert rule.source
-    for text in (rule.meaning, rule.fix or ""):
-        assert not text.endswith((".", " ", "\n"))
-        first = re.match(r"[A-Z][a-z]+\b", text)
-        assert first is None or first[0] in NAMES, text
-    assert rule.severity in (None, *get_args(Severity))
-    if rule.severity:
-        assert rule.fix
-    assert not (rule.benign and (rule.consequence or rule.severity == "error"))
-    assert not rule.consequence or rule.severity
-    assert not rule.reaction or rule.consequence
-    assert not rule.ends or rule.severity == "error"
+def test_a_rule_says_what_it_means_and_who_says_so() -> None:
+    for rule in RULES:
+        assert rule.meaning, rule.id
+        assert rule.source, rule.id
+        for text in (rule.meaning, rule.fix or ""):
+            assert not text.endswith((".", " ", "\n")), rule.id
+            first = re.match(r"[A-Z][a-z]+\b", text)
+            assert first is None or first[0] in NAMES, text
+        assert rule.severity in (None, *get_args(Severity)), rule.id
+        assert rule.fix or not rule.severity, rule.id
+        is_harmful = rule.consequence or rule.severity == "error"
+        assert not (rule.benign and is_harmful), rule.id
+        assert not rule.consequence or rule.severity, rule.id
+        assert not rule.reaction or rule.consequence, rule.id
+        assert not rule.ends or rule.severity == "error", rule.id
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.id for rule in RULES])
-def test_versions_are_ranges_of_a_library(rule: LogRule) -> None:
-    assert set(rule.versions) <= LIBRARIES
-    for text in rule.versions.values():
-        low, dash, high = text.partition("-")
-        assert dash
-        assert re.fullmatch(r"\d+\.\d+", low)
-        assert not high or re.fullmatch(r"\d+\.\d+", high)
-        assert not high or numbers(low) <= numbers(high)
+def test_versions_are_ranges_of_a_library() -> None:
+    for rule in RULES:
+        assert set(rule.versions) <= LIBRARIES, rule.id
+        for text in rule.versions.values():
+            low, dash, high = text.partition("-")
+            assert dash, rule.id
+            assert re.fullmatch(r"\d+\.\d+", low), rule.id
+            assert not high or re.fullmatch(r"\d+\.\d+", high), rule.id
+            assert not high or numbers(low) <= numbers(high), rule.id
 
 
 def numbers(version: str) -> list[int]:
@@ -198,53 +186,45 @@ def test_a_rule_without_pattern_has_words_only() -> None:
             assert not rule.counter, rule.id
 
 
-def test_events_and_captures_are_known(rule: LogRule) -> None:
-    groups = set(re.compile(rule.pattern).groupindex)
-    if rule.event is None:
-        assert not groups
-    else:
-        assert groups <= set(EVENTS[rule.event].split())
+def test_events_and_captures_are_known() -> None:
+    for rule in LINE_RULES:
+        groups = set(re.compile(rule.pattern).groupindex)
+        assert groups <= set(EVENTS[rule.event].split() if rule.event else ()), rule.id
 
 
-def test_every_rule_has_a_needle_and_a_sample(rule: LogRule) -> None:
-    assert len(rule.needle or rule.where) >= 3
-    assert rule.samples
+def test_every_rule_has_a_needle_and_a_sample() -> None:
+    for rule in LINE_RULES:
+        assert len(rule.needle or rule.where) >= 3, rule.id
+        assert rule.samples, rule.id
 
 
 def test_every_event_has_a_rule() -> None:
     assert {rule.event for rule in LINE_RULES} - {None} == set(EVENTS)
 
 
-@pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
-def test_a_sample_is_matched_by_its_rule_alone(rule: LogRule, line: str) -> None:
-    message = message_of(rule, line)
-    assert rule.needle in message
-    assert rule.where in parse(line).where
-    matched = matches_of(rule, line)
-    assert [match.rule.id for match in matched] == [rule.id]
-    needed = NEEDED.get(rule.event or "", "").split()
-    values = {name: matched[0].fields.get(name) for name in needed}
-    optional = {"gdr"}  # absent where the data goes through the host
-    assert all(value for name, value in values.items() if name not in optional), values
+def test_a_sample_is_matched_by_its_rule_alone() -> None:
+    for rule, line in SAMPLES:
+        assert rule.needle in message_of(rule, line), rule.id
+        assert rule.where in parse(line).where, rule.id
+        matched = matches_of(rule, line)
+        assert [match.rule.id for match in matched] == [rule.id]
+        needed = {*NEEDED.get(rule.event or "", "").split()}
+        needed -= {"gdr"}  # absent where the data goes through the host
+        assert [n for n in needed if not matched[0].fields.get(n)] == [], rule.id
 
 
-def test_samples_are_of_invented_hosts_and_read_in_full(rule: LogRule) -> None:
-    for line in rule.samples + rule.counter:
-        assert parse(line).host in HOSTS
-        assert parse(line).level or not re.search(r"NCCL (?:INFO|WARN)", line)
+def test_samples_are_of_invented_hosts_and_read_in_full() -> None:
+    for rule in LINE_RULES:
+        for line in rule.samples + rule.counter:
+            assert parse(line).host in HOSTS, rule.id
+            is_nccl = re.search(r"NCCL (?:INFO|WARN)", line)
+            assert parse(line).level or not is_nccl, rule.id
 
 
-@pytest.mark.parametrize(
-    ("rule", "line"),
-    [
-        pytest.param(rule, line, id=f"{rule.id}-{at}")
-        for rule in LINE_RULES
-        for at, line in enumerate(rule.counter)
-    ],
-)
-def test_a_near_miss_is_not_matched(rule: LogRule, line: str) -> None:
-    found = [match.rule.id for match in matches_of(rule, line)]
-    assert rule.id not in found
+def test_a_near_miss_is_not_matched() -> None:
+    for rule in LINE_RULES:
+        for line in rule.counter:
+            assert rule.id not in [match.rule.id for match in matches_of(rule, line)]
 
 
 def test_no_file_names_where_a_line_was_found() -> None:
@@ -264,22 +244,27 @@ GOOD = {
 COUNTED = {"communicator", "topology"}
 
 
-@pytest.mark.parametrize(("rule", "line"), samples(LINE_RULES))
+@pytest.mark.parametrize("samples", in_groups(SAMPLES))
 def test_a_cut_sample_says_nothing_better_than_the_whole(
-    rule: LogRule, line: str
+    samples: list[tuple[LogRule, str]],
 ) -> None:
-    message = message_of(rule, line)
-    whole = matches_of(rule, line)[0].fields
-    for end in range(len(message)):
-        for match in matches_of(rule, line, end):
-            if match.rule.event != rule.event:
-                continue
-            for name in GOOD.keys() & match.fields.keys():
-                if re.fullmatch(GOOD[name], match.fields[name] or ""):
-                    assert re.fullmatch(GOOD[name], whole[name] or ""), message[:end]
-            if rule.event in COUNTED:
-                said = {name: value for name, value in match.fields.items() if value}
-                assert said.items() <= whole.items(), message[:end]
+    for rule, line in samples:
+        message = message_of(rule, line)
+        whole = matches_of(rule, line)[0].fields
+        for end in range(len(message)):
+            for match in matches_of(rule, line, end):
+                if match.rule.event == rule.event:
+                    check_torn(match, whole, message[:end])
+
+
+def check_torn(match: Match, whole: Mapping[str, str | None], torn: str) -> None:
+    """Fail if the *match* of a *torn* line is better than the fields of the *whole*."""
+    for name in GOOD.keys() & match.fields.keys():
+        if re.fullmatch(GOOD[name], match.fields[name] or ""):
+            assert re.fullmatch(GOOD[name], whole[name] or ""), torn
+    if match.rule.event in COUNTED:
+        said = {name: value for name, value in match.fields.items() if value}
+        assert said.items() <= whole.items(), torn
 
 
 @pytest.mark.parametrize(
@@ -358,9 +343,9 @@ def repeats(pattern: str) -> Iterator[tuple[int, int]]:
             pending += [(each, highest) for each in node]
 
 
-def test_no_pattern_repeats_a_repeat_without_bounds(rule: LogRule) -> None:
-    many = 1 << 16
-    assert not [pair for pair in repeats(rule.pattern) if min(pair) > many]
+def test_no_pattern_repeats_a_repeat_without_bounds() -> None:
+    for rule in LINE_RULES:
+        assert max(map(min, repeats(rule.pattern)), default=0) <= 1 << 16, rule.id
 
 
 def test_the_search_for_repeats_finds_them() -> None:
@@ -376,6 +361,7 @@ def seconds(pattern: re.Pattern[str], text: str) -> float:
 
 
 @pytest.mark.nightly
+@pytest.mark.parametrize("rule", LINE_RULES, ids=lambda rule: rule.id)
 def test_a_search_grows_no_faster_than_its_text(rule: LogRule) -> None:
     pattern = re.compile(rule.pattern)
     for line in rule.samples:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envcfg.log.read.rulebook import LogRule, Rulebook, load_rules
+from envcfg.log.read.rulebook import Rulebook, load_rules
 from envcfg.log.read.scan import MIDDLE, NCCL, Scanner, Seeker
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "check-log-input.md"
@@ -17,10 +17,10 @@ RULES = [rule for rule in load_rules() if rule.severity or rule.event]
 GATES = Rulebook(RULES).gates
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_line_of_meaning_holds_a_gate(rule: LogRule) -> None:
-    for sample in rule.samples:
-        assert any(gate in sample for gate in (NCCL.decode(), *rule.gates)), sample
+def test_every_line_of_meaning_holds_a_gate() -> None:
+    for rule in RULES:
+        for sample in rule.samples:
+            assert any(gate in sample for gate in (NCCL.decode(), *rule.gates)), sample
 
 
 def test_a_file_names_no_gate_that_its_rules_do_not_need() -> None:
@@ -99,15 +99,15 @@ def test_a_long_line_is_seen_around_its_gates() -> None:
     assert len(found[0][1]) < 20_000
 
 
-@pytest.mark.parametrize("gate", [NCCL, *GATES])
-def test_a_line_is_seen_however_many_like_it_were_passed_over(gate: bytes) -> None:
-    scanner = Scanner(GATES)
+def test_a_line_is_seen_however_many_like_it_were_passed_over() -> None:
     usual = b"".join(b"step %d: loss 0.%d, %d s\n" % (i, i, i) for i in range(99))
-    for block in range(3):
-        assert not list(scanner.candidates(usual))
-        said = b"step %d: loss 0.%d, 7 s%s\n" % (block, block, gate)
-        found = [each[:2] for each in scanner.candidates(usual + said + usual)]
-        assert found == [(len(usual), said[:-1])]
+    for gate in (NCCL, *GATES):
+        scanner = Scanner(GATES)
+        for block in range(3):
+            assert not list(scanner.candidates(usual))
+            said = b"step %d: loss 0.%d, 7 s%s\n" % (block, block, gate)
+            found = [each[:2] for each in scanner.candidates(usual + said + usual)]
+            assert found == [(len(usual), said[:-1])]
 
 
 @given(st.lists(st.sampled_from([*GATES, b"a 1", b"b 2, 3", b"\n", b" ", b"\n4\n"])))

@@ -7,6 +7,7 @@ from checking import check
 from jobs import Job, text
 
 from envcfg.log.read.rulebook import Rulebook, load_rules
+from suites import mark_sample
 
 GOOD = text(Job())
 STEPS = "".join(
@@ -156,7 +157,7 @@ REACTIONS = {
 }
 
 
-@pytest.mark.parametrize("reaction", REACTIONS)
+@pytest.mark.parametrize("reaction", mark_sample(REACTIONS, every=3))
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "begin", ["", STEPS, GOOD + STEPS], ids=["bare", "steps", "nccl"]

@@ -7,11 +7,13 @@ from checking import check
 from jobs import WRAPPERS, Job, text
 from wrappers import QUOTES
 
+from suites import mark_sample
+
 DROPS_LINES = {"ray-repeated"}
 
 
 @pytest.mark.parametrize("dialect", ["rccl-2.21", "nccl-2.27", "nccl-2.12"])
-@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("wrapper", mark_sample(WRAPPERS, every=3))
 def test_wrapper(wrapper: str, dialect: str) -> None:
     good = check(text(Job(dialect=dialect), wrapper))
     fallen = check(text(Job(dialect=dialect, fallen=frozenset({1})), wrapper))
