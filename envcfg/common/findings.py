@@ -92,6 +92,8 @@ class Result(NamedTuple):
     findings: Mapping[str, Sequence[Finding]]
     kind: str = "file"  # the kind of subject; the name of a `file` is its given path
     repairs: int = 0  # the number of faults that `lint --fix` repairs
+    # Rules of lint that cannot decide, because words of a launch line are unknown.
+    undecided: Sequence[str] = ()
 
     @property
     def all(self) -> list[Finding]:

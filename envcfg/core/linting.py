@@ -17,6 +17,7 @@ from envcfg.core.selection import find_system, load_default, open_catalog, selec
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
 from envcfg.lint.lint_rule import chosen, load_rules
+from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_source import LARGEST, Source, Sources, has_stray_nul
 from envcfg.lint.system_recognition import node_options_of, recognise
@@ -98,9 +99,11 @@ class Linter:
         sources = Sources()
         inputs = [sources.add(path, data) for path, data in texts.items()]
         with _budget(texts):
+            models = read_models(inputs, sources)
             remarks = judge(
                 inputs,
                 sources,
+                models,
                 rules=self._rules,
                 profile_of=self._profile_of(sources),
                 read_line=self._read_line,
@@ -115,7 +118,8 @@ class Linter:
         for source in inputs:
             if source.kind == "other":
                 findings[source.path] = [_unread(source)]
-        return Result(findings, repairs=len(repaired))
+        undecided = sorted({rule for model in models for rule in model.undecided})
+        return Result(findings, repairs=len(repaired), undecided=undecided)
 
     def _repaired(
         self, texts: Texts, remarks: Mapping[str, Sequence[Remark]]

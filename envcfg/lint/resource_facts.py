@@ -15,7 +15,7 @@ from envcfg.lint.traced_text import Word
 
 _COUNT = r"([0-9]{1,9})(?![0-9])"  # larger numbers are not counts of resources
 _NODES = re.compile(rf"{_COUNT}(?:-{_COUNT})?")
-_GRES = re.compile(rf"gpu(?::[A-Za-z][\w.-]*)?(?::{_COUNT})?(?![0-9]|:[0-9])")
+_GRES = re.compile(rf"gpu(?::[A-Za-z][\w.-]*)?(?::{_COUNT})?(?=$|[,(])")
 _NUMBERS = (
     ("ntasks", "tasks"), ("ntasks-per-node", "tasks_per_node"), ("cpus-per-task", "cpus"),
 )  # fmt: skip
@@ -149,6 +149,8 @@ def _shape(requested: Mapping[str, str], base: ResourceShape) -> ResourceShape:
             shape = shape._replace(**{field: count})  # type: ignore[arg-type]
     if gpus := gpus_asked(requested):
         shape = shape._replace(gpus_per_node=max(gpus.values()))
+    elif shape.nodes == 1 and (total := _COUNTED.fullmatch(requested.get("gpus", ""))):
+        shape = shape._replace(gpus_per_node=int(total[1]))
     if "exclusive" in requested:
         shape = shape._replace(is_exclusive=True)
     return shape

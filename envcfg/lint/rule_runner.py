@@ -131,12 +131,18 @@ def judge_model(
         for why, offset in model.unread.items()
     ]
     remarks += _unparsed(model, sources)
+    closed = job._replace(model=model.without_unknown_words())
     for name in rules:
+        if all_rules[name].batch and model.scope != "batch":
+            continue
         # The first fault at one place is the most specific one of its detector.
         faults: dict[int, Fault] = {}
-        is_for_others = all_rules[name].batch and model.scope != "batch"
-        for fault in () if is_for_others else detectors[name](job):
+        for fault in detectors[name](job):
             faults.setdefault(fault.offset, fault)
+        if closed.model is not model and any(
+            fault.offset not in faults for fault in detectors[name](closed)
+        ):
+            model.undecided.add(name)
         remarks += [
             _remark(all_rules[name], fault, sources, model.scheduler)
             for offset, fault in faults.items()

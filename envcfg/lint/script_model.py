@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
@@ -259,6 +260,24 @@ class Model:
         # True if signs in the script, and not the user, name its system.
         self.is_recognised = False
         self.flat: Flat | None = None  # its text, if it has directives
+        # Rules with a fault that unknown words of a launch line may prevent.
+        self.undecided: set[str] = set()
+
+    def without_unknown_words(self) -> Model:
+        """Return the model of the script if unknown words of launch lines are empty."""
+        unknown = {c.number for c in self.commands if c.is_open and self._is_launch(c)}
+        if not unknown:
+            return self
+        model = copy(self)
+        vars(model).pop("_by_parent", None)  # it holds the commands themselves
+        model.commands = [
+            c._replace(is_open=c.is_open and c.number not in unknown)
+            for c in self.commands
+        ]
+        return model
+
+    def _is_launch(self, command: Command) -> bool:
+        return command.is_step or self.step_of(command) is not None
 
     def children(self, command: Command) -> list[Command]:
         """Return the commands that *command* starts."""

@@ -63,6 +63,11 @@ def finding_lines(result: Result) -> Iterator[Line]:
     )
     repairs = f"; lint --fix repairs {result.repairs}" if result.repairs else ""
     yield "bold", f"{count_of(len(result.findings), result.kind)}: {counts}{repairs}"
+    if result.undecided:
+        rules = (
+            f"{count_of(len(result.undecided), 'rule')} ({', '.join(result.undecided)})"
+        )
+        yield "", f"not decided, because words of a launch line are unknown: {rules}"
 
 
 def rule_lines(finding: Finding, subject: str, more: str = "") -> Iterator[Line]:

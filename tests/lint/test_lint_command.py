@@ -53,6 +53,18 @@ def test_a_finding_shows_its_line_with_a_caret(job: Path) -> None:
     assert job.exists()
 
 
+def test_summary_counts_rules_that_unknown_words_of_a_launch_line_silence() -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4\n"
+    run = "torchrun --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=$N:1 a.py\n"
+    unknown = given(f"{head}srun $OPTIONS {run}", "--select", "EC633,EC734")
+    assert unknown.stdout.decode().splitlines()[1:] == [
+        "1 file: 0 errors, 0 warnings",
+        "not decided, because words of a launch line are unknown: 1 rule (EC633)",
+    ]
+    known = given(f"{head}srun --label {run}", "--select", "EC633,EC734")
+    assert "not decided" not in known.stdout.decode()
+
+
 @pytest.mark.parametrize(
     "text",
     ["#!/bin/tcsh\nsetenv A b\n", "#!/usr/bin/env python3\nprint()\n", "\x7fELF\0\0\0"],

@@ -203,7 +203,7 @@ def _cut(parts: list[str]) -> tuple[str, str] | None:
 
 def _dropped(job: ScriptJob) -> Iterator[Fault]:
     """Yield starters that drop variables which the script exports for the program."""
-    faults = [fault for fault in lost_settings(job) if fault.form == "dropped"]
+    faults = [fault for fault in lost_settings(job.model) if fault.form == "dropped"]
     for offset in {fault.offset: None for fault in faults}:
         same = [fault for fault in faults if fault.offset == offset]
         # Three names are enough to recognise the problem.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
@@ -26,22 +27,22 @@ _SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
 @detects("EC251")
 def not_exported(job: ScriptJob) -> Iterator[Fault]:
     """A value that only programs read, and that no program of the job gets."""
-    for fault in lost_settings(job):
+    for fault in lost_settings(job.model):
         # Slurm, the system and modules export these, and a new value goes with them.
         inherited = () if fault.form else known_words("EC251", "inherited")
         if fault.form != "dropped" and fault.words["name"] not in inherited:
             yield fault
 
 
-def lost_settings(job: ScriptJob) -> Iterator[Fault]:
-    """Yield the values that a script sets for programs, and that none of them gets.
+@lru_cache(maxsize=4)
+def lost_settings(model: Model) -> Sequence[Fault]:
+    """Return the values that a script sets for programs, and that none of them gets.
 
     A value that a word of the script uses reaches programs in another way. Programs are all
     commands but builtins and those that only look or tidy up. A fault with the form
     `dropped` is at the command that passes the value on to no program.
     """
-    model = job.model
-    used = {e.name for e in model.expansions if not _is_shown(e, job)}
+    used = {e.name for e in model.expansions if not _is_shown(e, model)}
     values: dict[str, list[Assignment]] = {}
     for assignment in () if model.is_dump else model.assignments:
         if assignment.name not in used and _is_for_programs(assignment, model):
@@ -53,6 +54,7 @@ def lost_settings(job: ScriptJob) -> Iterator[Fault]:
     is_sure = all(_HARMLESS.match(o.description) for o in model.opaque) and all(
         command.name for command in programs
     )
+    faults: list[Fault] = []
     for name, assignments in values.items():
         inside = (command.gives(name) for command in programs)
         if any(variable is not None and variable.is_given for variable in inside):
@@ -66,7 +68,8 @@ def lost_settings(job: ScriptJob) -> Iterator[Fault]:
             words["program"] = by.name
             offset = by.offset if form == "dropped" else offset
         is_certain = model.scope == "batch" and (is_sure or not form)
-        yield Fault(offset, words, form, None if is_certain else "note")
+        faults.append(Fault(offset, words, form, None if is_certain else "note"))
+    return faults
 
 
 def _loss(
@@ -109,11 +112,11 @@ def _is_program(command: Command, model: Model) -> bool:
     return not (is_own or is_asked or model.children(command))
 
 
-def _is_shown(expansion: Expansion, job: ScriptJob) -> bool:
+def _is_shown(expansion: Expansion, model: Model) -> bool:
     """Return whether a value is only printed or tested, and given to no program."""
     if expansion.use != "word":
         return False
-    command = command_with(job.model, expansion)
+    command = command_with(model, expansion)
     return command is not None and command.name in TESTS | {"echo", "printf"}
 
 

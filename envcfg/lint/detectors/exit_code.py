@@ -13,7 +13,7 @@ from envcfg.backends.schedulers import ENDERS, SUBMITTERS
 from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS, find_operand
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
-from envcfg.lint.program_starts import helpers, load_programs
+from envcfg.lint.program_starts import helpers, load_programs, shell_input
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Command, Expansion, Model, between, by_offset
 from envcfg.lint.shell_state import set_options
@@ -61,7 +61,8 @@ def lost_exit_code(job: ScriptJob) -> Iterator[Fault]:
                 fault = _fault(step, number + 1, shell, job)
                 # A plain program may be of many whose exit codes do not matter.
                 name = shell.mains[step.number].name
-                is_plain = step.scope == "batch" and _PYTHON.fullmatch(name)
+                is_of_many = len(shell.mains) > 1 and step.scope == "batch"
+                is_plain = is_of_many and _PYTHON.fullmatch(name)
                 if fault is not None and (not is_plain or fault.form in ("|", "&")):
                     yield fault
 
@@ -329,9 +330,13 @@ def _main(command: Command, job: ScriptJob) -> Command | None:
     program = load_programs().get(target.name)
     # Without steps, a program that is started by itself is the job.
     is_task = command.scope != "batch"
+    if target.name in SHELLS and not target.substitution:
+        is_file = shell_input(target).file is not None and not job.model.children(
+            target
+        )
+        return target if is_file and not _has_steps(job.model) else None
     if _PYTHON.fullmatch(target.name) and (is_task or not _has_steps(job.model)):
-        is_kept = target.context.background or target.context.piped or is_task
-        return target if is_kept and _is_script(target) else None
+        return target if _is_script(target) else None
     if program is None or program.scope not in ("task", "container"):
         return None
     # A verb such as "exec" decides whether a program starts a container at all.

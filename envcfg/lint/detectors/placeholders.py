@@ -12,7 +12,10 @@ from envcfg.lint.script_model import texts
 from envcfg.lint.traced_text import Flat, Text
 
 _NAME = r"[A-Za-z][\w .-]*"
-_IN_DIRECTIVE = re.compile(r"(?i)<+[a-z][^<>]*>*|\byour[-_]\w+|\bchange_?me\b")
+_IN_DIRECTIVE = re.compile(
+    r"(?i)<+[a-z][^<>]*>*|\byour[-_]\w+|\bchange_?me\b"
+    r"|^(?:project|account|partition)_(?:number|name|id)$|^(?:PARTITION|ACCOUNT)(?:_NAME)?$"
+)
 # A part of a path or of a bind; a tag such as <pad> alone may be meant.
 _IN_PATH = re.compile(
     rf"(?:(?<=/)<{_NAME}>(?=[/:,.]|$)|(?:^|(?<=[=:,]))<{_NAME}>(?=:?/))"

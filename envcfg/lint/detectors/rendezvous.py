@@ -152,9 +152,10 @@ def _is_alone(assignment: Assignment, job: ScriptJob) -> bool:
 def _unexported(job: ScriptJob) -> Iterator[Fault]:
     """Yield an address that is computed and never reaches a task."""
     model = job.model
-    if model.scope != "batch" or not any(c.is_step for c in model.commands):
+    if model.scope != "batch":
         return
-    for fault in lost_settings(job):
+    serious: Severity = "error" if steps(model) else "warning"
+    for fault in lost_settings(model):
         if fault.words["name"] == "MASTER_ADDR" and not fault.form:
             # One node finds itself, and an address option replaces the variable.
             is_set = any(
@@ -162,7 +163,7 @@ def _unexported(job: ScriptJob) -> Iterator[Fault]:
                 for command in model.commands
                 for option in options(command)
             )
-            severity: Severity = "note" if is_set or job.shape.nodes == 1 else "error"
+            severity: Severity = "note" if is_set or job.shape.nodes == 1 else serious
             yield fault._replace(form="unexported", severity=severity)
 
 
@@ -174,6 +175,7 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
     Launchers such as torchrun replace ranks and counts.
     """
     sources = known_values("EC461", "sources").items()
+    yield from _several_names(job)
     is_replaced = any(map(is_agent, job.model.commands))
     for assignment in job.model.assignments:
         value = assignment.text
@@ -183,8 +185,9 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
             match = re.fullmatch(pattern, f"{assignment.name}={text}", re.DOTALL)
             if not match or (is_replaced and right != "address"):
                 continue
-            # EC101 reports ranks that the batch shell expands.
-            if any(is_rank(h) for h in holes(value)):
+            # EC101 reports ranks that the batch shell expands. An element of an array is
+            # one line of the output of its command.
+            if any(is_rank(h) or h.loose for h in holes(value)):
                 continue
             name = inner_name(assignment.name)
             shapes = (
@@ -196,6 +199,18 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
                 words = {"name": assignment.name, "value": text}
                 yield Fault(assignment.offset, words, right)
                 break
+
+
+def _several_names(job: ScriptJob) -> Iterator[Fault]:
+    """Yield the first step that gets the names of all nodes, one in each line, for one."""
+    lines = re.compile(known_values("EC461", "texts")["lines"])
+    for step in steps(job.model):
+        name = step.options.get("nodelist")
+        # Without quotes bash has made one element of each line.
+        if name and not name.is_loose and lines.fullmatch(name.shown):
+            words = {"name": "--nodelist", "value": name.shown}
+            yield Fault(step.offset, words, "several")
+            return
 
 
 def _is_other(

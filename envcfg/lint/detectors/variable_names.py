@@ -87,7 +87,7 @@ def dead_variable(job: ScriptJob) -> Iterator[Fault]:
         # Plugins add names of their own, which no list can contain.
         if variable is None and re.match(patterns["of-plugins"], name):
             continue
-        if variable is None or not variable.is_read:
+        if variable is None or not variable.is_read or variable.removed:
             least: Severity = "warning" if variable else "note"
             for finding in _checked(name, None):
                 words = _words(name, finding)
