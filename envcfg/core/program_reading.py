@@ -49,14 +49,15 @@ def read_program(
             note = Finding("shell-left-out", "note", subject, message)
             return inner, statements, [note, *notes]
     statements = ()
+    is_shell = command[0].rpartition("/")[2] in SHELLS
+    path = next(iter(_texts(command)), "")
     if not program_of_command(command) and (
-        _starts_known(command)
-        or _texts(command)
-        or _makefile(command)
-        or command[0].rpartition("/")[2] in SHELLS
+        _starts_known(command) or path or _makefile(command) or is_shell
     ):
         with suppress(EnvcfgError), Budget(command[0], seconds=10, megabytes=500):
             statements = tuple(_statements(command))
+        if not statements and path and (is_shell or path == command[0]):
+            statements = (Statement("", "", path, 0, False, {}),)
     return tuple(command), statements, []
 
 

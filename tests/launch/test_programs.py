@@ -266,7 +266,6 @@ ASKED: dict[str, tuple[dict[str, object], bool]] = {
     "env A=1 tool train": ({}, True),
     "tool train ": ({"launcher": "srun"}, False),
     "tool  train": ({"ranks": 4}, False),
-    "other train": ({}, False),
     "python tool": ({}, False),
     "axolotl train c.yaml": ({}, False),
     "": ({}, False),
@@ -285,3 +284,24 @@ def test_the_kind_of_a_command_that_uses_a_launcher_is_asked_for(line: str) -> N
         assert found.launcher is None
         assert "uses ray in the image (/x.py)" in warnings[0].message
         assert "--launcher" in (warnings[0].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    {
+        "other train": "other",
+        "./other": "./other",
+        "python -m other.train": "other.train",
+        "python gone.py": "",
+        "bash gone.sh": "",
+        "hostname": "hostname",
+        "lmp -in x": "",
+        "python -m lm_eval --model hf": "",
+    }.items(),
+)
+def test_an_unknown_program_has_a_note(line: str, name: str) -> None:
+    options = Options(command=tuple(line.split()))
+    notes = recognise(options, 8)[1]
+    assert [note.subject for note in notes] == [name] * bool(name)
+    assert not recognise(options, 1)[1]
+    assert not recognise(options._replace(ranks=2), 8)[1]

@@ -116,7 +116,7 @@ def test_a_program_that_takes_a_whole_node_starts_once_on_each(line: str) -> Non
 
 
 LEFT_ALONE = (
-    "vllm bench latency",
+    "vllm collect-env",
     "ray status",
     "python -m vllm.collect_env",
     "python train.py",
@@ -126,7 +126,7 @@ LEFT_ALONE = (
     "python -m",
     "python -W",
     "python -m torch.utils.collect_env",
-    "accelerate config",
+    "accelerate help",
     "bash -c torchrun",
     "./torchrun.sh",
     "python torchrun",

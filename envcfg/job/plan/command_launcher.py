@@ -18,6 +18,7 @@ from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.common.getopt import OptionSpec, OptionTable, OptionWord, getopt
 from envcfg.job.plan.plan import Options
+from envcfg.job.plan.shell_text import SHELLS
 from envcfg.profile.folders import program_files
 
 _PYTHON = OptionTable(
@@ -60,7 +61,7 @@ def recognise(
         raise UsageError(msg, hint=f"give the program alone{hint}")
     match_found = program_of_command(command)
     if match_found is None:
-        return options, [*_unknown_notes(options)]
+        return options, [*_unknown_notes(options, gpus)]
     # Import late: most commands name no launcher, and the module loads more tables.
     from envcfg.job.plan.launcher_words import (
         program_of,
@@ -101,21 +102,28 @@ def recognise(
     ), [recognised_note(command[0], launcher, split)]
 
 
-def _unknown_notes(options: Options) -> Iterator[Finding]:
-    """Yield a warning if a command of the image uses a launcher: its kind is unknown."""
-    imports = options.image_facts.imports
-    if options.launcher or options.ranks or not imports:
-        return
-    # Import late: most images have no such command.
+def _unknown_notes(options: Options, gpus: int | None) -> Iterator[Finding]:
+    """Yield a note on a program of unknown kind, which is started once per rank.
+
+    It is a warning if a command of the image uses a launcher. A missing file has a
+    warning of its own.
+    """
     from envcfg.job.plan.program_start import environment_length
 
     words = options.command[environment_length(options.command) :]
-    name = words[0].rpartition("/")[2] if words else ""
-    if name not in imports:
+    if options.launcher or options.ranks or not words or (gpus or 1) == 1:
         return
-    library, path = imports[name]
-    message = f"uses {library} in the image ({path}), and is started once per rank"
-    yield Finding("launcher-unknown", "warning", name, message, BY_KIND)
+    name = words[0].rpartition("/")[2]
+    module = _interpreter(name, words)[1]
+    if name in options.image_facts.imports:
+        library, path = options.image_facts.imports[name]
+        message = f"uses {library} in the image ({path}), and is started once per rank"
+        yield Finding("launcher-unknown", "warning", name, message, BY_KIND)
+    elif module or not (name.startswith("python") or name in SHELLS):
+        name = module[0] if module else words[0]
+        message = "has no row in the table of programs, and no file that envcfg can "
+        message += "read: it is started once per rank"
+        yield Finding("launcher-unknown", "note", name, message, BY_KIND)
 
 
 def program_of_command(
@@ -162,11 +170,10 @@ def launcher_of(
     for entry in _records():
         for beginning in entry["begins"]:
             words = beginning.split()
-            # Only modules hold a dot, which keeps a program named like a package
-            # apart.
-            is_module = "." in words[0]
+            # A name with a dot is a module: as a program it is another one.
             rest = words_given[len(words) :]
-            begins = [*words_given[: len(words)]] == words and is_module == bool(module)
+            begins = [*words_given[: len(words)]] == words
+            begins = begins and (bool(module) or "." not in words[0])
             if begins and ("when" not in entry or _has_words(rest, entry["when"])):
                 return entry, rest
     return None

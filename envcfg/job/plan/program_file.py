@@ -21,6 +21,8 @@ from envcfg.job.plan.shell_text import SHELLS, script_file
 _OWN = {"{address}": "MASTER_ADDR", "{port}": "MASTER_PORT", "{node_rank}": "NODE_RANK"}
 # Keys of a launcher's row that hold for a launcher after another program.
 _TAKEN = ("source", "date", "also")
+# Keys of rows that decide only if no other row does.
+_ASIDE = ("submits", "weak")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
 _MOST = 2000  # names of a folder that are compared with a missing one
 
@@ -121,6 +123,8 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     """
     statements = options.statements
     certain = [statement for statement in statements if statement.is_sure]
+    # A script may prepare data before its own program, and submit the next job after it.
+    certain = [s for s in certain if s.row.keys().isdisjoint(_ASIDE)] or certain
     starts = [s for s in certain or statements if s.kind not in {"rank", ""}]
     # Branches that start programs of one kind decide, too.
     if not certain and len(statements) > 1 and len({s.kind for s in starts}) == 1:

@@ -7,9 +7,11 @@ names, also in modules next to it. Nothing is executed.
 from __future__ import annotations
 
 import ast
+import operator
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
@@ -22,6 +24,16 @@ from envcfg.job.plan.plan import Statement
 ReadModule = Callable[[str], "tuple[str, str] | None"]
 _MOST_MODULES = 300  # looked for, with those that are not here
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+}
 
 
 def read_python(
@@ -78,8 +90,16 @@ class _Module:
         self.path, self.body = path, tree.body
         self.names: dict[str, str] = {}  # the full names of imported ones
         self.definitions: dict[str, ast.AST] = {}
+        self.defaults: dict[str, object] = {}  # of the options that it declares
+        # Attributes and variables with a value of their own.
+        self.attributes: set[str] = set()
+        self.variables: set[str] = set()
         for node in ast.walk(tree):
-            if isinstance(node, _DEFINITION):
+            if isinstance(node, ast.Call):
+                self._add_default(node)
+            elif isinstance(node, ast.Assign):
+                self._add_assigned(node)
+            elif isinstance(node, _DEFINITION):
                 self.definitions.setdefault(node.name, node)
             elif isinstance(node, ast.Import):
                 for name in node.names:
@@ -93,6 +113,27 @@ class _Module:
                 base = ".".join(filter(None, [*parts, node.module]))
                 for name in node.names:
                     self.names[name.asname or name.name] = f"{base}.{name.name}"
+
+    def _add_default(self, call: ast.Call) -> None:
+        """Add the default of the option that a call declares, if it is a constant."""
+        keys = {pair.arg: pair.value for pair in call.keywords}
+        default, action = keys.get("default"), _text(keys.get("action"))
+        names = [name for name in map(_text, call.args) if name.startswith("--")]
+        if self._last(call.func) != "add_argument" or not names:
+            return
+        value = default.value if isinstance(default, ast.Constant) else ...
+        if action.startswith("store_") and not default:
+            value = action == "store_false"
+        self.defaults |= dict.fromkeys((_option(name) for name in names), value)
+
+    def _add_assigned(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            name, is_variable = self._last(target), isinstance(target, ast.Name)
+            if name != self._last(node.value):
+                (self.variables if is_variable else self.attributes).add(name)
+
+    def _last(self, node: ast.AST) -> str:
+        return self.full_name(node).rpartition(".")[2]
 
     def full_name(self, node: ast.AST) -> str:
         """Return the dotted name of an expression; another expression is ``?``."""
@@ -115,7 +156,11 @@ class _Follower:
     def __init__(self, words: Sequence[str], read: ReadModule) -> None:
         """Begin without statements."""
         self.statements: list[Statement] = []
-        self._options = {word.partition("=")[0].replace("-", "_") for word in words}
+        self._options = {
+            _option(word): _constant(word.partition("=")[2] or following)
+            for word, following in zip(words, (*words[1:], "--"), strict=False)
+            if word.startswith("--")
+        }
         self._read = read
         self._modules: dict[str, _Module | None] = {}
         self._methods: dict[str, tuple[_Module, ast.AST]] = {}
@@ -126,6 +171,8 @@ class _Follower:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = _Module(path, ast.parse(text), package)
+        self._options = module.defaults | self._options
+        self._options |= dict.fromkeys(module.attributes, ...)
         for node in module.definitions.values():
             for method in node.body if isinstance(node, ast.ClassDef) else ():
                 if isinstance(method, _DEFINITION):
@@ -177,12 +224,10 @@ class _Follower:
     def _visit(self, node: ast.AST, now: _Position) -> None:
         full_name, unsure = now.module.full_name, now._replace(is_sure=False)
         if isinstance(node, ast.If):
-            names = {full_name(part) for part in ast.walk(node.test)}
-            options = {f"__{full_name(node.test).rpartition('.')[2]}"}
-            is_true = "__name__" in names or options & self._options
+            value = self._value(node.test, now.module)
             self.visit([node.test], now)
-            self.visit(node.body, now if is_true else unsure)
-            self.visit(node.orelse, unsure)
+            self.visit(node.body, now if value and value is not ... else unsure)
+            self.visit(node.orelse, unsure if value else now)
             return
         if isinstance(node, ast.ExceptHandler):
             now = unsure
@@ -206,6 +251,34 @@ class _Follower:
                         self.enter(target, now._replace(is_process=True))
                         pair.value = node.func
         self.visit(ast.iter_child_nodes(node), now)
+
+    def _value(self, node: ast.AST, module: _Module) -> object:
+        """Return the value of a condition; ``...`` if the command does not decide it."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        if isinstance(node, ast.BoolOp):
+            values = [self._value(part, module) for part in node.values]
+            is_or = isinstance(node.op, ast.Or)
+            if any(value is not ... and bool(value) is is_or for value in values):
+                return is_or
+            return ... if ... in values else not is_or
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            value = self._value(node.operand, module)
+            return value if value is ... else not value
+        if isinstance(node, ast.Compare):
+            sides = [self._value(n, module) for n in (node.left, *node.comparators)]
+            compare = _COMPARISONS.get(type(node.ops[0]))
+            try:
+                return ... if ... in sides or not compare else compare(*sides)
+            except TypeError:  # values that have no order, or several comparisons
+                return ...
+        if isinstance(node, ast.Call):
+            is_absent = _is_in(module.full_name(node.func), _table()["absent"])
+            return False if is_absent else ...
+        name = module.full_name(node).rpartition(".")[2]
+        if isinstance(node, ast.Name) and name in module.variables:
+            return ...
+        return "__main__" if name == "__name__" else self._options.get(name, ...)
 
     def _look(
         self, node: ast.AST, name: str, keys: Sequence[ast.AST], now: _Position
@@ -233,7 +306,18 @@ class _Follower:
         self.statements.append(Statement(kind, text, path, line, now.is_sure, sign))
 
 
-def _text(node: ast.AST) -> str:
+def _option(word: str) -> str:
+    return word.partition("=")[0].lstrip("-").replace("-", "_")
+
+
+def _constant(text: str) -> object:
+    """Return the value of an option from its text; without one, it is a flag."""
+    with suppress(SyntaxError, ValueError):
+        return True if text.startswith("-") else ast.literal_eval(text)
+    return text
+
+
+def _text(node: ast.AST | None) -> str:
     """Return the text of an expression; ``$`` for an unknown part."""
     if isinstance(node, ast.JoinedStr):
         return "".join(map(_text, node.values))
