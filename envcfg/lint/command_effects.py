@@ -30,7 +30,7 @@ from envcfg.lint.traced_text import Told, Word, plain, shown, spaced
 
 _DEEPEST = 40
 _PREFIXES = ("APPTAINERENV_", "SINGULARITYENV_")
-_SAME = frozenset({"exec", "command", "builtin", "time"})  # they run in the same shell
+_SAME = frozenset("exec command builtin time".split())  # they run in the same shell
 Assigns = Callable[[Frame, int], object]
 
 

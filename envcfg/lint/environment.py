@@ -12,7 +12,7 @@ from envcfg.lint.traced_text import literal
 # Options that pass a variable on by its name, that remove it, or that remove all.
 _PASSES = frozenset({"env", "container-env"})
 _REMOVES = frozenset({"unset", "unset-env", "env-remove"})
-_CLEAN = frozenset({"cleanenv", "containall", "clearenv", "ignore-environment"})
+_CLEAN = frozenset("cleanenv containall clearenv ignore-environment".split())
 _CLEANING = [
     f"{prefix}_{option}"
     for prefix in ("APPTAINER", "SINGULARITY")

@@ -46,7 +46,7 @@ STATEMENTS: Mapping[str, Handler] = {
     name: redirected(handler) if name in _COMPOUND else handler
     for name, handler in {**BRANCHES, **ASSIGNMENTS, **SIMPLE}.items()
 }
-_OWN = frozenset({"envcfg", "source", ".", "eval"})
+_OWN = frozenset("envcfg source . eval".split())
 _ENTRY = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=(.*)$", re.MULTILINE)
 
 

@@ -25,7 +25,7 @@ _COUNTS = {
     for name, size in scheduler.sizes.items()
 }
 # Options that select nodes which the script does not count.
-_PARTS_OF_NODES = frozenset({"nodelist", "nodefile", "relative", "exclude"})
+_PARTS_OF_NODES = frozenset("nodelist nodefile relative exclude".split())
 # The outer mask first: an inner one counts the GPUs that the outer one leaves.
 GPU_MASKS = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 _COUNTED = re.compile(rf"(?:[A-Za-z][\w.-]*:)?{_COUNT}")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _LINE_END = re.compile(r"(?<!\\)\n")
-_WRITES = frozenset({">", ">>", "&>", ">|", "&>>"})
+_WRITES = frozenset("> >> &> >| &>>".split())
 
 
 def _on_test_command(frame: Frame, node: Node) -> None:

@@ -17,6 +17,7 @@ from envcfg.lint.layout import Layout
 from envcfg.lint.redirection import layout_of
 
 Scope = Literal["batch", "task", "container", "unknown"]
+INSIDE = ("task", "container")  # scopes of what a step or a container runs
 _LONGEST = 1 << 16  # characters of a value; a longer one is unknown
 _MOST_HELD = 64  # holes in a default, at any depth; a default with more is unknown
 _MOST_PIECES = 512  # parts of a value; a value with more is unknown

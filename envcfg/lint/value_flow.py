@@ -29,7 +29,7 @@ RANKS = re.compile(
     r"SLURM_(?:PROCID|LOCALID|NODEID|TASK_PID)|PMIX?_(?:LOCAL_)?RANK|MPI_LOCALRANKID|"
     r"OMPI_COMM_WORLD_(?:NODE_|LOCAL_)?RANK|FLUX_TASK_(?:RANK|LOCAL_ID)"
 )
-TESTS = frozenset({"[", "[[", "((", "test"})
+TESTS = frozenset("[ [[ (( test".split())
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
 _SERVER = re.compile(
     r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
@@ -154,8 +154,11 @@ def is_agent(command: Command) -> bool:
 
 def is_server(step: Command, job: ScriptJob) -> bool:
     """Return whether a step in the background is a server for later steps."""
-    if not step.is_step or not step.context.background:
-        return False
+    return step.is_step and step.context.background and has_server_name(step, job)
+
+
+def has_server_name(step: Command, job: ScriptJob) -> bool:
+    """Return whether a command starts a program with the name of a server."""
     programs = list(_descendants(step, job.model)) or [step]
     # Options such as --master_addr or --num_heads are those of training programs.
     names = (name for program in programs for name in _program_names(program))

@@ -22,7 +22,7 @@ from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.traced_text import Word
 from envcfg.lint.value_flow import is_agent
 
-_OF_SHELL = frozenset({"cd", "pushd", "popd", "[[", "(("})
+_OF_SHELL = frozenset("cd pushd popd [[ ((".split())
 Named = Sequence[int]  # numbers of lines that the user names
 
 

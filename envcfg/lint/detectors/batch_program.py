@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterator
 
 from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS
-from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.traced_text import Hole, holes
 from envcfg.lint.value_flow import inner_name
 
 # Commands that make a folder of a path, and so reveal a look-up of the script's place.
-_PATHS = frozenset({"dirname", "readlink", "realpath", "cd"})
+_PATHS = frozenset("dirname readlink realpath cd".split())
 
 
 @detects("EC736")
@@ -140,9 +139,10 @@ def debug_left_on(job: ScriptJob) -> Iterator[Fault]:
         value = assignment.literal
         if value is not None and value in known_values("EC737", "values").get(name, ()):
             is_slow = name in known_words("EC737", "slow")
-            severity: Severity | None = None if is_slow else "note"
             yield Fault(
-                assignment.offset, {"name": name, "value": value}, severity=severity
+                assignment.offset,
+                {"name": name, "value": value},
+                severity=None if is_slow else "note",
             )
         elif name == "NCCL_DEBUG_SUBSYS" and value:
             parts = set(value.upper().split(","))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from envcfg.common.findings import Severity
 from envcfg.job.plan.downloads import MODEL_FOLDERS, hub_name
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import is_many
 from envcfg.lint.script_model import Assignment, Command
 from envcfg.lint.system_recognition import owns_nodes, shares_nodes
-from envcfg.lint.traced_text import Text, Word, holes, shown, start
+from envcfg.lint.traced_text import INSIDE, Text, Word, holes, shown, start
 from envcfg.lint.value_flow import TESTS, inner_name, inner_names, is_server
 
 _LOCAL = re.compile(r"^(?:/tmp|/dev/shm|/var/tmp)(?:/|$)")
@@ -31,7 +30,7 @@ _HOME = re.compile(r"(?:~|\$\{?HOME\}?|/home/|/users/)")
 _MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
 _USER = frozenset({"USER", "LOGNAME", "whoami", "id -un"})
-_COPIES = frozenset({"mkdir", "cp", "rsync", "tar", "rm"})
+_COPIES = frozenset("mkdir cp rsync tar rm".split())
 # The two folders of MIOpen's caches, which belong together.
 _MIOPEN = ("MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR")
 
@@ -60,14 +59,13 @@ def incomplete_miopen(job: ScriptJob) -> Iterator[Fault]:
     ):
         return
     lacking = next(name for name in _MIOPEN if name not in names)
-    severity: Severity = "note" if model.opaque else "warning"
     first = next(a for a in model.assignments if a.name.endswith(present_names[0]))
     # A file with an unknown scope may be sourced by a script that sets the other.
     if model.scope != "unknown" or first.scope != "unknown":
         yield Fault(
             first.offset,
             {"name": present_names[0], "partner": lacking},
-            severity=severity,
+            severity="note" if model.opaque else "warning",
         )
 
 
@@ -179,9 +177,13 @@ def shared_name(job: ScriptJob) -> Iterator[Fault]:
         offset = start(value)
         words = {"name": setting.name, "path": path}
         # On nodes of its own the job meets only older jobs of other users.
-        severity: Severity | None = "note" if owns_nodes(job) else None
         form = "own" if is_own else ""
-        yield Fault(offset if offset >= 0 else setting.offset, words, form, severity)
+        yield Fault(
+            offset if offset >= 0 else setting.offset,
+            words,
+            form,
+            "note" if owns_nodes(job) else None,
+        )
 
 
 def _meets_others(value: Text, job: ScriptJob) -> bool:
@@ -247,7 +249,7 @@ def live_data(job: ScriptJob) -> Iterator[Fault]:
         by_one = any(
             _BY_RANK.search(condition) for condition in command.context.conditions
         )
-        in_task = command.scope in ("task", "container")
+        in_task = command.scope in INSIDE
         # In a task every rank runs the command; elsewhere a test on a rank shows it.
         if not in_task and (not by_one or command.scope == "batch"):
             continue

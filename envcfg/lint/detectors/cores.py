@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from envcfg.common.characters import whole_number
-from envcfg.common.findings import Severity
 from envcfg.lint.detectors.gpu_share import processes_of
 from envcfg.lint.lint_rule import (
     Edit,
@@ -59,13 +58,12 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
         if all(_lacks_cores(command, job) for command in same)
     ]
     # If the version of Slurm is unknown, the step may be correct.
-    severity: Severity | None = None if affected else "note"
     words = {"count": count, "number": len(wrong) - 1}
     form = "several" if len(wrong) > 1 else ""
     # One finding with a count is enough, because one export repairs all steps.
     for offset in wrong[:1]:
         edit = Edit(offset + 4, offset + 4, " --cpus-per-task=$SLURM_CPUS_PER_TASK")
-        yield Fault(offset, words, form, severity, edit)
+        yield Fault(offset, words, form, None if affected else "note", edit)
 
 
 def _is_affected(version: str) -> bool | None:
@@ -136,8 +134,12 @@ def too_few_cores(job: ScriptJob) -> Iterator[Fault]:
             yield Fault(offset, words, severity="error" if is_sure else None)
         elif _asks_no_cores(job, step) and shape.gpus_per_node is not None:
             visited.add(command.offset)
-            severity: Severity = "warning" if owns_nodes(job) is False else "note"
-            yield Fault(offset, words, "none-asked", severity)
+            yield Fault(
+                offset,
+                words,
+                "none-asked",
+                "warning" if owns_nodes(job) is False else "note",
+            )
 
 
 def _has_cores_of_job(

@@ -12,7 +12,7 @@ from envcfg.lint.program_starts import helpers
 from envcfg.lint.script_model import Assignment, Command, Expansion, Model, text_of
 from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import holes, literal
+from envcfg.lint.traced_text import INSIDE, holes, literal
 from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
 
 _MAIN = re.compile(r"python[\d.]*$")
@@ -48,7 +48,7 @@ def lost_settings(model: Model) -> Sequence[Fault]:
         if assignment.name not in used and _is_for_programs(assignment, model):
             values.setdefault(assignment.name, []).append(assignment)
     programs = [command for command in model.commands if _is_program(command, model)]
-    starts = [c for c in programs if c.scope in ("task", "container") or is_agent(c)]
+    starts = [c for c in programs if c.scope in INSIDE or is_agent(c)]
     starts = starts or [c for c in programs if _MAIN.match(c.name) or c.is_step]
     # An unread file may set the variable.
     is_sure = all(_HARMLESS.match(o.description) for o in model.opaque) and all(
@@ -108,7 +108,7 @@ def _is_program(command: Command, model: Model) -> bool:
     quiet = helpers() | known_words("EC251", "quiet") | TESTS | BUILTINS.keys()
     is_own = command.name in quiet or command.name in model.functions
     # The batch script asks a substitution for its output.
-    is_asked = command.substitution and command.scope not in ("task", "container")
+    is_asked = command.substitution and command.scope not in INSIDE
     return not (is_own or is_asked or model.children(command))
 
 

@@ -22,14 +22,14 @@ from envcfg.lint.traced_text import holes
 from envcfg.lint.word_expansion import closing
 
 _READERS = frozenset({"source", ".", "eval"})
-_PRINTS = frozenset({"-h", "--help", "-V", "--version", "help"})
+_PRINTS = frozenset("-h --help -V --version help".split())
 _UNKNOWN = "unknown option "
-_RUNS = frozenset({"source", ".", "eval", "bash"})
+_RUNS = frozenset("source . eval bash".split())
 _FORMS = {"process": "<( )", "command": "$( )"}
 _CHANGES = re.compile(r"\+\+|--|(?<![=!<>])(?:<<|>>)?=(?!=)")
 _ITEMS = re.compile(r"\$\{[A-Za-z_]\w*\[[@*]\]")  # an empty array causes no error
-_DEFAULTS = frozenset({"-", ":-", "+", ":+"})
-_MUSTS = frozenset({"?", ":?", "=", ":="})
+_DEFAULTS = frozenset("- :- + :+".split())
+_MUSTS = frozenset("? :? = :=".split())
 _COMPANION = re.compile(r"/[0-9a-f]{32}\.bash$")
 _CLOSED_BY = {"${": "}", "$(": ")"}
 

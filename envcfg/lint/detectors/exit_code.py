@@ -10,14 +10,13 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from envcfg.backends.schedulers import ENDERS, SUBMITTERS
-from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS, find_operand
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers, load_programs, shell_input
 from envcfg.lint.resource_facts import is_helper
 from envcfg.lint.script_model import Command, Expansion, Model, between, by_offset
 from envcfg.lint.shell_state import set_options
-from envcfg.lint.traced_text import holes
+from envcfg.lint.traced_text import INSIDE, holes
 from envcfg.lint.value_flow import TESTS, is_agent, is_server
 
 _READERS = frozenset({"source", ".", "eval"})
@@ -186,8 +185,12 @@ def _by_command(last: Command, step: Command, program: str, job: ScriptJob) -> F
     words = {"program": program, "command": command}
     ends_well = known_words("EC734", "succeed") | _AT_ONCE | {"wait"}
     is_known = by in ends_well or is_helper(last, job.model)
-    severity: Severity | None = None if is_known else "note"
-    return Fault(last.offset if by == "wait" else step.stands, words, by, severity)
+    return Fault(
+        last.offset if by == "wait" else step.stands,
+        words,
+        by,
+        None if is_known else "note",
+    )
 
 
 def _exits_in_trap(trap: Command, job: ScriptJob) -> bool:
@@ -337,7 +340,7 @@ def _main(command: Command, job: ScriptJob) -> Command | None:
         return target if is_file and not _has_steps(job.model) else None
     if _PYTHON.fullmatch(target.name) and (is_task or not _has_steps(job.model)):
         return target if _is_script(target) else None
-    if program is None or program.scope not in ("task", "container"):
+    if program is None or program.scope not in INSIDE:
         return None
     # A verb such as "exec" decides whether a program starts a container at all.
     says = {word.literal for word in target.arguments}

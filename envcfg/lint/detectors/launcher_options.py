@@ -8,7 +8,7 @@ from envcfg.common.characters import whole_number
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
 from envcfg.lint.script_model import Command
-from envcfg.lint.traced_text import holes
+from envcfg.lint.traced_text import INSIDE, holes
 from envcfg.lint.value_flow import CommandOption, agent_of, is_alone, options
 
 _PLACES = frozenset({"rdzv-endpoint", "master-addr"})
@@ -80,7 +80,7 @@ def _may_be_told(command: Command) -> bool:
 def _nodes(command: Command, job: ScriptJob) -> int | None:
     """Return the number of nodes on which a step certainly starts *command*."""
     step = job.model.step_of(command)
-    if step is None or step.is_open or command.scope not in ("task", "container"):
+    if step is None or step.is_open or command.scope not in INSIDE:
         return None
     return step_nodes(step, job.shape)
 
@@ -108,5 +108,5 @@ def _own_id(
     name = asked.get("rdzv-id")
     if name and (_nodes(command, job) or 1) > 1:
         for hole in holes(name.value.text):
-            if hole.scope in ("task", "container") and hole.name in ("RANDOM", "$"):
+            if hole.scope in INSIDE and hole.name in ("RANDOM", "$"):
                 yield Fault(hole.offset, {}, "own-id")

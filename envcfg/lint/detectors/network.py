@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
-from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import (
     Edit,
     Fault,
@@ -81,8 +80,11 @@ def interface_missing(job: ScriptJob) -> Iterator[Fault]:
     # An image may set it, or the program that starts it, as CSCS' environments do.
     inside = any(c.scope == "container" for c in job.model.commands)
     inside = inside or any(d.name == "environment" for d in job.model.directives)
-    severity: Severity = "note" if job.model.opaque or inside else "warning"
-    yield Fault(launched[-1].offset, {"profile": profile.name}, severity=severity)
+    yield Fault(
+        launched[-1].offset,
+        {"profile": profile.name},
+        severity="note" if job.model.opaque or inside else "warning",
+    )
 
 
 @detects("EC523")
@@ -94,14 +96,15 @@ def transport_off(job: ScriptJob) -> Iterator[Fault]:
         has_network = _has_network(name, job)
         if has_network is False:
             continue
-        severity: Severity | None = None if has_network else "note"
         for assignment, value in values_of(job, name):
             lines = job.around(assignment.offset).split("\n")
             # A remark beside the setting shows a deliberate choice.
             is_explained = any(_REMARK.search(line, 0, _LONGEST) for line in lines)
             if value in off and not assignment.context.is_chosen and not is_explained:
                 words = {"name": name, "value": value}
-                yield Fault(assignment.offset, words, severity=severity)
+                yield Fault(
+                    assignment.offset, words, severity=None if has_network else "note"
+                )
 
 
 def _has_network(name: str, job: ScriptJob) -> bool | None:
@@ -144,9 +147,10 @@ def _sizes(job: ScriptJob) -> Iterator[Fault]:
     zero = [values[-1] for values in sizes.values() if values and values[-1][1] == "0"]
     lacking = [name for name, values in sizes.items() if not values]
     if zero and lacking and _uses_collectives(job):
-        severity: Severity = "note" if job.model.opaque else "warning"
         words = {"name": zero[0][0].name, "lacking": ", ".join(lacking)}
-        yield Fault(zero[0][0].offset, words, "sizes", severity)
+        yield Fault(
+            zero[0][0].offset, words, "sizes", "note" if job.model.opaque else "warning"
+        )
 
 
 def _plugin(job: ScriptJob) -> Iterator[Fault]:
@@ -171,15 +175,10 @@ def _rendezvous_get(job: ScriptJob) -> Iterator[Fault]:
         return
     if "disable_rdzv_get" in _network(job):
         return
-    steps = [c for c in job.model.commands if c.is_step]
-    severity: Severity | None = None
-    if (
-        any(step.is_open for step in steps)
-        or assignments[0].context.is_chosen
-        or not steps
-    ):
-        severity = "note"
-    yield Fault(assignments[0].offset, severity=severity)
+    started = steps(job.model)
+    is_unsure = any(s.is_open for s in started) or assignments[0].context.is_chosen
+    is_unsure |= not started
+    yield Fault(assignments[0].offset, severity="note" if is_unsure else None)
 
 
 def _network(job: ScriptJob) -> str:

@@ -22,23 +22,14 @@ _IN_PATH = re.compile(
 )
 # bash takes both signs for redirections, and reports nothing.
 _BARE = re.compile(r"(?<![<\w&$])<([A-Za-z][\w-]*)>(?![>&(|])")
-_TEMPLATES = (
-    ".in",
-    ".j2",
-    ".jinja",
-    ".jinja2",
-    ".template",
-    ".tmpl",
-    ".tpl",
-    ".mustache",
-)
+_TEMPLATE = re.compile(r"\.(?:in|j2|jinja2?|template|tmpl|tpl|mustache)$")
 
 
 @detects("EC760")
 def placeholder(job: ScriptJob) -> Iterator[Fault]:
     """A word in angle brackets that stands for a value of the user."""
     model = job.model
-    if model.path.endswith(_TEMPLATES):
+    if _TEMPLATE.search(model.path):
         return
     for option in model.directives:
         if not option.late and (match := _IN_DIRECTIVE.search(option.value or "")):

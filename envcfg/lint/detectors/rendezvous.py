@@ -19,7 +19,7 @@ from envcfg.lint.resource_facts import (
 )
 from envcfg.lint.script_model import Assignment, Command, text_of
 from envcfg.lint.system_recognition import shares_nodes
-from envcfg.lint.traced_text import Text, holes, literal, shown, start
+from envcfg.lint.traced_text import INSIDE, Text, holes, literal, shown, start
 from envcfg.lint.value_flow import (
     inner_name,
     is_agent,
@@ -44,7 +44,6 @@ _OCTAL = re.compile(
 _OF_TASK = re.compile(
     r"^\$|RANDOM|\$\$|BASHPID|(?:PROC|NODE)ID|\bdate\b|\bshuf\b|getsockname|EPOCH"
 )
-_INSIDE = ("task", "container")
 _SLURM = re.compile(r"(?i)slurm|munge|scontrol")
 _IMAGES = ("image", "container-image")
 # Linux gives these ports to outgoing connections, so a listener may find them in use.
@@ -76,11 +75,15 @@ def _set_address(
     nodes = job.shape.nodes or 1
     by_launch = (h for h in holes(value) if h.name == "SLURM_LAUNCH_NODE_IPADDR")
     if launch := next(by_launch, None):
-        severity: Severity = "error" if nodes > 1 else "warning"
-        yield Fault(launch.offset, {"value": "it"}, "launch-node", severity)
+        yield Fault(
+            launch.offset,
+            {"value": "it"},
+            "launch-node",
+            "error" if nodes > 1 else "warning",
+        )
     elif nodes < 2:
         return
-    elif assignment.scope in _INSIDE:
+    elif assignment.scope in INSIDE:
         offset = _own(value)
         if offset is not None and not _is_alone(assignment, job):
             yield Fault(
@@ -103,7 +106,7 @@ def _set_address(
 def _told_addresses(job: ScriptJob) -> Iterator[Fault]:
     """Yield options that give a launcher on several nodes its own node."""
     for command in job.model.commands:
-        if command.scope not in _INSIDE:
+        if command.scope not in INSIDE:
             continue
         if is_agent(command):
             names = known_words("EC416", "options")
@@ -131,7 +134,7 @@ def _own(value: Text) -> int | None:
     """Return the offset at which *value* names the node that evaluates it; None if none
     does."""
     for hole in holes(value):
-        if hole.scope not in _INSIDE:
+        if hole.scope not in INSIDE:
             continue
         is_asked = hole.kind == "command" and _HOSTNAME.match(hole.text)
         if is_asked or hole.name in ("HOSTNAME", "SLURMD_NODENAME"):
@@ -163,8 +166,10 @@ def _unexported(job: ScriptJob) -> Iterator[Fault]:
                 for command in model.commands
                 for option in options(command)
             )
-            severity: Severity = "note" if is_set or job.shape.nodes == 1 else serious
-            yield fault._replace(form="unexported", severity=severity)
+            yield fault._replace(
+                form="unexported",
+                severity="note" if is_set or job.shape.nodes == 1 else serious,
+            )
 
 
 @detects("EC461")
@@ -242,11 +247,12 @@ def slurm_in_container(job: ScriptJob) -> Iterator[Fault]:
         ancestors = job.model.ancestors(command)
         if any(map(_brings_slurm, ancestors)):
             continue
-        severity: Severity | None = None
         # Unknown options may bind Slurm's files into the container.
-        if any(ancestor.is_open for ancestor in ancestors) or command.context.forgiven:
-            severity = "warning"
-        yield Fault(command.offset, {"name": command.name}, severity=severity)
+        is_unsure = command.context.forgiven or any(
+            above.is_open for above in ancestors
+        )
+        words = {"name": command.name}
+        yield Fault(command.offset, words, "", "warning" if is_unsure else None)
 
 
 def _brings_slurm(container: Command) -> bool:
@@ -277,7 +283,7 @@ def port(job: ScriptJob) -> Iterator[Fault]:
             is_random = _OF_TASK.search(hole.name + hole.text)
             if is_sum and _OCTAL.search(hole.text):
                 yield Fault(hole.offset, {"port": "", "name": name}, "octal")
-            elif is_random and hole.scope in _INSIDE and is_many(job.shape):
+            elif is_random and hole.scope in INSIDE and is_many(job.shape):
                 yield Fault(hole.offset, {"port": "", "name": name}, "random")
 
 

@@ -21,7 +21,7 @@ from envcfg.lint.resource_facts import (
 )
 from envcfg.lint.script_model import Array, Assignment, Command, Model
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import holes, literal, shown
+from envcfg.lint.traced_text import INSIDE, holes, literal, shown
 from envcfg.lint.value_flow import (
     RANKS,
     CommandOption,
@@ -35,7 +35,7 @@ from envcfg.lint.value_flow import (
 )
 
 _PROCESSES = frozenset("nproc-per-node num-processes num-gpus num-accelerators".split())
-_BINDERS = frozenset({"gpus-per-task", "gpu-bind", "ntasks-per-gpu", "tres-per-task"})
+_BINDERS = frozenset("gpus-per-task gpu-bind ntasks-per-gpu tres-per-task".split())
 # Options and the verb of a launcher, then Python with the script, which comes too late.
 _INTERPRETER = re.compile(
     r"(?:launch )?(?:-[^\s=]+=\S* |(?!-m )-[^\s=]+ (?:(?!\S*python|\S+\.py )[^-\s]\S* )?)*"
@@ -83,7 +83,7 @@ def _many_agents(job: ScriptJob) -> Iterator[Fault]:
     model = job.model
     for command in model.commands:
         agent = agent_of(command)
-        if agent is None or command.scope not in ("task", "container"):
+        if agent is None or command.scope not in INSIDE:
             continue
         step = model.step_of(command)
         counts = [option for option in options(command) if option.name in _PROCESSES]
@@ -288,9 +288,8 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
             continue
         words = {"tasks": tasks, "name": command.name, "nodes": nodes}
         # A sourced file may start the program in another way.
-        severity: Severity | None = "warning" if model.opaque else None
         form = "no-srun" if nodes < 2 else "first-node"
-        yield Fault(command.offset, words, form, severity)
+        yield Fault(command.offset, words, form, "warning" if model.opaque else None)
         return
 
 
@@ -362,7 +361,7 @@ def _bound_already(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
         return
     for mask in masks:
         by_rank = any(h.name == "SLURM_LOCALID" for h in holes(mask.text))
-        if by_rank and mask.scope in ("task", "container"):
+        if by_rank and mask.scope in INSIDE:
             yield Fault(mask.offset, {"name": mask.name}, "bound")
 
 
@@ -407,7 +406,7 @@ def _mask_severity(mask: Assignment, step: Command, job: ScriptJob) -> Severity:
         return "warning"
     name = inner_name(mask.name)
     is_of_step = mask.command == step.number and step.name in ("srun", "flux")
-    is_last = mask.scope in ("task", "container") and not is_of_step
+    is_last = mask.scope in INSIDE and not is_of_step
     is_sure = is_last or name == "HIP_VISIBLE_DEVICES" or name != mask.name
     return "error" if is_sure else "warning"
 

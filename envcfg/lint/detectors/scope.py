@@ -12,7 +12,7 @@ from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
 from envcfg.lint.script_model import Command, Expansion, texts
-from envcfg.lint.traced_text import Hole, Text, Word, holes, shown, start
+from envcfg.lint.traced_text import INSIDE, Hole, Text, Word, holes, shown, start
 from envcfg.lint.value_flow import (
     RANKS,
     TESTS,
@@ -28,7 +28,7 @@ _ROLES = re.compile(
     r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_|WORLD_|MACHINE_)?RANK|(?:ROCR|HIP|CUDA)_VISIBLE_DEVICES|"
     r"MACHINE_RANK|NODE_ID|NODEID|LOCAL_ID|GPU_DEVICE_ORDINAL"
 )
-_SAYS = frozenset({"echo", "printf", "logger", "cat"})
+_SAYS = frozenset("echo printf logger cat".split())
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
 _HOST = re.compile(r"^(?:/bin/|/usr/bin/)?(?:hostname|uname\s+-n)\b")
@@ -221,7 +221,7 @@ def literal_dollar(job: ScriptJob) -> Iterator[Fault]:
     """
     names = job.model.set_names
     for command in job.model.commands:
-        if command.scope not in ("task", "container"):
+        if command.scope not in INSIDE:
             continue
         if any(word.literal == "-c" for word in command.words):
             continue  # its argument is a program in another language
@@ -239,7 +239,7 @@ def literal_dollar(job: ScriptJob) -> Iterator[Fault]:
                     words = {"name": name, "program": command.name}
                     yield Fault(offset - 1, words, edit=Edit(offset - 1, offset, ""))
     for assignment in job.model.assignments:
-        in_task = assignment.scope in ("task", "container") and assignment.unit
+        in_task = assignment.scope in INSIDE and assignment.unit
         is_seen = assignment.command is not None or assignment.exported
         if not (in_task and is_seen) or assignment.how == "env":
             continue
@@ -305,11 +305,11 @@ def node_in_batch(job: ScriptJob) -> Iterator[Fault]:
 def _in_tasks(job: ScriptJob) -> Iterator[Hole]:
     """Yield node names that are the same for tasks on all nodes."""
     for assignment in job.model.assignments:
-        if assignment.scope in ("task", "container"):
+        if assignment.scope in INSIDE:
             for text in texts(assignment.value):
                 yield from holes(text)
     for command in job.model.commands:
-        if command.scope in ("task", "container") and not _is_one_node(command, job):
+        if command.scope in INSIDE and not _is_one_node(command, job):
             yield from holes(command.output)
             for option in options(command):
                 if _OF_NODES.fullmatch(option.name):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envcfg.common.findings import Severity
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import unwrap
 from envcfg.lint.resource_facts import steps
@@ -15,7 +14,7 @@ from envcfg.lint.value_flow import is_agent
 
 _PATTERN = re.compile(r"/[^\s]*%[AajJNtux](?![A-Za-z0-9])")
 _SIGNAL = re.compile(r"(?i)(?:(R?B?):)?(?:SIG)?([A-Z0-9]+)(?:@\d+)?")
-_NO_START = frozenset({"version", "help", "usage", "test-only"})
+_NO_START = frozenset("version help usage test-only".split())
 
 
 @detects("EC753")
@@ -59,9 +58,8 @@ def _not_found(command: Command, job: ScriptJob) -> Iterator[Fault]:
     # A module or an environment may add the folder of the file to PATH.
     may_add = ("source ", ". ", "module ", "ml ", "conda ")
     is_added = any(o.description.startswith(may_add) for o in job.model.opaque)
-    severity: Severity = "note" if is_added else "warning"
     words = {"name": name, "right": f"./{name}"}
-    yield Fault(command.offset, words, "no-slash", severity)
+    yield Fault(command.offset, words, "no-slash", "note" if is_added else "warning")
 
 
 @detects("EC654")

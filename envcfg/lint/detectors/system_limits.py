@@ -42,7 +42,7 @@ from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Billing, Partition
 
 # With these options a CPU of Slurm is a thread or a part of a core: counts do not compare.
-_THREADS = frozenset({"threads-per-core", "hint", "core-spec", "ntasks-per-core"})
+_THREADS = frozenset("threads-per-core hint core-spec ntasks-per-core".split())
 _GIB = 1024
 _HOURS = re.compile(r"(?:--time[= ]|-t *)((\d+)h)(?!\S)")
 _OPEN = re.compile(r"[\x01$<{]")  # in a value that a template or variable fills in
@@ -226,8 +226,9 @@ def site_rules(job: ScriptJob) -> Iterator[Fault]:
             # "must not" without a value forbids the option itself, often as advice only.
             is_advice = rule and rule.rule == "must not" and not rule.value
             is_sure = not is_advice or (rule and rule.refused)
-            severity: Severity = "error" if is_sure else doubtful
-            yield _fault(requested[option].offset, finding, job, severity)
+            yield _fault(
+                requested[option].offset, finding, job, "error" if is_sure else doubtful
+            )
     if missing:
         message = "; ".join(finding.message for finding in missing.values())
         fix = "; ".join(finding.fix or "" for finding in missing.values())

@@ -96,7 +96,6 @@ def dead_variable(job: ScriptJob) -> Iterator[Fault]:
                     r"\b(?:write|did you mean) [A-Z][A-Z0-9_]", words["instead"]
                 )
                 is_sure = near and not (name in used and _is_argument(name, job))
-                severity: Severity = "warning" if is_sure else least
                 edit = None
                 if match := _RIGHT.fullmatch(words["instead"]):
                     # A name that is only similar may be another program's.
@@ -104,7 +103,13 @@ def dead_variable(job: ScriptJob) -> Iterator[Fault]:
                         name, match[1]
                     )
                     edit = _rename(assignment, match[1], job) if is_one else None
-                yield Fault(assignment.offset, words, "said", severity, edit)
+                yield Fault(
+                    assignment.offset,
+                    words,
+                    "said",
+                    "warning" if is_sure else least,
+                    edit,
+                )
 
 
 def _rename(assignment: Assignment, right: str, job: ScriptJob) -> Edit | None:
