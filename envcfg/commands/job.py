@@ -35,6 +35,7 @@ OPTIONS: Table = {
         switch("--json", "request, cost and script as JSON"),
         format_option("no script, but what the system would refuse, and notes"),
         STRICT,
+        switch("--split"),
         *OUTPUT,
     ),
 }
@@ -110,7 +111,8 @@ def _place(
     options: argparse.Namespace, made_by: tuple[str, ...]
 ) -> MachineryPlace | None:
     """Return the place of the script's second file, the machinery; None: a single file."""
-    if options.dry_run:  # writes no file, so the script must not need one
+    # A dry run writes no file, so the script must not need one.
+    if options.dry_run or not options.split:
         return None
     if options.submit and options.output is None:  # a file here, with the job's name
         options = argparse.Namespace(

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # The options of commands that write a script.
 OUTPUT = (
-    switch("--inline"),
     Option(
         "--output",
         "write the script to FILE and make it executable; -: standard output",
@@ -155,13 +154,14 @@ def check_script(options: argparse.Namespace, inputs: Collection[str]) -> None:
 def machinery_place(
     options: argparse.Namespace, made_by: Sequence[str]
 ) -> MachineryPlace | None:
-    """Return the place of the script's second file, the machinery; None: a single file.
+    """Return the place of the script's second file, the machinery.
+
+    It is None for a script on stdout, which has no folder for a second file.
 
     Args:
         made_by: the command line that writes script and file.
     """
-    # A script on stdout has no folder for a second file.
-    if options.inline or not options.output:
+    if not options.output:
         return None
     import shlex
 
@@ -248,11 +248,10 @@ def save_machinery(options: argparse.Namespace, files: Files, needs: str) -> Non
 
     folder = os.path.dirname(_script_path(options))
     file = os.path.join(folder, FOLDER, files.name)
-    keep_file(file, files.machinery.encode(), hint="--inline writes a single file")
-    tell(
-        f"{needs} the file {one_line(file)}: keep both",
-        "--inline writes a single file, for another folder or system",
-    )
+    single = "--inline" if "inline" in options else "without --split, envcfg"
+    hint = f"{single} writes a single file"
+    keep_file(file, files.machinery.encode(), hint=hint)
+    tell(f"{needs} the file {one_line(file)}: keep both", hint)
 
 
 def _script_path(options: argparse.Namespace) -> str:

@@ -44,6 +44,7 @@ OPTIONS: Table = {
         ),
         no_default(STEP),
         switch("--json", "the plan as JSON"),
+        switch("--inline"),
         *OUTPUT,
     ),
 }
@@ -93,7 +94,8 @@ def run(options: argparse.Namespace) -> int:
     elif options.what == "job":
         write(render_job_part(plan, origin))
     else:
-        files = render_files(plan, origin, machinery_place(options, origin))
+        place = None if options.inline else machinery_place(options, origin)
+        files = render_files(plan, origin, place)
         put_script(options, files, step.inputs, is_sourced=True)
     return 0
 
@@ -112,20 +114,21 @@ def _convert(options: argparse.Namespace) -> int:
     from envcfg.core.script_conversion import convert_file
 
     check_script(options, [options.script])
+    place = None if options.inline else machinery_place(options, options.argv)
     conversion = convert_file(
         options.script,
         vars(options),
         made_by=options.argv,
         drop_known=options.drop_known,
         named_lines=options.line,
-        place=machinery_place(options, options.argv),
+        place=place,
         tell=tell,
     )
     for line in conversion.lines:
         if line.added:
             options_added = " ".join(line.added)
-            place = f"{options.script}:{line.line}"
-            tell(f"{place}: added to the line if the job allows it: {options_added}")
+            where = f"{options.script}:{line.line}"
+            tell(f"{where}: added to the line if the job allows it: {options_added}")
     for variable in conversion.variables:
         effect = f"stays, and overrides the profile's {variable.profile}"
         if variable.is_removed:

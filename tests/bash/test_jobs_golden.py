@@ -71,7 +71,7 @@ def settled(text: str) -> str:
 
 
 def made(name: str, *more: str) -> str:
-    """Return the script with the machinery in its file, or with ``--inline`` without one."""
+    """Return the script; with ``--split`` the machinery is in another file."""
     done = envcfg("sbatch", *CASES[name], *more, "-o", "job.sh", "--force", *STEP)
     assert done.code == 0, done.err
     return Path("job.sh").read_text()
@@ -82,7 +82,7 @@ def test_the_job_script_is_as_reviewed(
     name: str, wrap: Callable[..., Wrapped], request: pytest.FixtureRequest
 ) -> None:
     assert callable(wrap)  # the fixture keeps other layers away
-    text = settled(made(name))
+    text = settled(made(name, "--split"))
     if name in {*SYSTEMS} - DAILY:
         compare_digest(name, text, GOLDEN / "digests.txt", request)
     else:
@@ -103,7 +103,7 @@ def test_every_system_gets_a_clean_script(
     name: str, wrap: Callable[..., Wrapped]
 ) -> None:
     assert callable(wrap)
-    done = envcfg("sbatch", *asking(name), "--inline", *STEP)
+    done = envcfg("sbatch", *asking(name), *STEP)
     assert done.code == 0, done.err
     assert re.search(r"--nodes=1\n|select=1[:\n]", done.text)
     text = done.text
@@ -140,18 +140,18 @@ def run(text: str, folder: Path, **env: str) -> tuple[int, str]:
     return done.returncode, done.stdout.decode() + done.stderr.decode()
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["two files", "inline"])
+@pytest.mark.parametrize("split", [("--split",), ()], ids=["two files", "one"])
 @pytest.mark.parametrize(
     "name",
     ["lumi-g", "setonix", "mahti", "perlmutter", "tuolumne", "polaris", "derecho"],
 )
 def test_the_job_script_runs_its_program_on_every_rank(
     name: str,
-    inline: tuple[str, ...],
+    split: tuple[str, ...],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    script = made(name, *inline)  # here, not in / where PBS starts it
+    script = made(name, *split)  # here, not in / where PBS starts it
     tasks = 8 if name in {"lumi-g", "setonix"} else 4
     env = {"FAKE_NODES": "2", "FAKE_TASKS": str(tasks), "SLURM_NNODES": "2"}
     if name == "tuolumne":
@@ -178,14 +178,14 @@ def test_the_job_script_runs_its_program_on_every_rank(
         assert b"--ntasks-per-node=8" in options
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["two files", "inline"])
+@pytest.mark.parametrize("split", [("--split",), ()], ids=["two files", "one"])
 def test_the_job_ends_with_the_code_of_its_program(
-    inline: tuple[str, ...], folder: Path
+    split: tuple[str, ...], folder: Path
 ) -> None:
     done = envcfg(
         "sbatch",
         *asking("lumi-g"),
-        *inline,
+        *split,
         "--container",
         "none",
         "--",
@@ -205,7 +205,7 @@ while :; do sleep 0.05; done
 """
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["two files", "inline"])
+@pytest.mark.parametrize("split", [("--split",), ()], ids=["two files", "one"])
 @pytest.mark.parametrize(
     ("ends", "code", "says", "again"),
     [
@@ -214,7 +214,7 @@ while :; do sleep 0.05; done
     ],
 )
 def test_a_warned_program_saves_and_the_job_starts_again(
-    ends: str, code: int, says: str, again: bool, inline: tuple[str, ...], folder: Path
+    ends: str, code: int, says: str, again: bool, split: tuple[str, ...], folder: Path
 ) -> None:
     program = folder / "train"
     program.write_text(WARNED.replace("CODE", ends))
@@ -231,7 +231,7 @@ def test_a_warned_program_saves_and_the_job_starts_again(
         'export SLURM_STEP_TASKS_PER_NODE=1 SLURMD_NODENAME=node1\nexec "$@"\n'
     )
     (folder / "tool/srun").chmod(0o755)
-    options = (*asking("lumi-g"), "--requeue", *inline, "--container", "none")
+    options = (*asking("lumi-g"), "--requeue", *split, "--container", "none")
     done = envcfg("sbatch", *options, "--", "./train")
     assert done.code == 0, done.err
     text = done.text.replace(

@@ -152,7 +152,7 @@ def test_where_the_runtime_is_missing_the_modules_are_named(
     made = wrap("--profile", "dardel", "--container", str(image), "--", "true")
     done = bash(f"PATH={tmp_path}\n".encode() + made.out, SLURM_JOB_ID="1")
     assert b"no container runtime on PATH: tried singularity" in done.stderr
-    assert b"hint: load its module before (module load PDC" in (done.stderr)
+    assert b"hint: load its module before: module load PDC" in (done.stderr)
 
 
 def test_modules_stand_in_the_plan(profile: str) -> None:

@@ -31,7 +31,7 @@ WAYS = {
         if shell != ["ksh"] or way == "run"
     ],
 )
-@pytest.mark.parametrize("kind", ["command", "steps", "job", "inline job"])
+@pytest.mark.parametrize("kind", ["command", "steps", "job"])
 def test_a_shell_that_is_no_bash_is_told_so_in_one_line(
     wrap: Wrap, tmp_path: Path, shell: list[str], way: str, kind: str
 ) -> None:
@@ -47,9 +47,8 @@ def test_a_shell_that_is_no_bash_is_told_so_in_one_line(
 
 
 def made(wrap: Wrap, kind: str) -> bytes:
-    if "job" in kind:
+    if kind == "job":
         options = ("--profile", "lumi-g", "--container", "none", "--nodes", "1")
-        inline = ("--inline",) if "inline" in kind else ()
         asked = (
             "--account",
             "project_465000001",
@@ -58,7 +57,7 @@ def made(wrap: Wrap, kind: str) -> bytes:
             "--partition",
             "small-g",
         )
-        made = envcfg("sbatch", *options, *asked, *inline, "--fact", "rocm=6.2.4", "--", "touch", "ran")  # fmt: skip
+        made = envcfg("sbatch", *options, *asked, "--fact", "rocm=6.2.4", "--", "touch", "ran")  # fmt: skip
         assert made.code == 0, made.err
         assert made.text.count("case ${BASH_VERSION") == 1
         lines = made.text[: made.text.index("case ${BASH_VERSION")].splitlines()

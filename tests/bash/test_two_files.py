@@ -245,7 +245,7 @@ def test_lint_and_submit_refuse_a_job_without_the_right_file(
     (tmp_path / "sbatch").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.chdir(tmp_path)
-    asked = (*asking("lumi-g"), "--container", "none", "-o", "job.sh")
+    asked = (*asking("lumi-g"), "--container", "none", "--split", "-o", "job.sh")
     assert envcfg("job", *asked, "--", "true").code == 0
     fine = envcfg("lint", "job.sh")
     assert fine.code == 0, fine.text

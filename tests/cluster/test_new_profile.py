@@ -40,7 +40,7 @@ def test_what_a_node_says_runs_a_job_of_two_nodes(cluster: Cluster, tool: Path) 
         [
             tool / "envcfg", "sbatch", "--profile", "./drafted.yaml", "--container", "none",
             "--partition", "standard-g", "--nodes", "2", "--gpus-per-node", "2",
-            "--time", "5", "--inline", "-o", "-", "--", "sh", "-c", SHOW,
+            "--time", "5", "-o", "-", "--", "sh", "-c", SHOW,
         ],
         check=True,
     ).stdout  # fmt: skip
@@ -56,7 +56,7 @@ def test_what_a_node_says_runs_a_job_of_two_nodes(cluster: Cluster, tool: Path) 
         [
             tool / "envcfg", "job", "--profile", "./drafted.yaml", "--container", "none",
             "--partition", "gpumedium", "--nodes", "2", "--gpus-per-node", "4",
-            "--account", "project_2001659", "--time", "5", "--inline", "-o", "-", "--", "hostname",
+            "--account", "project_2001659", "--time", "5", "-o", "-", "--", "hostname",
         ],
         check=True,
     ).stdout  # fmt: skip

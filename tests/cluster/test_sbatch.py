@@ -34,15 +34,15 @@ def started(cluster: Cluster, text: str, *options: str, path: str = "") -> int:
     return int(sent.stdout.split(";")[0])
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["plain", "inline"])
+@pytest.mark.parametrize("has_envcfg", [True, False])
 def test_the_lumi_script_runs_on_two_whole_nodes(
-    cluster: Cluster, workdir: Path, tool: Path, inline: tuple[str, ...]
+    cluster: Cluster, workdir: Path, tool: Path, has_envcfg: bool
 ) -> None:
     show = 'echo "rank $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $NODE_RANK '
     show += '$NCCL_SOCKET_IFNAME $SLURM_CPUS_PER_TASK $SLURM_MEM_PER_NODE"'
-    size = ("--partition", "standard-g", "--nodes", "2", "--time", "5", *inline)
+    size = ("--partition", "standard-g", "--nodes", "2", "--time", "5")
     text = job_script(cluster, *LUMI, *size, command=show)
-    number = started(cluster, text, path="" if inline else str(tool))
+    number = started(cluster, text, path=str(tool) if has_envcfg else "")
     job = Job(cluster, number).wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     assert job.output == workdir / f"sh-{number}.out"
@@ -60,7 +60,7 @@ def test_the_lumi_script_runs_on_two_whole_nodes(
 
 def test_the_cores_of_a_step_are_those_of_the_job(cluster: Cluster) -> None:
     """This Slurm's srun takes --cpus-per-task over from the environment alone."""
-    text = job_script(cluster, *SMALL, "--time", "5", "--inline", command="exit 0")
+    text = job_script(cluster, *SMALL, "--time", "5", command="exit 0")
     job = Job(cluster, started(cluster, text + "srun printenv SLURM_CPUS_PER_TASK\n"))
     job.wait(timeout=60)
     assert re.findall(r"^\d+$", job.stdout, re.M) == ["7", "7"], job.stdout
@@ -70,7 +70,7 @@ def test_the_jobs_of_an_array_have_their_own_output(
     cluster: Cluster, workdir: Path
 ) -> None:
     command = 'echo "part $SLURM_ARRAY_TASK_ID of rank $RANK"'
-    size = ("--time", "5", "--array", "3-4", "--job-name", "parts", "--inline")
+    size = ("--time", "5", "--array", "3-4", "--job-name", "parts")
     number = started(cluster, job_script(cluster, *SMALL, *size, command=command))
     deadline = time.monotonic() + 90
     while cluster.run(["squeue", "--noheader", "--job", str(number)]).stdout.strip():
@@ -87,7 +87,7 @@ def test_every_rank_is_warned_before_the_time_limit(cluster: Cluster) -> None:
     # Slurm signals every process of a step and the runtime hands its own on: it can come twice.
     saves = 'trap "" USR1; echo rank $RANK saves; exit 0'
     command = f"trap '{saves}' USR1; while :; do sleep 0.1; done"
-    text = job_script(cluster, *SMALL, *WARNED, "--inline", command=command)
+    text = job_script(cluster, *SMALL, *WARNED, command=command)
     job = Job(cluster, started(cluster, text)).wait(timeout=100)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
     assert sorted(re.findall(r"^rank \d saves$", job.stdout, re.M)) == [
@@ -104,7 +104,7 @@ def test_a_job_that_has_saved_starts_again_until_it_is_done(
         "trap 'trap \"\" USR1; touch saved.$RANK; echo rank $RANK saves; exit 0' USR1\n"
         "echo rank $RANK starts\nwhile :; do sleep 0.1; done\n"
     )
-    options = (*SMALL, *WARNED, "--requeue", "--inline")
+    options = (*SMALL, *WARNED, "--requeue")
     text = job_script(cluster, *options, command=". ./train.sh")
     number = started(cluster, text)
     job = Job(cluster, number).refresh()
@@ -192,7 +192,7 @@ def test_a_program_that_dies_twice_at_one_step_is_not_started_a_third_time(
 
 @pytest.mark.nightly
 def test_a_program_that_does_not_save_is_not_started_again(cluster: Cluster) -> None:
-    options = (*SMALL, *WARNED, "--requeue", "--inline")
+    options = (*SMALL, *WARNED, "--requeue")
     text = job_script(cluster, *options, command="while :; do sleep 0.1; done")
     job = Job(cluster, started(cluster, text)).wait(timeout=100)
     # 128 + USR1, or + TERM of a rank that was ended because of the other

@@ -31,13 +31,12 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("inline", [(), ("--inline",)], ids=["plain", "inline"])
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize("system", mark_systems(RIGHT))
 def test_slurm_takes_the_script_of_every_system(
-    cluster: Cluster, system: str, nodes: int, inline: tuple[str, ...]
+    cluster: Cluster, system: str, nodes: int
 ) -> None:
-    done = envcfg("sbatch", *asking(system, nodes), *inline, *STEP)
+    done = envcfg("sbatch", *asking(system, nodes), *STEP)
     assert done.code == 0, done.err
     text, newer = re.subn(r"^#SBATCH --segment=2$", "", done.text, flags=re.M)
     # Slurm here is 22.05, and this option of 24.05.
@@ -66,7 +65,7 @@ def test_slurm_takes_the_script_of_every_other_kind_of_node(
 def test_the_mahti_script_runs_on_two_nodes(cluster: Cluster) -> None:
     show = 'echo "rank $RANK/$WORLD_SIZE on $NODE_RANK, $CUDA_VISIBLE_DEVICES, '
     show += '$SLURM_CPUS_PER_TASK cores"'
-    options = (*asking("mahti", 2), "--allow", "cluster", "--inline")
+    options = (*asking("mahti", 2), "--allow", "cluster")
     text = job_script(cluster, *options, command=show)
     job = Job(cluster, started(cluster, text)).wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout

@@ -10,7 +10,7 @@ from job import Job
 
 LUMI = (
     *("--profile", "lumi-g", "--container", "none", "--partition", "small-g"),
-    *("--nodes", "2", "--gpus-per-node", "1", "--time", "5", "--inline"),
+    *("--nodes", "2", "--gpus-per-node", "1", "--time", "5"),
 )
 ACCOUNT = ("--account", "project_465000001")
 COMMAND = ("--", "sh", "-c", 'echo "rank $RANK of $WORLD_SIZE"')

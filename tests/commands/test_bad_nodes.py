@@ -20,7 +20,7 @@ NODE_DOWN = (
 )
 JOB = (
     *("--profile", "lumi-g", "--container", "none", "--partition", "small-g"),
-    *("--account", "project_465000001", "--nodes", "2", "--time", "5", "--inline"),
+    *("--account", "project_465000001", "--nodes", "2", "--time", "5"),
 )
 
 

@@ -424,7 +424,6 @@ def test_data_of_a_file_are_never_run(files: Files) -> None:
     )
     made = envcfg(
         "job",
-        "--inline",
         "--profile=lumi-g",
         "--container=none",
         "--account=a",

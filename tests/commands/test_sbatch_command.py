@@ -168,7 +168,7 @@ def test_a_file_is_executable_and_only_our_own_is_replaced(tmp_path: Path) -> No
     job = tmp_path / "job.sh"
     assert envcfg("sbatch", *LUMI, "-o", "job.sh", *COMMAND).code == 0
     assert os.access(job, os.X_OK)
-    assert envcfg("sbatch", *LUMI, "--inline", "-o", "job.sh", *COMMAND).code == 0
+    assert envcfg("sbatch", *LUMI, "--split", "-o", "job.sh", *COMMAND).code == 0
     job.write_text(job.read_text() + "# mine\n")
     done = envcfg("sbatch", *LUMI, "-o", "job.sh", *COMMAND)
     assert done.code == 4

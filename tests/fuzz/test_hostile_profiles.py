@@ -227,7 +227,7 @@ BASE = ("--container", "image-6.3.sif", "--profile", "./x.yaml")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "srun": ("wrap", *BASE),
     "torchrun": ("wrap", *BASE, "--launcher", "torchrun"),
-    "job": ("sbatch", *BASE, "--account", "a", "--time", "10", "--inline"),
+    "job": ("sbatch", *BASE, "--account", "a", "--time", "10"),
 }
 
 

@@ -41,7 +41,7 @@ def test_no_finding_on_what_we_write(path: Path) -> None:
 
 @pytest.mark.parametrize("profile", mark_systems(NEEDED))
 def test_no_finding_on_a_job_of_any_system(profile: str, tmp_path: Path) -> None:
-    step = ("--container", "none", "--", "python3", "train.py")
+    step = ("--container", "docker://a", "--", "python3", "train.py")
     done = envcfg("job", *asking(profile, 2), *step)
     assert done.code == 0, done.err
     (tmp_path / "job.sh").write_bytes(done.out)

@@ -26,7 +26,7 @@ def test_a_system_s_script_for_each_of_its_runtimes_is_clean(
     require("shellcheck")
     words = ("--runtime", known, "--container", IMAGES[known], "--", "python3", "a.py")
     if name in NEEDED:
-        made = envcfg("sbatch", *asking(name, 2), "--inline", *words)
+        made = envcfg("sbatch", *asking(name, 2), *words)
     else:
         made = wrap("--profile", name, *words)
     assert made.code == 0, made.err

@@ -47,7 +47,7 @@ COMMON = "--profile lumi-g --account p --partition standard-g --nodes 1 --time 1
 COMMANDS = {
     "submit": f"submit {COMMON} -- python3 train.py --seed={{}}",
     "one file for all": f"submit {COMMON} -o job.sh -- python3 train.py --seed={{}}",
-    "inline, for restarts": f"submit {COMMON} --inline --requeue -- python3 train.py --seed={{}}",
+    "for restarts": f"submit {COMMON} --requeue -- python3 train.py --seed={{}}",
 }  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_100_jobs_submitted_at_once_are_100_different_jobs(
     (here / "train.py").write_text("")
     (programs / "sbatch").write_text(STAND_IN)
     (programs / "sbatch").chmod(0o755)
-    count = 30 if "inline" in name else 100
+    count = 30 if "restarts" in name else 100
     lines = "".join(f"{COMMANDS[name].format(n)}\n" for n in range(count))
     done = subprocess.run(
         [sys.executable, "-c", STARTER],

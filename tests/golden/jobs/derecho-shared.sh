@@ -2,7 +2,7 @@
 # envcfg:job HASH
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile derecho (sha256 HASH)
-# made by: envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive -o job.sh --force --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive --split -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: qsub FILE
 # Source and date of each value: envcfg profiles show derecho
 # It starts the ranks by:
@@ -170,7 +170,7 @@ fi
 # --- The rest is the same in many jobs: a file, run if its SHA-256 is right ---------
 # Slurm runs a copy of this script: so the path of the file is in full.
 ENVCFG_FILE=/home/me/.envcfg/HASH.bash
-ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
+ENVCFG_AGAIN='cd /home/me && envcfg sbatch --profile derecho --account U1 --partition develop --gpus 2 --time 1:30:00 --array 0-9%2 --log logs/%x.out --request-arg=--job_priority=economy --request-arg=-r=y --exclusive --split -o job.sh --force --container none -- python3 dump.py out '"'"'a b'"'"''
 for ENVCFG_TRY in "$ENVCFG_FILE" "${SLURM_SUBMIT_DIR:-${PBS_O_WORKDIR:-$PWD}}/.envcfg/${ENVCFG_FILE##*/}"; do
   { IFS= \builtin read -r -d '' ENVCFG_TEXT <"$ENVCFG_TRY" || \builtin :; } 2>/dev/null
   ENVCFG_HASH=$(\builtin printf %s "${ENVCFG_TEXT-}" | \builtin command sha256sum 2>/dev/null) || ENVCFG_HASH=''

@@ -3,7 +3,7 @@
 # shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant
 # envcfg 0.1.0, profile mahti (sha256 HASH)
 # kind of node: a100 (the default)
-# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue=2 --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG -o job.sh --force --container none -- python3 dump.py out 'a b'
+# made by: envcfg sbatch --profile mahti --account project_2001234 --partition gpumedium --nodes 1 --time 15 --requeue=2 --signal USR2@300 --array 0-9%2 --set 'WORDS=a '"'"'b'"'"' ${RANK}' --unset NCCL_DEBUG --split -o job.sh --force --container none -- python3 dump.py out 'a b'
 # Submit it by: sbatch FILE
 # Source and date of each value: envcfg profiles show mahti/a100
 # It starts the ranks by:

@@ -1,11 +1,11 @@
-# shellcheck shell=bash # container 2: functions for all container runtimes
+# shellcheck shell=bash # container 3: functions for all container runtimes
 # reads: ENVCFG_IMAGE_IS_FILE ENVCFG_RUNTIMES ENVCFG_RUNTIME_MODULES
 envcfg_find() { # set envcfg_name: the first runtime that is on PATH
   for envcfg_name in $ENVCFG_RUNTIMES; do
     if type -P "$envcfg_name" >/dev/null; then return; fi
   done
   envcfg_fault "no container runtime on PATH: tried $ENVCFG_RUNTIMES" \
-    "load its module before${ENVCFG_RUNTIME_MODULES:+ ($ENVCFG_RUNTIME_MODULES)}, or name it with --runtime"
+    "load its module before${ENVCFG_RUNTIME_MODULES:+: $ENVCFG_RUNTIME_MODULES}; or name it with --runtime"
 }
 
 envcfg_argument() { ENVCFG_ENTER+=("$1"); } # WORD: of the runtime

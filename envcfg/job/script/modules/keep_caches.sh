@@ -1,4 +1,4 @@
-# shellcheck shell=bash # keep_caches 13: compile caches that earlier jobs left: copy them to each node, and keep what is new
+# shellcheck shell=bash # keep_caches 14: compile caches that earlier jobs left: copy them to each node, and keep what is new
 # needs: before caches; adds: READY=envcfg_warm AFTER=envcfg_save; reads: ENVCFG_COMPONENTS ENVCFG_IMAGE ENVCFG_SETUP ENVCFG_KINDS ENVCFG_VERSIONS
 # Nothing here fails a step: what does not work is a note, and the step compiles as without it.
 # ENVCFG_KEPT is the folder for all jobs. In it, a folder for each key has archives. A manifest names
@@ -87,9 +87,9 @@ envcfg_kept_said() { # HOW NONE: tell what the nodes did; each says "has KIND FI
     fi
   done < <(sed 's/^ *[0-9]*: //' -- "$ENVCFG_KEEPER_SAID" | sort -u) # without the labels of tasks
   if [[ -n $envcfg_text ]]; then
-    envcfg_note "compile caches $1: $envcfg_text${envcfg_key:+ (key $envcfg_key)}"
+    envcfg_note "compile caches $1: $envcfg_text${envcfg_key:+, key $envcfg_key}"
   elif [[ -n $2 && -z $envcfg_has_note ]]; then
-    envcfg_note "compile caches are empty: $2${envcfg_key:+ (key $envcfg_key)}"
+    envcfg_note "compile caches are empty: $2${envcfg_key:+, key $envcfg_key}"
   fi
 }
 
