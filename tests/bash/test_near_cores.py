@@ -12,14 +12,19 @@ import pytest
 
 from support import ROOT, Wrap, bash, zero_separated
 
-MODULE = ROOT / "envcfg/job/script/modules/srun/cores.sh"
-ASK = f"""
+MODULES = ROOT / "envcfg/job/script/modules"
+ASK = """
 set -euo pipefail
-envcfg_note() {{ echo "note: $1"; }}
-ENVCFG_SRUN=() envcfg_tasks=$2 ENVCFG_CPU_MASKS='' ENVCFG_UNBOUND=''
-. {MODULE}
+envcfg_note() { echo "note: $1"; }
+ENVCFG_SRUN=() ENVCFG_ARGS=() ENVCFG_CPU_MASKS='' ENVCFG_CPU_LISTS='' ENVCFG_UNBOUND=''
+eval "$3"
 envcfg_near_cores "$1" || ENVCFG_CPU_MASKS=''
-if [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND ]] && envcfg_may_pin; then echo "$ENVCFG_CPU_MASKS"; fi
+if [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND ]] && envcfg_may_pin "$2"; then
+  echo "$ENVCFG_CPU_MASKS"
+  envcfg_set_threads
+  echo "$ENVCFG_CPU_LISTS ${ENVCFG_ARGS[*]}"
+  envcfg_tell_cores
+fi
 exit 0
 """
 
@@ -153,16 +158,24 @@ def build(root: Path, node: Node) -> None:
 
 def ask(root: Path, tasks: int, **env: str) -> str:
     """Return the masks, or the note."""
+    return ask_all(root, tasks, **env)[0]
+
+
+def ask_all(root: Path, tasks: int, **env: str) -> list[str]:
+    """Return the masks, the lists with the threads of a rank, and the note on them."""
+    files = [MODULES / "cpu_lists.sh", MODULES / "srun/cores.sh"]
+    text = "".join(path.read_text() for path in files)
+    text = text.replace('"/sys/devices', f'"{root}/sys/devices')
     known = {"SLURM_JOB_ID": "7", "ENVCFG_JOB_NODES": "1", "ENVCFG_NODE_CORES": ""}
     done = subprocess.run(
-        ["/bin/bash", "-c", ASK, "ask", str(root), str(tasks)],
+        ["/bin/bash", "-c", ASK, "ask", str(root), str(tasks), text],
         env={"PATH": "", **known, **env},
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.stderr, done.returncode) == ("", 0)
-    return done.stdout.strip()
+    return done.stdout.splitlines() or [""]
 
 
 def cpus_of(masks: str) -> list[set[int]]:
@@ -177,6 +190,20 @@ def test_each_rank_gets_its_share_next_to_its_gpu(name: str, tmp_path: Path) -> 
     build(tmp_path, node)
     masks = ask(tmp_path, len(node.gpus))
     assert cpus_of(masks) == [spread(share) for share in node.expected]
+
+
+THREADS = {"LUMI": 7, "Frontier": 7, "GH200": 72, "DGX H100": 14, "VM": 6}
+
+
+@pytest.mark.parametrize("name", THREADS)
+def test_openmp_has_a_thread_for_each_core_of_a_rank(name: str, tmp_path: Path) -> None:
+    node = NODES[name]
+    build(tmp_path, node)
+    _, text, note = ask_all(tmp_path, len(node.gpus))
+    assert text == f"{':'.join(node.expected)} OMP_NUM_THREADS={THREADS[name]}"
+    assert f"0: {node.expected[0]}; 1: {node.expected[1]}; 2: " in note
+    own = ask_all(tmp_path, len(node.gpus), OMP_NUM_THREADS="3")[1]
+    assert own == f"{':'.join(node.expected)} "
 
 
 def test_lumis_masks_are_those_of_its_documentation(tmp_path: Path) -> None:
@@ -262,6 +289,22 @@ def test_the_first_version_of_cgroups(tmp_path: Path) -> None:
     assert cpus_of(ask(tmp_path, 8))[0] == set(range(14))
 
 
+def on_node(text: str, root: Path) -> str:
+    """Return a script that reads the files of a node below *root*, in the job of the fakes."""
+    build(root, NODES["DGX H100"])
+    job = os.environ["SLURM_JOB_ID"]
+    place = root / "proc/self/cgroup"
+    place.write_text(place.read_text().replace("job_7", f"job_{job}"))
+    groups = root / "sys/fs/cgroup/system.slice/slurmstepd.scope"
+    (groups / "job_7").rename(groups / f"job_{job}")
+    text = text.replace("envcfg_near_cores ''", f"envcfg_near_cores {root}")
+    text = text.replace('"/sys/devices', f'"{root}/sys/devices')
+    return f"set -euo pipefail\n{text}"
+
+
+ONE_NODE = {"SLURMD_NODENAME": "n1", "SLURM_GPUS_ON_NODE": "8", "SLURM_NNODES": "1"}
+
+
 @pytest.mark.parametrize(
     ("env", "bound"),
     [
@@ -275,23 +318,42 @@ def test_the_first_version_of_cgroups(tmp_path: Path) -> None:
 def test_srun_gets_the_masks(
     wrap: Wrap, fakes: Path, tmp_path: Path, env: dict[str, str], bound: bool
 ) -> None:
-    made = wrap("--profile", "infiniband-cuda", "--container", "none", "--", "true")
-    node = NODES["DGX H100"]
-    build(tmp_path / "node", node)
-    job = os.environ["SLURM_JOB_ID"]  # that of the fakes
-    place = tmp_path / "node/proc/self/cgroup"
-    place.write_text(place.read_text().replace("job_7", f"job_{job}"))
-    groups = tmp_path / "node/sys/fs/cgroup/system.slice/slurmstepd.scope"
-    (groups / "job_7").rename(groups / f"job_{job}")
-    script = made.text.replace(
-        "envcfg_near_cores ''", f"envcfg_near_cores {tmp_path}/node"
-    )
-    known = {"SLURMD_NODENAME": "nid1", "SLURM_GPUS_ON_NODE": "8", "SLURM_NNODES": "1"}
-    done = bash(f"set -euo pipefail\n{script}", **{**known, **env})
+    program = ("bash", "-c", 'echo "threads ${OMP_NUM_THREADS-}"')
+    made = wrap("--profile", "infiniband-cuda", "--container", "none", "--", *program)
+    done = bash(on_node(made.text, tmp_path / "node"), **{**ONE_NODE, **env})
     assert done.returncode == 0, done.stderr.decode()
     words = [word.decode() for word in zero_separated(fakes / "srun")]
     given = [word for word in words if word.startswith("--cpu-bind")]
     assert len(given) == bound
     for word in given:
         masks = word.removeprefix("--cpu-bind=mask_cpu:")
-        assert cpus_of(masks) == [spread(share) for share in node.expected]
+        shares = NODES["DGX H100"].expected
+        assert cpus_of(masks) == [spread(share) for share in shares]
+    threads = "threads 14" if bound else "threads "
+    assert set(done.stdout.decode().splitlines()) == {threads}
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "note"),
+    [
+        (("vllm", "serve", "m"), {}, "0: 0-13,112-125; 1: 14-27,126-139; 2: "),
+        (("accelerate", "config"), {}, ""),  # it runs once, and needs no cores
+        (("vllm", "serve", "m"), {"SLURM_CPU_BIND": "none"}, ""),
+    ],
+    ids=str,
+)
+def test_a_program_that_starts_its_processes_gets_a_note_with_the_cores(
+    wrap: Wrap,
+    fakes: Path,
+    tmp_path: Path,
+    command: Sequence[str],
+    env: dict[str, str],
+    note: str,
+) -> None:
+    launcher = () if command[0] == "vllm" else ("--launcher", "once")
+    options = ("--profile", "infiniband-cuda", "--container", "none", *launcher)
+    made = wrap(*options, "--", *command)
+    done = bash(on_node(made.text, tmp_path / "node"), **{**ONE_NODE, **env})
+    assert ("next to each GPU" in done.stderr.decode()) is bool(note)
+    assert note in done.stderr.decode()
+    assert not [word for word in zero_separated(fakes / "srun") if b"bind" in word]

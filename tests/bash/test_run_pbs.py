@@ -200,6 +200,23 @@ def test_ranks_are_bound_to_the_cores_next_to_their_gpus(
     assert ("ranks are not bound" in done.stderr.decode()) is bool(note)
 
 
+def test_ranks_of_torchrun_get_the_masks_of_the_profile(
+    wrap: Wrap, fakes: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "status").write_text(ALLOWED)
+    (tmp_path / "python3").write_text('#!/bin/sh\necho "cores ${ENVCFG_CORES-}"\n')
+    (tmp_path / "python3").chmod(0o755)
+    options = (*BARE, "--launcher", "torchrun")
+    for ranks, masks in (("4", "0xff000000ff000000,0x00ff000000ff0000,"), ("8", "\n")):
+        made = wrap(*options, "--ranks", ranks, "--", "python3", "train.py").text
+        made = made.replace("/proc/self/status", f"{tmp_path}/status")
+        done = bash(f"set -eu\nPATH={tmp_path}:$PATH\n{made}")
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stdout.decode().startswith(f"cores {masks}")
+    assert "--cpu-bind none" in noted(fakes)  # torchrun itself has all cores
+    assert b"8 per node, but the profile has masks for 4" in done.stderr
+
+
 def test_a_binding_of_the_user_s_environment_stays(wrap: Wrap, fakes: Path) -> None:
     assert bash(wrap(*BARE, "--", "true").out, PALS_CPU_BIND="depth").returncode == 0
     assert "bind" not in noted(fakes)

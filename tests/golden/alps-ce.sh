@@ -20,7 +20,7 @@ ENVCFG_CLUSTERS='clariden'  # where this job may run
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
@@ -100,6 +100,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, srun/cores, container, srun/plugin, place, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, srun/cores, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

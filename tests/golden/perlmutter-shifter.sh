@@ -22,6 +22,7 @@ ENVCFG_CLUSTERS='perlmutter' # where this job may run
 # [profiles/perlmutter.yaml:58]
 ENVCFG_CPU_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=48-63,112-127:32-47,96-111:16-31,80-95:0-15,64-79
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
 # unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
@@ -86,6 +87,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, masks, container, runtimes/shifter, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, runtimes/shifter, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -97,6 +97,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, pbs/task, pbs, modules, folders, caches, masks, pbs/masks, container, runtimes/apptainer, per_node, pbs/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, pbs/task, pbs, modules, folders, caches, cpu_lists, masks, pbs/masks, container, runtimes/apptainer, per_node, pbs/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

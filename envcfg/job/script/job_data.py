@@ -10,6 +10,7 @@ from envcfg.job.script import quoting, settings
 from envcfg.job.script.diagnostic_lines import planned_lines, setup_text, taken_names
 from envcfg.job.script.module_choice import (
     components,
+    masks_of,
     programs,
     shell_of,
 )
@@ -61,15 +62,14 @@ def render_data(plan: Plan, names: Sequence[str]) -> str:
     lines = [settings.commented(rows, "")]
     # Masks are computed here, because bash arithmetic cannot hold masks of 128
     # cores.
-    if plan.masks and "masks" in names:
-        lines.append(settings.reason_lines(plan.masks.reason, ""))
-        masks = plan.masks.masks
+    if known := masks_of(plan):
+        lines.append(settings.reason_lines(known.reason, ""))
+        masks = known.masks
         lines.append(f"ENVCFG_CPU_MASKS={','.join(masks)}\n")
         union = quoting.union_of(masks)
         lines.append(f"ENVCFG_CPU_MASKS_UNION={union} # cores of all of them\n")
-        if "ENVCFG_CPU_LISTS" in referred:
-            cpus = ":".join(map(quoting.cpu_ranges, masks))
-            lines.append(f"ENVCFG_CPU_LISTS={cpus}\n")
+        cpus = ":".join(map(quoting.cpu_ranges, masks))
+        lines.append(f"ENVCFG_CPU_LISTS={cpus}\n")
     if "ENVCFG_TAKEN" in referred:
         lines.append(f"ENVCFG_TAKEN='{' '.join(taken_names(plan))}'\n")
     if plan.scratch:

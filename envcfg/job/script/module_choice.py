@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from envcfg.backends.launchers import LAUNCHERS
+from envcfg.backends.launchers import LAUNCHERS, ONCE
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.job.plan.diagnostics import is_path
 from envcfg.job.plan.plan import Container, Plan
 from envcfg.job.script.modules import has_module, module
+from envcfg.profile.profile_model import Masks
 
 _WIDE = 7  # characters of a range of components; Slurm allows 128 components at most
 # Modules for functions of the job's part.
@@ -95,7 +96,7 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "folders"
     if plan.scratch:
         yield "caches"
-    if plan.masks and "cpu_masks" in plan.starter.sections:
+    if masks_of(plan):
         yield "masks"
         if has_module(f"{starter}/masks"):
             yield f"{starter}/masks"
@@ -175,7 +176,7 @@ def _launching(plan: Plan) -> Iterator[str]:
         yield launcher_module(plan)
     if launcher.is_agent:
         yield "worker"
-        if finds_cores(plan):
+        if finds_cores(plan) or masks_of(plan):
             yield "worker_cores"
     if plan.options.program:
         yield "program"
@@ -186,14 +187,29 @@ def _launching(plan: Plan) -> Iterator[str]:
 
 
 def finds_cores(plan: Plan) -> bool:
-    """Return whether the job binds ranks to the cores that its first node shows."""
-    launcher, options = LAUNCHERS[plan.launcher], plan.options
+    """Return whether the job reads the cores next to its GPUs on its first node."""
+    return has_module(f"{plan.starter.name}/cores") and _binds(plan)
+
+
+def masks_of(plan: Plan) -> Masks | None:
+    """Return the profile's masks if the starter, or ranks of an agent, use them."""
+    # Masks of the profile need all cores of the node. What the node shows is right
+    # for a part of it, too.
+    is_agent = LAUNCHERS[plan.launcher].is_agent
+    if "cpu_masks" not in plan.starter.sections:
+        return None
+    if is_agent and _binds(plan) and not finds_cores(plan):
+        return plan.profile.cpu_masks
+    return plan.masks
+
+
+def _binds(plan: Plan) -> bool:
+    """Return whether each rank, or process of a program, has its own GPU and cores."""
     return (
-        has_module(f"{plan.starter.name}/cores")
-        and plan.profile.gpus != 0
-        and (launcher.is_agent or not launcher.has_node)
-        # Programs that start their ranks, and launch lines of users, bind by themselves.
-        and not (options.program or options.keeps_launch_line)
+        plan.profile.gpus != 0
+        and plan.launcher != ONCE
+        # Launch lines of users, and this option of torchrun, bind by themselves.
+        and not plan.options.keeps_launch_line
         and not any(each.word.startswith("--numa-binding") for each in plan.agent)
     )
 

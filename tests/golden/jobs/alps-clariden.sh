@@ -63,7 +63,7 @@ ENVCFG_CLUSTERS='clariden'  # where this job may run
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {

@@ -63,17 +63,17 @@ ENVCFG_NODE_CORES='56'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:116]
+# [profiles/lumi-g.yaml:108]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Modules for the step.
 envcfg_modules() {
-  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:215]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:207]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:221]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -86,14 +86,14 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
   # torchrun and accelerate set 1 if it is not set; each GCD has seven cores
-  # [profiles/lumi-g.yaml:364]
+  # [profiles/lumi-g.yaml:356]
   envcfg_set OMP_NUM_THREADS 7
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:390]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:382]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set HF_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/hf-cache; fi
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:396]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:388]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ] && [ -n "${USER-}" ]; then envcfg_set TORCH_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/"${USER}"/torch_home; fi
   # vLLM's cache goes to the project's scratch; the guide has it for one node
-  # [profiles/lumi-g.yaml:402]
+  # [profiles/lumi-g.yaml:394]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set VLLM_CACHE_ROOT /scratch/"${SLURM_JOB_ACCOUNT}"/vllm-cache; fi
   fi
@@ -148,7 +148,7 @@ ENVCFG_AGENT_OPTIONS=''
 # Variables of each rank that the agent starts.
 envcfg_rank_settings() {
   # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
-  # rank, with build in it [profiles/lumi-g.yaml:370]
+  # rank, with build in it [profiles/lumi-g.yaml:362]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
   envcfg_folders AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
 }

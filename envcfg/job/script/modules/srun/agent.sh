@@ -1,7 +1,7 @@
-# shellcheck shell=bash # srun/agent 3: Slurm: one task per node, in which an agent starts the ranks
+# shellcheck shell=bash # srun/agent 4: Slurm: one task per node, in which an agent starts the ranks
 # needs: srun/alone; reads: ENVCFG_CPU_MASKS ENVCFG_GPUS ENVCFG_RANKS ENVCFG_UNBOUND
 envcfg_launch() { # COMMAND...
-  local envcfg_ranks=$ENVCFG_RANKS envcfg_tasks
+  local envcfg_ranks=$ENVCFG_RANKS
   if [[ -z $envcfg_ranks ]]; then envcfg_ranks=$(envcfg_gpus); fi
   envcfg_ranks=${envcfg_ranks:-$ENVCFG_GPUS}
   if [[ -z $envcfg_ranks || $envcfg_ranks == 0 ]]; then
@@ -9,11 +9,13 @@ envcfg_launch() { # COMMAND...
     return 2
   fi
   envcfg_alone
-  envcfg_tasks=$envcfg_ranks
   if [[ -n ${SLURM_CPU_BIND-} || " ${ENVCFG_SRUN[*]}" == *' --cpu-bind'* ]]; then
-    : # the user's own binding
-  elif [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND ]] && envcfg_may_pin; then
+    :                                # the user's own binding
+  elif [[ -z $ENVCFG_WORKER ]]; then # a program that starts its own ranks
+    if [[ -n $ENVCFG_CPU_MASKS ]]; then envcfg_tell_cores; fi
+  elif [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND ]] && envcfg_may_pin "$envcfg_ranks"; then
     ENVCFG_ARGS+=("ENVCFG_CORES=$ENVCFG_CPU_MASKS")
+    envcfg_set_threads
   fi
   ENVCFG_ARGS+=("ENVCFG_LOCAL_RANKS=$envcfg_ranks" "ENVCFG_WORKER=$ENVCFG_WORKER")
   envcfg_srun "$@"

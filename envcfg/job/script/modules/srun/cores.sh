@@ -1,14 +1,14 @@
-# shellcheck shell=bash # srun/cores 1: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
-# adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_MASKS ENVCFG_NODE_CORES ENVCFG_UNBOUND
+# shellcheck shell=bash # srun/cores 2: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
+# needs: cpu_lists; adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_NODE_CORES ENVCFG_UNBOUND
 # Used if the profile has no masks. What the kernel shows of this node is right for the job if it has one
 # node, or whole nodes. No program is started. Whatever is not certain leaves the ranks unbound.
-envcfg_find_cores() { # set ENVCFG_CPU_MASKS to one mask for each GPU, in the order of the GPUs; empty: not certain
-  ENVCFG_CPU_MASKS='' ENVCFG_UNBOUND=''
+envcfg_find_cores() { # set ENVCFG_CPU_MASKS and ENVCFG_CPU_LISTS: the cores for each GPU, in the order of the GPUs
+  ENVCFG_CPU_MASKS='' ENVCFG_CPU_LISTS='' ENVCFG_UNBOUND=''
   if [[ -z ${SLURMD_NODENAME-} ]]; then return; fi # this is not a node of the job
   envcfg_near_cores '' || ENVCFG_CPU_MASKS=''
 }
 
-envcfg_may_pin() { # whether the masks suit the ranks; a note says why not
+envcfg_may_pin() { # RANKS: whether the masks suit so many ranks per node; a note says why not
   local envcfg_name envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}
   for envcfg_name in SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND; do
     if [[ -n ${!envcfg_name-} ]]; then ENVCFG_UNBOUND="$envcfg_name gives each rank its own GPUs"; fi
@@ -17,38 +17,20 @@ envcfg_may_pin() { # whether the masks suit the ranks; a note says why not
     : # the reason is known
   elif [[ " ${ENVCFG_SRUN[*]}" == *' --'@(gpus-per-task|tres-per-task|ntasks-per-gpu|gpu-bind|tres-bind)* ]]; then
     ENVCFG_UNBOUND='an option of srun gives each rank its own GPUs'
-  elif [[ ${envcfg_tasks:-0} != $((${#envcfg_masks} + 1)) ]]; then
-    ENVCFG_UNBOUND="${envcfg_tasks:-unknown} ranks per node, but $((${#envcfg_masks} + 1)) GPUs"
+  elif [[ ${1:-0} != $((${#envcfg_masks} + 1)) ]]; then
+    ENVCFG_UNBOUND="${1:-unknown} ranks per node, but $((${#envcfg_masks} + 1)) GPUs"
   fi
   if [[ -z $ENVCFG_UNBOUND ]]; then return 0; fi
   envcfg_note "ranks are not bound to the cores next to their GPUs: $ENVCFG_UNBOUND"
   return 1
 }
 
-envcfg_numbers() { # LIST: set envcfg_cpus to the CPUs of a list of the kernel: "0-3,64"
-  local envcfg_part envcfg_i
-  local -a envcfg_parts
-  envcfg_cpus=()
-  IFS=, read -r -a envcfg_parts <<<"$1"
-  for envcfg_part in "${envcfg_parts[@]}"; do
-    if [[ ! $envcfg_part =~ ^([0-9]{1,4})(-([0-9]{1,4}))?$ ]]; then return 1; fi
-    for ((envcfg_i = 10#${BASH_REMATCH[1]}; envcfg_i <= 10#${BASH_REMATCH[3]:-${BASH_REMATCH[1]}}; envcfg_i++)); do
-      envcfg_cpus+=("$envcfg_i")
-    done
-  done
-}
-
-envcfg_line() { # FILE: set envcfg_text to its first line; fail if it cannot be read
-  envcfg_text=''
-  { read -r envcfg_text <"$1"; } 2>/dev/null || [[ -n $envcfg_text ]]
-}
-
 # NVIDIA: the folder's name is the PCI address; CUDA counts equal GPUs in the order of these addresses. AMD: ROCm
 # counts the nodes of its topology that have SIMD units. The devices that a job may not use cannot be read.
-envcfg_gpu_places() { # ROOT: set envcfg_at to the PCI addresses of the GPUs that this job can use, in their order
+envcfg_gpu_places() { # ROOT: set envcfg_addresses to the PCI addresses of the GPUs that this job can use, in their order
   local LC_ALL=C envcfg_file envcfg_key envcfg_value envcfg_kind envcfg_device envcfg_i
   local -A envcfg_facts
-  envcfg_at=() envcfg_kinds=''
+  envcfg_addresses=() envcfg_kinds=''
   for envcfg_file in "$1"/proc/driver/nvidia/gpus/*/information; do
     envcfg_device='' envcfg_kind=''
     if [[ ! -r $envcfg_file ]]; then continue; fi
@@ -60,7 +42,7 @@ envcfg_gpu_places() { # ROOT: set envcfg_at to the PCI addresses of the GPUs tha
     done <"$envcfg_file"
     if [[ -n $envcfg_device && -r $1/dev/nvidia$envcfg_device && -w $1/dev/nvidia$envcfg_device ]]; then
       envcfg_file=${envcfg_file%/information}
-      envcfg_at+=("${envcfg_file##*/}") envcfg_kinds+=" nvidia-$envcfg_kind"
+      envcfg_addresses+=("${envcfg_file##*/}") envcfg_kinds+=" nvidia-$envcfg_kind"
     fi
   done
   for ((envcfg_i = 0; envcfg_i < 256; envcfg_i++)); do
@@ -74,7 +56,7 @@ envcfg_gpu_places() { # ROOT: set envcfg_at to the PCI addresses of the GPUs tha
     envcfg_device=${envcfg_facts[location_id]:-0}
     printf -v envcfg_device '%04x:%02x:%02x.%x' "${envcfg_facts[domain]:-0}" \
       $((envcfg_device >> 8)) $((envcfg_device >> 3 & 31)) $((envcfg_device & 7))
-    envcfg_at+=("$envcfg_device") envcfg_kinds+=" amd-${envcfg_facts[gfx_target_version]-}"
+    envcfg_addresses+=("$envcfg_device") envcfg_kinds+=" amd-${envcfg_facts[gfx_target_version]-}"
   done
 }
 
@@ -97,19 +79,19 @@ envcfg_job_cores() { # ROOT: set envcfg_text to the list of CPUs that the job ha
 }
 
 envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain, with the reason in ENVCFG_UNBOUND
-  local envcfg_text envcfg_at envcfg_kinds envcfg_name envcfg_place envcfg_cpu envcfg_other envcfg_list envcfg_part
-  local envcfg_share=9999 envcfg_first envcfg_next='' envcfg_i
-  local -a envcfg_cpus envcfg_units=() envcfg_whose=() envcfg_owner=() envcfg_near envcfg_bits
+  local envcfg_text envcfg_addresses envcfg_kinds envcfg_name envcfg_place envcfg_cpu envcfg_other envcfg_list envcfg_part
+  local envcfg_share=9999 envcfg_first envcfg_all_gpus='' envcfg_i
+  local -a envcfg_cpus envcfg_units=() envcfg_core_of=() envcfg_listed=() envcfg_near envcfg_chosen
   local -A envcfg_lists=() envcfg_cores=() envcfg_taken=()
   envcfg_gpu_places "$1"
-  if ((${#envcfg_at[@]} == 0)); then return 1; fi # no GPU of NVIDIA or AMD
+  if ((${#envcfg_addresses[@]} == 0)); then return 1; fi # no GPU of NVIDIA or AMD
   for envcfg_name in $envcfg_kinds; do
     if [[ $envcfg_name != "${envcfg_kinds##* }" ]]; then ENVCFG_UNBOUND='its GPUs are not equal'; fi
   done
-  for ((envcfg_i = 0; envcfg_i < ${#envcfg_at[@]}; envcfg_i++)); do envcfg_next+=,$envcfg_i; done
+  for ((envcfg_i = 0; envcfg_i < ${#envcfg_addresses[@]}; envcfg_i++)); do envcfg_all_gpus+=,$envcfg_i; done
   for envcfg_name in CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES HIP_VISIBLE_DEVICES GPU_DEVICE_ORDINAL; do
     if [[ $envcfg_kinds == ' nvidia'* && $envcfg_name != CUDA* ]]; then continue; fi
-    if [[ -n ${!envcfg_name-} && ,${!envcfg_name} != "$envcfg_next" ]]; then
+    if [[ -n ${!envcfg_name-} && ,${!envcfg_name} != "$envcfg_all_gpus" ]]; then
       ENVCFG_UNBOUND="$envcfg_name does not name all GPUs of the job in their order"
     fi
   done
@@ -118,28 +100,28 @@ envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain,
   fi
   if [[ -n $ENVCFG_UNBOUND ]]; then return 1; fi
   # A unit is a core of the job, with those of its threads that the job has.
-  for envcfg_cpu in "${envcfg_cpus[@]}"; do envcfg_whose[envcfg_cpu]=$envcfg_cpu; done
+  for envcfg_cpu in "${envcfg_cpus[@]}"; do envcfg_core_of[envcfg_cpu]=$envcfg_cpu; done
   for envcfg_cpu in "${envcfg_cpus[@]}"; do
-    if [[ ${envcfg_whose[envcfg_cpu]} != "$envcfg_cpu" ]]; then continue; fi
+    if [[ ${envcfg_core_of[envcfg_cpu]} != "$envcfg_cpu" ]]; then continue; fi
     envcfg_units[envcfg_cpu]=$envcfg_cpu
     if ! envcfg_line "$1/sys/devices/system/cpu/cpu$envcfg_cpu/topology/thread_siblings_list"; then continue; fi
     envcfg_numbers "$envcfg_text" || envcfg_cpus=()
     for envcfg_other in "${envcfg_cpus[@]}"; do
-      if [[ -n ${envcfg_whose[envcfg_other]-} && $envcfg_other != "$envcfg_cpu" ]]; then
-        envcfg_whose[envcfg_other]=$envcfg_cpu envcfg_units[envcfg_cpu]+=" $envcfg_other"
+      if [[ -n ${envcfg_core_of[envcfg_other]-} && $envcfg_other != "$envcfg_cpu" ]]; then
+        envcfg_core_of[envcfg_other]=$envcfg_cpu envcfg_units[envcfg_cpu]+=" $envcfg_other"
       fi
     done
   done
   if ((ENVCFG_JOB_NODES > 1)); then
     if ! envcfg_line "$1/sys/devices/system/cpu/online" || ! envcfg_numbers "$envcfg_text"; then envcfg_cpus=(); fi
     if [[ ! ${SLURM_JOB_CPUS_PER_NODE-} =~ ^[0-9]+(\(x[0-9]+\))?$ ]] \
-      || ((${#envcfg_cpus[@]} != ${#envcfg_whose[@]} && ${#envcfg_units[@]} < ${ENVCFG_NODE_CORES:-99999})); then
+      || ((${#envcfg_cpus[@]} != ${#envcfg_core_of[@]} && ${#envcfg_units[@]} < ${ENVCFG_NODE_CORES:-99999})); then
       ENVCFG_UNBOUND='the job has several nodes, but not all of their cores'
       return 1
     fi
   fi
   # The cores next to a GPU are those of its PCI device; GPUs with the same list share them in equal parts.
-  for envcfg_place in "${envcfg_at[@]}"; do
+  for envcfg_place in "${envcfg_addresses[@]}"; do
     if ! envcfg_line "$1/sys/bus/pci/devices/${envcfg_place,,}/local_cpulist"; then
       ENVCFG_UNBOUND="the cores next to the GPU $envcfg_place are unknown"
       return 1
@@ -151,18 +133,18 @@ envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain,
     envcfg_numbers "$envcfg_list" || envcfg_cpus=()
     for envcfg_cpu in "${envcfg_cpus[@]}"; do
       if [[ -z ${envcfg_units[envcfg_cpu]-} ]]; then continue; fi
-      if [[ -n ${envcfg_owner[envcfg_cpu]-} ]]; then
+      if [[ -n ${envcfg_listed[envcfg_cpu]-} ]]; then
         ENVCFG_UNBOUND='its GPUs are next to overlapping sets of cores'
         return 1
       fi
-      envcfg_owner[envcfg_cpu]=yes envcfg_cores[$envcfg_list]+=" $envcfg_cpu"
+      envcfg_listed[envcfg_cpu]=yes envcfg_cores[$envcfg_list]+=" $envcfg_cpu"
     done
     read -r -a envcfg_cpus <<<"${envcfg_cores[$envcfg_list]-}"
     envcfg_part=$((${#envcfg_cpus[@]} / ${envcfg_lists[$envcfg_list]}))
     if ((envcfg_part < envcfg_share)); then envcfg_share=$envcfg_part; fi
   done
   # Ranks would lose more by missing cores than they gain by near ones.
-  if ((envcfg_share * ${#envcfg_at[@]} * 4 < ${#envcfg_units[@]} * 3 || envcfg_share == 0)); then
+  if ((envcfg_share * ${#envcfg_addresses[@]} * 4 < ${#envcfg_units[@]} * 3 || envcfg_share == 0)); then
     ENVCFG_UNBOUND='the job has too few cores next to some of its GPUs'
     return 1
   fi
@@ -170,17 +152,39 @@ envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain,
     read -r -a envcfg_cpus <<<"${envcfg_cores[$envcfg_list]}"
     # A GPU's own part begins at its place, also where other GPUs have smaller parts.
     envcfg_first=$((${envcfg_taken[$envcfg_list]-0} * (${#envcfg_cpus[@]} / ${envcfg_lists[$envcfg_list]})))
-    envcfg_taken[$envcfg_list]=$((${envcfg_taken[$envcfg_list]-0} + 1)) envcfg_bits=()
+    envcfg_taken[$envcfg_list]=$((${envcfg_taken[$envcfg_list]-0} + 1)) envcfg_chosen=()
     for envcfg_cpu in "${envcfg_cpus[@]:envcfg_first:envcfg_share}"; do
-      for envcfg_other in ${envcfg_units[envcfg_cpu]}; do
-        envcfg_bits[envcfg_other / 4]=$((${envcfg_bits[envcfg_other / 4]-0} | 1 << envcfg_other % 4))
-      done
+      for envcfg_other in ${envcfg_units[envcfg_cpu]}; do envcfg_chosen[envcfg_other]=yes; done
     done
-    envcfg_text=''
-    for envcfg_i in "${!envcfg_bits[@]}"; do # from the lowest digit; those between are 0
-      printf -v envcfg_part '%*s' $((envcfg_i - ${#envcfg_text})) ''
-      printf -v envcfg_text '%x%s' "${envcfg_bits[envcfg_i]}" "${envcfg_part// /0}$envcfg_text"
-    done
-    ENVCFG_CPU_MASKS+=${ENVCFG_CPU_MASKS:+,}0x$envcfg_text
+    envcfg_add_share
   done
+}
+
+envcfg_add_share() { # add the CPUs of envcfg_chosen to ENVCFG_CPU_MASKS and ENVCFG_CPU_LISTS
+  local envcfg_cpu envcfg_i envcfg_text='' envcfg_list='' envcfg_zeros
+  local -a envcfg_digits=()
+  for envcfg_cpu in "${!envcfg_chosen[@]}"; do
+    envcfg_digits[envcfg_cpu / 4]=$((${envcfg_digits[envcfg_cpu / 4]-0} | 1 << envcfg_cpu % 4))
+    if ((envcfg_cpu > 0)) && [[ -n ${envcfg_chosen[envcfg_cpu - 1]-} ]]; then
+      envcfg_list=${envcfg_list%-"$((envcfg_cpu - 1))"}-$envcfg_cpu # a longer range
+    else
+      envcfg_list+=,$envcfg_cpu
+    fi
+  done
+  for envcfg_i in "${!envcfg_digits[@]}"; do # from the lowest digit; those between are 0
+    printf -v envcfg_zeros '%*s' $((envcfg_i - ${#envcfg_text})) ''
+    printf -v envcfg_text '%x%s' "${envcfg_digits[envcfg_i]}" "${envcfg_zeros// /0}$envcfg_text"
+  done
+  ENVCFG_CPU_MASKS+=${ENVCFG_CPU_MASKS:+,}0x$envcfg_text
+  ENVCFG_CPU_LISTS+=${ENVCFG_CPU_LISTS:+:}${envcfg_list#,}
+}
+
+envcfg_tell_cores() { # a note with the cores for each process of a program that starts its own
+  local envcfg_list envcfg_text='' envcfg_rank=0
+  if [[ $ENVCFG_CPU_LISTS != *:* ]]; then return; fi # one GPU, or unknown
+  for envcfg_list in ${ENVCFG_CPU_LISTS//:/ }; do
+    envcfg_text+="${envcfg_text:+; }$envcfg_rank: $envcfg_list"
+    envcfg_rank=$((envcfg_rank + 1))
+  done
+  envcfg_note "the program starts its own processes, so envcfg binds them to no cores; next to each GPU (local rank: cores) are $envcfg_text"
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # srun/ranks 4: Slurm: start one task for each rank
+# shellcheck shell=bash # srun/ranks 5: Slurm: start one task for each rank
 # reads: ENVCFG_AS_SAID ENVCFG_CPU_MASKS ENVCFG_RANKS ENVCFG_UNBOUND
 envcfg_launch() { # COMMAND...
   local envcfg_ranks=$ENVCFG_RANKS envcfg_gpus envcfg_tasks='' envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}
@@ -30,8 +30,9 @@ envcfg_launch() { # COMMAND...
   fi
   if [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND && (-n ${SLURM_CPU_BIND-} || " ${ENVCFG_SRUN[*]}" == *' --cpu-bind'*) ]]; then
     : # the user's own binding
-  elif [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND && (-z $ENVCFG_AS_SAID || $envcfg_tasks == "$envcfg_masks") ]] && envcfg_may_pin; then
+  elif [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND && (-z $ENVCFG_AS_SAID || $envcfg_tasks == "$envcfg_masks") ]] && envcfg_may_pin "$envcfg_tasks"; then
     ENVCFG_SRUN+=("--cpu-bind=mask_cpu:$ENVCFG_CPU_MASKS")
+    envcfg_set_threads
   elif [[ " ${ENVCFG_SRUN[*]}" == *' --cpus-per-task'* || " ${ENVCFG_SRUN[*]}" == *' -c'* ]]; then
     : # the user's own number of cores
   elif [[ -n ${SLURM_CPUS_PER_TASK-} ]]; then

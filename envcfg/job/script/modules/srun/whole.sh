@@ -1,7 +1,8 @@
-# shellcheck shell=bash # srun/whole 2: Slurm: one task per node, with all of the node
-# needs: srun/alone
+# shellcheck shell=bash # srun/whole 3: Slurm: one task per node, with all of the node
+# needs: srun/alone; reads: ENVCFG_CPU_MASKS
 envcfg_launch() { # COMMAND...
   envcfg_alone
+  if [[ -n $ENVCFG_CPU_MASKS && -z ${SLURM_CPU_BIND-} && " ${ENVCFG_SRUN[*]}" != *' --cpu-bind'* ]]; then envcfg_tell_cores; fi
   envcfg_srun "$@"
 }
 
