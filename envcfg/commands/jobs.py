@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         unreadable = facts.skipped.unreadable
         _tell_facts(facts.files, facts.read, facts.skipped.others, unreadable)
     if options.paths or options.accounting:
-        for note in add_accounting(store, options.accounting):
+        for note in add_accounting(store, options.accounting, part):
             tell(note)
     store.where, store.values = where
     if options.anonymous:

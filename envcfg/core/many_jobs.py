@@ -14,7 +14,12 @@ from envcfg.backends.schedulers.scheduler import Scheduler
 from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError
 from envcfg.common.provenance import sha256_of
-from envcfg.jobs.accounting import Rows, read_accounting, with_accounting
+from envcfg.jobs.accounting import (
+    Rows,
+    jobs_without_log,
+    read_accounting,
+    with_accounting,
+)
 from envcfg.jobs.file_groups import (
     JobFiles,
     LogMarks,
@@ -143,12 +148,14 @@ def _task_of(job: JobFiles, files: Mapping[str, LogFile]) -> Task:
     return job, max(file.mtime for file in own), own[0].owner
 
 
-def add_accounting(store: Store, name: str | None) -> list[str]:
+def add_accounting(store: Store, name: str | None, part: Part = (1, 1)) -> list[str]:
     """Add the scheduler's facts to the jobs in *store*; return notes.
 
     Args:
         store: jobs whose end the scheduler has reported are not asked for again.
-        name: a file with the answer; None: the scheduler is asked.
+        name: a file with the answer, also about jobs without a log; None: the scheduler
+            is asked.
+        part: of the jobs; logs of the other jobs are in other parts.
 
     Raises:
         OutputError: the file cannot be read.
@@ -156,11 +163,14 @@ def add_accounting(store: Store, name: str | None) -> list[str]:
     if name is not None:
         try:
             with open(name, encoding="utf-8", errors="replace") as file:
-                _put_rows(store, "1", read_accounting(file, name))
+                rows = read_accounting(file, name)
         except OSError as err:
             msg = f"{name}: {err.strerror}"
             hint = "--accounting takes the output of sacct --parsable2"
             raise OutputError(msg, hint=hint) from err
+        _put_rows(store, "1", rows)
+        if part == (1, 1):
+            store.put(jobs_without_log(rows, store.jobs_with_log()))
         return []
     return [note for known in SCHEDULERS.values() for note in _ask(store, known)]
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
 from envcfg.common.characters import one_line, whole_number
 from envcfg.common.errors import OutputError
-from envcfg.jobs.job_record import DEAD, JobRecord, plain_text, with_hours
+from envcfg.jobs.job_record import (
+    DEAD,
+    JobRecord,
+    array_of,
+    plain_text,
+    with_hours,
+)
 from envcfg.log.numbers import grouped
 
 _GPUS = re.compile(r"(?:^|,)gres/gpu(?::\w+)?=(\d{1,9})")
 _RANGE = re.compile(r"([^,\[\]]*)(?:\[([\d,-]*)\])?([^,\[\]]*)(?:,|$)")
 _MOST = 4096  # nodes of a list
+_NO_LOG = "no log found"
 
 Rows = Mapping[str, Sequence["AccountedAttempt"]]  # by id, also by the raw id
 
@@ -120,6 +127,36 @@ def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
     return with_hours(_compared(record, values.get("ExitCode", "")))
 
 
+def jobs_without_log(
+    rows: Rows, known: Collection[tuple[str, str]]
+) -> Iterator[JobRecord]:
+    """Yield a record for each job in *rows* that has no log.
+
+    Args:
+        rows: the accounting.
+        known: cluster and id of each job with a log; an unknown cluster is empty.
+    """
+    for id_, attempts in rows.items():
+        for cluster, own in grouped(attempts, lambda one: one.cluster).items():
+            ids = own[-1].ids
+            is_known = any((c, one) in known for c in ("", cluster) for one in ids)
+            if id_ == ids[0] and not is_known:
+                job_id, raw_id, cluster_name = map(plain_text, (id_, ids[-1], cluster))
+                record = JobRecord(
+                    key=f"{cluster_name}/{job_id}/",
+                    id=job_id,
+                    array=array_of(job_id),
+                    raw_id=raw_id,
+                    cluster=cluster_name,
+                    cause=_NO_LOG,
+                    title=_NO_LOG,
+                    fingerprint=_NO_LOG,
+                    log_verdict="inconclusive",
+                    next="unknown",
+                )
+                yield with_accounting(record, {job_id: own})
+
+
 def _is_name(record: JobRecord, attempt: AccountedAttempt) -> bool:
     """Return whether the file of *record* has the name of a job, as in ``%x-%j.out``."""
     name = attempt.values.get("JobName", "")
@@ -136,10 +173,11 @@ def _compared(record: JobRecord, code: str) -> JobRecord:
         notes.append("the scheduler reports COMPLETED, and the log an end by an error")
     elif state in DEAD and verdict in ("ok", "inconclusive"):
         exit_code = f", exit code {code}" if code not in ("", "0:0") else ""
-        notes.append(
-            f"the scheduler reports {state}{exit_code}, and the log is {verdict}"
-        )
-        title = f"{state}, and the log shows no cause"
+        title = f"{state}, {_NO_LOG}"
+        if record.files:
+            note = f"the scheduler reports {state}{exit_code}, and the log is {verdict}"
+            notes.append(note)
+            title = f"{state}, and the log shows no cause"
         # A job that failed is never ok.
         record = record._replace(
             verdict="inconclusive",

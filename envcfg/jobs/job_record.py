@@ -67,6 +67,11 @@ def shown_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def array_of(id_: str) -> str:
+    """Return the array of a task; empty for another job."""
+    return id_.rpartition("_")[0]
+
+
 def key_of(job: JobFiles) -> str:
     """Return the key of a job: cluster and id; without an id, its first file."""
     if job.id:
@@ -97,7 +102,7 @@ def job_record(
     record = JobRecord(
         key=key_of(job),
         id=job.id,
-        array=job.id.partition("_")[0] if "_" in job.id else "",
+        array=array_of(job.id),
         raw_id=job.raw_id,
         cluster=job.cluster,
         name=plain_text(_name_of(job)),

@@ -15,6 +15,7 @@ from envcfg.jobs.selection import COLUMNS, LISTS
 from envcfg.log.verdict import WORST_FIRST
 
 _KIND = 0x656E7663  # "envc", in the head of the file
+_WAIT = 10.0  # seconds for which another command may use the file
 _VERSION = 1  # of the tables; increased by incompatible changes
 _ORDER = " ".join(f"WHEN '{word}' THEN {at}" for at, word in enumerate(WORST_FIRST))
 WORST = f'CASE verdict {_ORDER} ELSE 9 END, coalesce(lost_hours, 0) DESC, id, "key"'
@@ -67,7 +68,7 @@ class Store:
                 flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
                 os.close(os.open(path, flags, 0o600))
             # An empty name is a file that SQLite removes itself, so memory is bounded.
-            self._base = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._base = sqlite3.connect(path, timeout=_WAIT, isolation_level=None)
             # Shared file systems have no shared memory, which other modes need.
             self._base.execute("PRAGMA journal_mode = DELETE")
             self._base.execute("BEGIN IMMEDIATE")
@@ -96,7 +97,7 @@ class Store:
         return {path: KnownFile(*values) for path, *values in rows}
 
     def put(
-        self, records: Sequence[JobRecord], files: Mapping[str, KnownFile] = NO_FILES
+        self, records: Iterable[JobRecord], files: Mapping[str, KnownFile] = NO_FILES
     ) -> None:
         """Store *records* and the *files* that were read for them, as one batch."""
         holes = ", ".join("?" * len(COLUMNS))
@@ -120,6 +121,12 @@ class Store:
                 self._base.execute(f'DELETE FROM jobs WHERE "key" = {job}', (path,))
                 self._base.execute("DELETE FROM files WHERE path = ?", (path,))
             self._base.execute("COMMIT")
+
+    def jobs_with_log(self) -> set[tuple[str, str]]:
+        """Return cluster and id of each job with a log; forget such jobs without one."""
+        own = "SELECT cluster, id FROM jobs WHERE files != '[]'"
+        self.query(f"DELETE FROM jobs WHERE files = '[]' AND (cluster, id) IN ({own})")
+        return {*self.query(own)}
 
     def records(self, order: str = WORST) -> Iterator[JobRecord]:
         """Yield the selected jobs, the worst first."""

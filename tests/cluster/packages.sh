@@ -14,7 +14,8 @@ PACKAGES=(
   libslurm-dev             # a plug-in of ours, too
   mpich openmpi-bin        # their mpiexec starts ranks as on systems with PBS
   charliecloud-runtime podman runc
-  lmod # tests load modules by it
+  lmod                    # tests load modules by it
+  slurmdbd mariadb-server # accounting, for one test
 )
 
 apt() {

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -25,6 +26,7 @@ from envcfg.jobs.store import Store
 from envcfg.log.read.rulebook import Rulebook
 from envcfg.log.verdict import LogReport
 from envcfg.report.jobs.jobs_html import jobs_html
+from schemas import errors
 from support import envcfg, wait_until
 
 DIED = """\
@@ -128,6 +130,9 @@ def test_each_format_has_all_jobs(logs: Path) -> None:
         == [row["id"] for row in whole]
         == [row["id"] for row in lines]
     )
+    for words in ([], ["--by", "week"], ["--where", "id=none"]):
+        text = envcfg("jobs", "--format", "json", *words, str(logs)).text
+        assert errors("jobs", text) == []
     metrics = envcfg("jobs", "--format", "openmetrics", str(logs)).text
     assert 'envcfg_jobs{verdict="broken",class="program",partition=""} 3\n' in metrics
     assert metrics.endswith("# EOF\n")
@@ -179,6 +184,42 @@ def test_the_scheduler_adds_state_and_gpu_hours_and_disagreement_is_shown(
     assert jobs["102"]["gpu_hours"] is None
 
 
+def test_a_job_that_only_the_accounting_knows_is_a_row_until_its_log_comes(
+    logs: Path, path: Path
+) -> None:
+    row = "{}|{}|c1|ann|acc|gpu|train|{}|1:0||2026-11-02T01:00:00|3600|1|gres/gpu=4|n{}"
+    rows = [
+        (100, 100, "FAILED", 1),
+        (300, 300, "NODE_FAIL", 2),
+        ("300.0", "300.0", "FAILED", 2),
+    ]
+    rows += [("400_7", 407, "COMPLETED", 3), (500, 500, "FAILED", 4)]
+    name = accounting(path, *(row.format(*words) for words in rows))
+    words = ("--accounting", name, "--store", path / "jobs.db")
+    jobs = {row["id"]: row for row in rows_of(logs, *words)}
+    assert jobs.keys() == {"100", "101", "102", "200", "300", "400_7", "500"}
+    shown = [(jobs[id_]["verdict"], jobs[id_]["cause"]) for id_ in ("300", "400_7")]
+    assert shown == [
+        ("inconclusive", "NODE_FAIL, no log found"),
+        ("inconclusive", "no log found"),
+    ]
+    assert (jobs["300"]["class"], jobs["300"]["lost_hours"]) == ("node", 4)
+    assert (jobs["400_7"]["array"], jobs["400_7"]["raw_id"]) == ("400", "407")
+    # A part does not know the logs of the others.
+    assert len(rows_of(logs, "--accounting", name, "--part", "1/1")) == 7
+    parts = [
+        row["id"]
+        for part in ("1/2", "2/2")
+        for row in rows_of(logs, "--accounting", name, "--part", part)
+    ]
+    assert sorted(map(str, parts)) == ["100", "101", "102", "200"]
+    (logs / "slurm-300.out").write_text(XID)
+    (logs / "slurm-400_7.out").write_text(DONE)
+    later = rows_of(logs, *words)
+    assert len(later) == 7
+    assert [row["id"] for row in later if not row["files"]] == ["500"]
+
+
 def test_a_number_of_two_clusters_is_no_evidence(logs: Path) -> None:
     row = "100|100|{}|ann|a|p|train|COMPLETED|0:0|||60|1|gres/gpu=1|n1"
     name = accounting(logs.parent, row.format("c1"), row.format("c2"))
@@ -201,7 +242,7 @@ def test_a_small_number_in_a_name_is_an_id_only_if_the_scheduler_has_such_a_job(
     rows = [row.format(*words) for words in ((7, "train"), (8, "other"), (9, "train9"))]
     name = accounting(path, *rows)
     ids = {str(row["name"]): row["id"] for row in rows_of(folder, "--accounting", name)}
-    assert ids == {"train": "7", "train9": "9", "seed-8.out": ""}
+    assert ids == {"train": "7", "train9": "9", "seed-8.out": "", "other": "8"}
 
 
 def test_the_scheduler_is_asked_for_jobs_whose_end_is_unknown(
@@ -320,14 +361,21 @@ def test_a_store_that_cannot_be_used_is_an_error_with_its_remedy(
     assert "hint:" in done.err
 
 
-def test_a_store_in_use_is_an_error_at_once(logs: Path, path: Path) -> None:
-    store = path / "jobs.db"
-    assert envcfg("jobs", str(logs), "--store", str(store)).code == 0
-    base = sqlite3.connect(store, isolation_level=None)
+def test_a_store_in_use_is_waited_for_and_then_an_error(
+    logs: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = str(path / "jobs.db")
+    assert envcfg("jobs", str(logs), "--store", store).code == 0
+    base = sqlite3.connect(store, isolation_level=None, check_same_thread=False)
     base.execute("BEGIN EXCLUSIVE")
-    done = envcfg("jobs", str(logs), "--store", str(store))
+    with monkeypatch.context() as patch:
+        patch.setattr("envcfg.jobs.store._WAIT", 0)
+        done = envcfg("jobs", str(logs), "--store", store)
     assert (done.code, "is in use by another command" in done.err) == (4, True)
-    base.execute("ROLLBACK")
+    end = Timer(0.1, base.execute, ["ROLLBACK"])
+    end.start()
+    assert envcfg("jobs", "--store", store).code == 0
+    end.join()
     base.close()
 
 

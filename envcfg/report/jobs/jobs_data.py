@@ -43,16 +43,16 @@ def data_lines(store: Store, form: str, by: str | None) -> Iterator[str]:
         yield from _json_lines(with_identity(rows, store))
     else:
         rows = count_jobs(store, by) if by else rows
-        yield from {"csv": _csv, "ndjson": _json_lines, "json": _json}[form](rows)
+        if form == "json":
+            key = "counts" if by else "jobs"
+            yield json_text({"jobs": None, "counts": None, key: [*rows]})
+        else:
+            yield from (_csv if form == "csv" else _json_lines)(rows)
 
 
 def _json_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
     for row in rows:
         yield json_text(row, None, version=None)
-
-
-def _json(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    yield json_text({"jobs": [*rows]})
 
 
 def _csv(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
