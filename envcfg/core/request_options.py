@@ -21,6 +21,9 @@ _SIGNAL = re.compile(
 
 
 def _plain(text: str) -> str:
+    if not text:
+        msg = "is empty: is the variable set that it comes from?"
+        raise ValueError(msg)
     if not is_plain(text):
         msg = f"{text!r} holds what a line of a job script cannot: a space, a quote, #, \\"
         raise ValueError(msg)
@@ -172,7 +175,7 @@ def ranks_per_node(values: Mapping[str, Any]) -> int | None:
         raise UsageError(msg, hint="--ranks counts them per node: leave one out")
     if nodes is None:
         msg = "--ntasks counts on all nodes, and --nodes is not given"
-        hint = f"as in --nodes 1 --ntasks {tasks}; --ranks counts them per node"
+        hint = f"as in --nodes N --ntasks {tasks}; --ranks counts them per node"
         raise UsageError(msg, hint=hint)
     if tasks % nodes:
         msg = f"{tasks} tasks are not the same number on each of {nodes} nodes"

@@ -11,7 +11,7 @@ from envcfg.common.datafile import load_yaml
 from envcfg.common.errors import ImageError
 from envcfg.common.foreign_data import mapping
 from envcfg.image import sif
-from envcfg.image.bounded_file import BoundedFile, FormError
+from envcfg.image.bounded_file import BoundedFile, DamageError, FormError
 from envcfg.image.image_record import Metadata
 from envcfg.image.metadata import complete, parse_object, variables, words
 from envcfg.image.podman_store import open_stored_image, stores
@@ -175,11 +175,12 @@ def _recognise(descriptor: int, head: bytes, path: str, program: str) -> FormErr
     formats = _unsupported()
     for file in formats["files"]:
         if head.startswith(file["magic"].encode("latin-1"), file.get("at", 0)):
-            return FormError(file["what"], file.get("hint", formats["any"]))
+            kind = DamageError if file.get("text") else FormError
+            return kind(file["what"], file.get("hint", formats["any"]))
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _archive(descriptor, path, program)
     if not set(head) & set(range(9)):
-        return FormError("a text", formats["any"])
+        return DamageError("a text", formats["any"])
     return FormError("no image of a form that is known", formats["any"])
 
 

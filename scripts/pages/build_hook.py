@@ -16,8 +16,9 @@ class ManualPages(BuildHookInterface):  # type: ignore[type-arg]
         """Write man/; without the modules for it, keep the pages that an sdist has."""
         folder = Path(self.root, "man")
         folder.mkdir(exist_ok=True)
-        if version == "editable":
-            return  # which installs no pages
+        # An editable install has no pages. An old Python is refused by pip afterwards.
+        if version == "editable" or sys.version_info < (3, 10):
+            return
         sys.path.insert(0, self.root)
         try:
             from scripts.pages.man import write_pages

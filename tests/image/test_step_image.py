@@ -153,7 +153,7 @@ def test_an_image_made_from_one_of_the_site_is_known_by_that(
     [
         (b"", "warning: {}: no runtime can start this image: an empty file"),
         (b"hsqs" + b"\xff" * 200, "warning: {}: no runtime can start this image: "),
-        (b"#!/bin/sh\n", "note: {}: its facts are not known: "),
+        (b"#!/bin/sh\n", "warning: {}: no runtime can start this image: a script"),
         (b"\x7fELF", "note: {}: its facts are not known: "),
     ],
 )

@@ -23,6 +23,8 @@ def is_pulled(text: str) -> bool:
 
 def misspelt(text: str) -> str | None:
     """Return the URI that *text* probably means, or None."""
+    if re.fullmatch(r"[a-z0-9][\w.-]*/[\w./-]+:[\w.-]+", text):  # as Docker has it
+        return f"docker://{text}"
     scheme = re.match(r"(docker|library|oras|shub|https?):", text)
     return scheme and f"{scheme[0]}//{text[scheme.end() :].lstrip('/')}"
 

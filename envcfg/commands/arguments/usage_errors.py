@@ -22,6 +22,9 @@ _LONG = 4  # letters after one dash: from here on, it may be a long option
 _MISSING = "the following arguments are required: "
 
 
+_JOB_SCRIPTS = (".sbatch", ".sh", ".slurm")
+
+
 class UsageParser(Protocol):
     """The part of a parser that this module needs; see
     ``envcfg.commands.arguments.parser``."""
@@ -40,9 +43,17 @@ class UsageParser(Protocol):
 
 def explain(parser: UsageParser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
-    if words := shlex.join(_command_words(parser)):
-        hint = f"write the command after --, as in -- {words}"
-        return UsageError(f"unexpected arguments: {words}", hint=hint)
+    if words := _command_words(parser):
+        text = shlex.join(words)
+        hint = f"write the command after --, as in -- {text}"
+        option, name = ["", "", *parser.words[: -len(words)]][-2:]
+        if option == "--set" and "=" not in name:
+            hint = f"write --set {name}={words[0]}"
+        elif words[0].endswith(_JOB_SCRIPTS):
+            hint = f"a job script is sent by envcfg submit {words[0]}; "
+            hint += f"envcfg wrap --from {words[0]} converts it; a program of ranks "
+            hint += f"goes after --, as in -- {text}"
+        return UsageError(f"unexpected arguments: {text}", hint=hint)
     if stray := next(_strays(parser), None):
         return _unknown_option(parser, *stray)
     if message.startswith("unrecognized arguments: "):

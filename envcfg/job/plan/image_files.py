@@ -96,4 +96,6 @@ def _not_here(rule: str, subject: str, where: str = "") -> Finding:
     fix = "give the path as the compute nodes see it"
     if "$" in subject:
         fix = "envcfg expands no variables: let your shell do it, in double quotes"
+    elif "~" in subject:
+        fix = "~ in quotes stays as it is: write $HOME, in double quotes"
     return Finding(rule, "warning", subject, message, fix)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envcfg.backends.launchers import LAUNCHERS
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError, nearest
 from envcfg.common.findings import Finding
 from envcfg.job.plan.command_launcher import BY_KIND, python_end
@@ -24,6 +26,7 @@ _TAKEN = ("source", "date", "also")
 # Keys of rows that decide only if no other row does.
 _ASIDE = ("submits", "weak")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
+_SHELL_SIGNS = re.compile(r"[;&|<>`]|\$\(")  # that only a shell understands
 _MOST = 2000  # names of a folder that are compared with a missing one
 
 
@@ -43,8 +46,12 @@ def program_notes(
     first = command[0] if command else ""
     if " " in first and not os.path.exists(os.path.join(folder, first)):
         fix = f"leave out the quotes: -- {first}"
+        if _SHELL_SIGNS.search(first):
+            fix = f"let a shell read it: -- bash -c {shlex.quote(first)}"
         message = "is one word, and no program has this name"
         return [Finding("program-not-here", "warning", first, message, fix)]
+    if said := _first_word(first, is_contained=is_contained):
+        return [Finding("program-not-started", "warning", first, *said)]
     path = _file_of(command) if command else None
     if path is None or (path == command[0] and _is_program(path)):
         return []
@@ -64,6 +71,16 @@ def program_notes(
     folder_of = os.path.dirname(program)
     message = f"does not exist on this machine, in {folder_of}; the job checks again"
     return [Finding("program-not-here", "warning", path, message, fix)]
+
+
+def _first_word(word: str, *, is_contained: bool) -> tuple[str, str] | None:
+    """Return why no rank can start *word*, and what to type instead."""
+    if re.match(r"[A-Za-z_]\w*=", word):
+        return "is an assignment, and no program has this name", f"--set {word} --"
+    for kind, entry in load_kept_file("knowledge/first_words.yaml").items():
+        if word in entry["words"].split() and (is_contained or kind != "container"):
+            return entry["message"], entry["fix"]
+    return None
 
 
 def literal_notes(command: Sequence[str]) -> list[Finding]:

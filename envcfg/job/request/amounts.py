@@ -22,7 +22,7 @@ def seconds(text: str) -> int:
     """
     match = _TIME.fullmatch(text)
     if not match:
-        msg = f"{text!r} is not a time, as in 30 (minutes), 1:30:00 or 2-00:00:00"
+        msg = f"{text!r} is not a time, as in 30 (minutes), 24:00:00 or 2-00:00:00"
         raise ValueError(msg)
     days = int(match["days"] or 0)
     parts = [int(match[name] or 0) for name in ("first", "second", "third")]
