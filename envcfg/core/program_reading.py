@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 from envcfg.backends.starters import STARTERS
 from envcfg.common.budget import Budget
@@ -23,6 +24,7 @@ from envcfg.job.plan.command_launcher import (
     python_end,
     start_kind,
 )
+from envcfg.job.plan.parallel_degrees import config_values
 from envcfg.job.plan.plan import Statement
 from envcfg.job.plan.shell_text import SHELLS, plain_command
 
@@ -109,6 +111,9 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
         if (match := launcher_of(words)) and (place.path or match[1]):
             row, rest = match
             text = f"starts {entry.name}"
+            if file := dict(pairwise(rest)).get(row.get("file", "")):
+                text += f" with {file}"
+                rest = [*rest, *_missing_words(rest, file)]
             number = place.line if place.path else 0
             yield Statement(
                 start_kind(row), text, place.path, number, is_sure, row, rest
@@ -153,7 +158,8 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
         return (path, text.decode(errors="replace")) if path and text else None
 
     text = data.decode(errors="replace")
-    statements = read_python(path, text, rest, read, package)
+    settings = _settings(folder, text, rest)
+    statements = read_python(path, text, rest, read, package, settings)
     # A start decides before the ranks that it starts, unless it is weak.
     statements.sort(
         key=lambda statement: (
@@ -165,6 +171,35 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
         yield statement._replace(is_sure=statement.is_sure and is_sure)
     if not statements:
         yield Statement("", "", path, 0, False, {})
+
+
+def _missing_words(words: Sequence[str], file: str) -> Iterator[str]:
+    """Yield the options in a launcher's file that its words lack, which come first."""
+    names = {word.partition("=")[0].replace("-", "_") for word in words}
+    for *_, name, value in config_values(file, read_file):
+        if f"__{name}" not in names:
+            yield f"--{name}={value}"
+
+
+def _settings(folder: str, text: str, words: Sequence[str]) -> Mapping[str, str]:
+    """Return the settings in configuration files of a Python program, with places.
+
+    Args:
+        folder: that of the program.
+        text: the program, which names a configuration of Hydra.
+        words: its arguments, with the names of other files.
+    """
+    files = [word.rpartition("=")[2] for word in words]
+    if hydra := re.search(r"hydra\.main\(([^)]*)\)", text):
+        names = dict(re.findall(r"(config_\w+)\s*=\s*[\"']([^\"']+)", hydra[1]))
+        names |= {a.lstrip("-").replace("-", "_"): b for a, b in pairwise(words)}
+        name = names.get("config_name", "").removesuffix(".yaml")
+        files.append(os.path.join(folder, names.get("config_path", ""), f"{name}.yaml"))
+    return {
+        f"{parents}.{name}={value}": place
+        for file in files
+        for place, parents, name, value in config_values(file, read_file)
+    }
 
 
 def _makefile(command: Sequence[str]) -> tuple[str, bytes] | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from envcfg.backends.launchers import LAUNCHERS
 from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.backends.scheduler_client import query
 from envcfg.backends.starters import OWN
@@ -13,8 +14,7 @@ from envcfg.common.findings import Finding
 from envcfg.core.diagnostic_options import DIAGNOSTICS, SPEEDS
 from envcfg.core.option import NO_DEFAULT, Option, Table, write_options
 from envcfg.core.option_values import Change
-from envcfg.core.parallel_degrees import check_degrees
-from envcfg.core.program_reading import read_program
+from envcfg.core.program_reading import read_file, read_program
 from envcfg.core.selection import (
     NodeOptions,
     current_folder,
@@ -30,6 +30,7 @@ from envcfg.job.plan.applicable_settings import GIVEN
 from envcfg.job.plan.container import choose_runtimes, chosen_runtimes, named_runtimes
 from envcfg.job.plan.diagnostics import is_path, profiler_words
 from envcfg.job.plan.image_files import locate_image, missing_sources
+from envcfg.job.plan.parallel_degrees import size_fault
 from envcfg.job.plan.plan import ImageFacts, Options, Plan, Statement
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.job.plan.plan_notes import one_node_notes
@@ -298,6 +299,33 @@ def resolve_step(step: Step) -> Plan:
         options, notes = _with_host_parts(step, image)
         plan = resolve(step.profile, step.profile_hash, options, notes)
     return plan
+
+
+def check_degrees(options: Options, gpus: int | None) -> None:
+    """Refuse sizes that the job's GPUs contradict; unknown numbers contradict nothing.
+
+    Args:
+        options: with the statements that decide the start.
+        gpus: the number of GPUs per node.
+
+    Raises:
+        UsageError: sizes that do not fit, with their places.
+    """
+    nodes, gpus = options.known_nodes, options.gpus or gpus
+    lines: list[tuple[str, Sequence[str]]] = [("", options.command)]
+    lines += [(f"{s.path}:{s.line}: ", s.words) for s in options.statements if s.path]
+    launcher = LAUNCHERS.get(options.launcher or "")
+    is_cluster = launcher is not None and launcher.is_once
+    if (
+        nodes
+        and gpus
+        and (
+            fault := size_fault(
+                lines, nodes, gpus, options.ranks, read_file, is_cluster=is_cluster
+            )
+        )
+    ):
+        raise UsageError(fault, hint="change the sizes, or request other nodes or GPUs")
 
 
 def _with_host_parts(step: Step, image: str) -> tuple[Options, tuple[Finding, ...]]:

@@ -58,6 +58,10 @@ READ: dict[str, tuple[dict[str, str], str, str]] = {
     "an engine in ranks": ({"t.py": "from vllm import LLM\nm = LLM('m', distributed_executor_backend='external_launcher')\nimport torch\ntorch.distributed.get_rank()\n"}, "python t.py", "rank: t.py calls torch.distributed.get_rank (line 4)"),
     "submitit": ({"t.py": "import submitit\nex = submitit.AutoExecutor('log')\n"}, "python t.py", "once: t.py calls submitit.AutoExecutor (line 2)"),
     "Hydra's launcher": ({"t.py": "import os\nr = os.environ['RANK']\n"}, "python t.py -m hydra/launcher=submitit_slurm", "once: t.py has hydra/launcher=submitit_slurm"),
+    "Hydra's launcher in a file": ({"t.py": "import hydra\n@hydra.main(version_base=None, config_path='conf', config_name='c')\ndef main(c): pass\n", "conf/c.yaml": "defaults:\n  - _self_\n  - override hydra/launcher: submitit_slurm\n"}, "python t.py -m", "once: t.py has conf/c.yaml:3: defaults.hydra/launcher=submitit_slurm"),
+    "a file of Hydra by options": ({"t.py": "import hydra\n@hydra.main(config_path='conf', config_name='c')\ndef main(c): pass\n", "conf/c.yaml": "a: 1\n", "conf/d.yaml": "scheduler:\n  type: slurm\n"}, "python t.py --config-name d", "once: t.py has conf/d.yaml:2: scheduler.type=slurm"),
+    "a scheduler in a file": ({"t.py": "from areal import PPOTrainer\nPPOTrainer()\n", "c.yaml": "scheduler:\n  type: ray\n"}, "python t.py --config c.yaml", "once: t.py has c.yaml:2: scheduler.type=ray"),
+    "a scheduler on the command line": ({"t.py": "from areal import PPOTrainer\nPPOTrainer()\n", "c.yaml": "scheduler:\n  type: ray\n"}, "python t.py --config c.yaml scheduler.type=local", "once: t.py has scheduler.type=local"),
     "horovod": ({"t.py": "import horovod.torch as hvd\nhvd.init()\n"}, "python t.py", "rank: t.py calls horovod.torch.init (line 2)"),
     "an option of a launcher": ({"t.py": "import argparse\np = argparse.ArgumentParser()\np.add_argument('--local_rank')\n"}, "python t.py", "rank: t.py reads --local_rank (line 3)"),
     "no Python": ({"t.py": "this is no Python\n"}, "python t.py", "?"),
@@ -105,6 +109,11 @@ DECIDED: dict[str, tuple[str, str, str, str]] = {
     "standalone": ("torchrun --standalone t.py", "--fact nodes=2", "", "error: t.sh:1: torchrun --standalone: 2 nodes"),
     "port 0": ("torchrun --nnodes=2 --master-port 0 t.py", "--fact nodes=2", "", "error: t.sh:1: torchrun --master-port 0: 2 nodes cannot meet at a port"),
     "other nodes": ("torchrun --nnodes 4 t.py", "--fact nodes=2", "", "error: t.sh:1: torchrun --nnodes 4: the job has 2 nodes"),
+    "a number for each node": ("torchrun --nnodes=2 --node-rank=0 --rdzv-endpoint=$A:1 t.py", "--fact nodes=2", "", "error: t.sh:1: torchrun --node-rank 0: each node would have this number"),
+    "accelerate's file": ("accelerate launch --config_file c.yaml t.py", "--fact nodes=2", "", "error: t.sh:1: accelerate with c.yaml --num_machines 1: the job has 2 nodes"),
+    "its number of a node": ("accelerate launch --config_file c.yaml --num_machines 2 t.py", "--fact nodes=2", "", "error: t.sh:1: accelerate with c.yaml --machine_rank 0: each node"),
+    "accelerate's file on unknown nodes": ("accelerate launch --config_file c.yaml t.py", "", "whole-node", "starts accelerate with c.yaml (line 1)"),
+    "accelerate's file on one node": ("accelerate launch --config_file c.yaml t.py", "--fact nodes=1", "whole-node", "because t.sh starts accelerate with c.yaml (line 1): once per node"),
     "localhost on one node": ("torchrun --rdzv-endpoint=localhost:0 t.py", "--fact nodes=1", "whole-node", "note: launcher"),
     "two kinds": ("torchrun t.py\npython -m verl.trainer.main_ppo", "", "", "error: t.sh starts torchrun (line 1): once per node, but t.sh starts python (line 2): once per job\n"),
     "ray": ("python -m verl.trainer.main_ppo", "", "ray", "t.sh starts python (line 1): once per job"),
@@ -121,6 +130,7 @@ def test_the_start_is_decided_aloud(
     line, words, launcher, message = DECIDED[name]
     (tmp_path / "t.sh").write_text(line)
     (tmp_path / "t.py").write_text("print()\n")
+    (tmp_path / "c.yaml").write_text("num_machines: 1\nmachine_rank: 0\n")
     (tmp_path / "s.py").write_text("import submitit\nsubmitit.SlurmExecutor('x')\n")
     (tmp_path / "h.py").write_text("import horovod.torch as h\nh.init()\n")
     monkeypatch.chdir(tmp_path)

@@ -15,7 +15,7 @@ from typing import Any
 from envcfg.backends.starters import STARTERS
 from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, Severity
 from envcfg.common.getopt import OptionSpec, OptionTable, OptionWord, getopt
 from envcfg.job.plan.plan import Options
 from envcfg.job.plan.shell_text import SHELLS
@@ -115,15 +115,17 @@ def _unknown_notes(options: Options, gpus: int | None) -> Iterator[Finding]:
         return
     name = words[0].rpartition("/")[2]
     module = _interpreter(name, words)[1]
+    message = "has no row in the table of programs, and no file that envcfg can read: "
+    message += "it is started once per rank"
+    subject = module[0] if module else words[0]
+    severity: Severity = "note"
     if name in options.image_facts.imports:
         library, path = options.image_facts.imports[name]
         message = f"uses {library} in the image ({path}), and is started once per rank"
-        yield Finding("launcher-unknown", "warning", name, message, BY_KIND)
-    elif module or not (name.startswith("python") or name in SHELLS):
-        name = module[0] if module else words[0]
-        message = "has no row in the table of programs, and no file that envcfg can "
-        message += "read: it is started once per rank"
-        yield Finding("launcher-unknown", "note", name, message, BY_KIND)
+        subject, severity = name, "warning"
+    elif not module and (name.startswith("python") or name in SHELLS):
+        return
+    yield Finding("launcher-unknown", severity, subject, message, BY_KIND)
 
 
 def program_of_command(

@@ -268,17 +268,25 @@ def _line_variables(
             continue
         value = value if equals or not template else following
         if "$" not in value:
+            own = f"{statement.path}:{statement.line}: "
+            name = statement.text.removeprefix("starts ")
+            ranks = options.ranks or gpus
             try:
                 check_value(
-                    statement.text.split()[-1], option, value, template.strip("{}"),
-                    options.known_nodes, options.ranks or gpus,
-                )  # fmt: skip
-            except UsageError as error:
-                msg = f"{statement.path}:{statement.line}: {error}"
-                hint = (
-                    "envcfg sets MASTER_ADDR, MASTER_PORT, NODE_RANK, and WORLD_SIZE: "
+                    name,
+                    option,
+                    value,
+                    template.strip("{}"),
+                    options.known_nodes,
+                    ranks,
                 )
-                raise UsageError(msg, hint=f"{hint}the nodes") from error
+            except UsageError as error:
+                msg, hint = f"{own}{error}", "envcfg sets MASTER_ADDR, MASTER_PORT, "
+                hint += "NODE_RANK, and WORLD_SIZE: the nodes"
+                raise UsageError(msg, hint=hint) from error
+            if template == "{node_rank}" and (options.known_nodes or 1) > 1:
+                msg = f"{own}{name} {option} {value}: each node would have this number"
+                raise UsageError(msg, hint=f"{option} $NODE_RANK")
         names = re.findall(r"\$\{?([A-Za-z]\w*)\}?", value) if "$(" not in value else []
         roles = zip(names, re.findall(r"\{\w+\}", template), strict=False)
         variables |= {

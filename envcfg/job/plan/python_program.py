@@ -24,20 +24,19 @@ from envcfg.job.plan.plan import Statement
 ReadModule = Callable[[str], "tuple[str, str] | None"]
 _MOST_MODULES = 300  # looked for, with those that are not here
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "Eq": operator.eq, "NotEq": operator.ne, "Is": operator.eq, "IsNot": operator.ne,
+    "Gt": operator.gt, "GtE": operator.ge, "Lt": operator.lt, "LtE": operator.le,
+}  # fmt: skip
 
 
 def read_python(
-    path: str, text: str, words: Sequence[str], read: ReadModule, package: str = ""
+    path: str,
+    text: str,
+    words: Sequence[str],
+    read: ReadModule,
+    package: str = "",
+    settings: Mapping[str, str] = {},
 ) -> list[Statement]:
     """Return the statements of the program *text*, in the order in which they run.
 
@@ -47,14 +46,16 @@ def read_python(
         words: its arguments: an option there decides a test of its value.
         read: returns the other modules.
         package: the dotted name of its package.
+        settings: its configuration files as NAME=VALUE, with the place of each.
     """
     follower = _Follower(words, read)
     # A hostile text may be nested too deep, or be no Python.
     try:
         module = follower.parse(path, text, package)
-        for word in words:
+        for word in (*words, *settings):
+            text = f"has {settings.get(word, '')}{word.lstrip('.')}"
             sign = _sign_of(word, "words")
-            follower.add(ast.parse(""), sign, f"has {word}", _Position(module))
+            follower.add(ast.parse(""), sign, text, _Position(module))
         follower.visit(module.body, _Position(module))
         # A function that nothing calls here may still run.
         for name in module.definitions:
@@ -117,14 +118,12 @@ class _Module:
     def _add_default(self, call: ast.Call) -> None:
         """Add the default of the option that a call declares, if it is a constant."""
         keys = {pair.arg: pair.value for pair in call.keywords}
-        default, action = keys.get("default"), _text(keys.get("action"))
-        names = [name for name in map(_text, call.args) if name.startswith("--")]
-        if self._last(call.func) != "add_argument" or not names:
-            return
+        default = keys.get("default")
         value = default.value if isinstance(default, ast.Constant) else ...
-        if action.startswith("store_") and not default:
-            value = action == "store_false"
-        self.defaults |= dict.fromkeys((_option(name) for name in names), value)
+        value = False if _text(keys.get("action")) == "store_true" else value
+        if self._last(call.func) == "add_argument":
+            names = [_option(_text(word)) for word in call.args]
+            self.defaults |= dict.fromkeys(names, value)
 
     def _add_assigned(self, node: ast.Assign) -> None:
         for target in node.targets:
@@ -267,7 +266,7 @@ class _Follower:
             return value if value is ... else not value
         if isinstance(node, ast.Compare):
             sides = [self._value(n, module) for n in (node.left, *node.comparators)]
-            compare = _COMPARISONS.get(type(node.ops[0]))
+            compare = _COMPARISONS.get(type(node.ops[0]).__name__)
             try:
                 return ... if ... in sides or not compare else compare(*sides)
             except TypeError:  # values that have no order, or several comparisons

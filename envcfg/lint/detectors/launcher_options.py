@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envcfg.common.characters import whole_number
+from envcfg.job.plan.parallel_degrees import size_fault
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
 from envcfg.lint.script_model import Command
 from envcfg.lint.traced_text import INSIDE, holes
-from envcfg.lint.value_flow import CommandOption, agent_of, is_alone, options
+from envcfg.lint.value_flow import (
+    CommandOption,
+    agent_of,
+    is_alone,
+    options,
+    program_row,
+)
 
 _PLACES = frozenset({"rdzv-endpoint", "master-addr"})
 # Variables that torchrun reads instead of its options.
@@ -110,3 +117,22 @@ def _own_id(
         for hole in holes(name.value.text):
             if hole.scope in INSIDE and hole.name in ("RANDOM", "$"):
                 yield Fault(hole.offset, {}, "own-id")
+
+
+@detects("EC666")
+def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
+    """Sizes of parallel groups that do not fit the GPUs of the job."""
+    for command in job.model.commands:
+        # The words of a step are those of its program, too.
+        step, gpus = job.model.step_of(command), job.shape.gpus_per_node
+        nodes = step_nodes(step, job.shape) if step else job.shape.nodes
+        is_unknown = command.is_open or command.context.is_chosen or command.is_step
+        if not nodes or not gpus or is_unknown:
+            continue
+        row = program_row(command) or {}
+        is_cluster = "needs" in row or row.get("kind") == "once"
+        lines = [("", [word.shown for word in command.words])]
+        if fault := size_fault(
+            lines, nodes, gpus, None, lambda _: None, is_cluster=is_cluster
+        ):
+            yield Fault(command.offset, {"fault": fault})
