@@ -228,6 +228,7 @@ def wanted_of(step: Step) -> Requirements:
         profile=profile.name,
         nics=profile.attachment.nics if profile.attachment else (),
         buses=profile.attachment.buses if profile.attachment else (),
+        masks=expectations_of(profile).masks,
     )
 
 

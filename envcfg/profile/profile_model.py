@@ -51,6 +51,13 @@ class Internet(NamedTuple):
     proxy: str = ""  # the address through which they reach it; empty: they do not
 
 
+class SlurmVersion(NamedTuple):
+    """The version of Slurm on the system."""
+
+    reason: Reason
+    version: str
+
+
 class Home(NamedTuple):
     """The home folders, which are small."""
 
@@ -220,6 +227,7 @@ class Profile(NamedTuple):
     nvlink: Domain | None = None
     internet: Internet | None = None
     home: Home | None = None
+    slurm: SlurmVersion | None = None
     attachment: Attachment | None = None
     launchers: tuple[str, ...] | None = None
     cpu_masks: Masks | None = None

@@ -176,6 +176,36 @@ def unexpected(answer: NodeAnswer, want: Requirements) -> list[str]:
     return [each.message for each in found if each.rule == "attachment-unexpected"]
 
 
+@pytest.mark.parametrize(
+    ("masks", "message"),
+    [
+        ((0xFE, 0xFE0000), []),
+        ((), []),  # the profile has none
+        ((0xFE,), []),  # which GPU is it?
+        (
+            (0xFE0000, 0xFE00),
+            [
+                (
+                    "masks of profile lumi-g bind ranks of GPU 0 to other CPUs than those next "
+                    "to it: 0-15,64-79 for GPU 0"
+                )
+            ],
+        ),
+    ],
+    ids=str,
+)
+def test_masks_of_the_profile_are_compared_with_the_node(
+    tree: Tree, masks: tuple[int, ...], message: list[str]
+) -> None:
+    for bus, cpus in (("d1", "0-15,64-79"), ("d9", "0-31")):
+        tree.gpu("pci0000:00", f"0000:{bus}:00.0")
+        place = tree.root / f"sys/bus/pci/devices/0000:{bus}:00.0/local_cpulist"
+        place.write_text(f"{cpus}\n")
+    required = Requirements((HOST,), profile="lumi-g", masks=masks)
+    found = judge_nodes(required, {HOST: tree.answer()}, {})[HOST]
+    assert [f.message for f in found if f.rule == "masks-unexpected"] == message
+
+
 def test_a_node_like_the_table_of_its_profile_has_no_finding(tree: Tree) -> None:
     fill_mi250x(tree)
     answer = tree.answer()

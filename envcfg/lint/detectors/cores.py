@@ -39,7 +39,9 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     count = whole_number(directives_found[-1].value) if directives_found else None
     if not count or count < 2:
         return
-    affected = _is_affected(job.facts.get("slurm", ""))
+    known = job.profile.slurm if job.profile else None
+    version = job.facts.get("slurm") or (known.version if known else "")
+    affected = _is_affected(version)
     is_set = "SRUN_CPUS_PER_TASK" in model.set_names or _has_masks(job)
     if affected is False or is_set:
         return

@@ -6,7 +6,7 @@ from itertools import chain
 from math import inf
 from statistics import median_high
 
-from envcfg.common.characters import whole_number
+from envcfg.common.characters import core_numbers, whole_number
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, number_ranges
 from envcfg.nodes.preflight.attachment import attached_nics, attachment_text
@@ -53,6 +53,7 @@ def judge_nodes(
             *_folders(answer),
             *_plugin(answer),
             *_attachment(answer, requirements),
+            *_masks(answer, requirements),
         ]
     return findings
 
@@ -267,6 +268,30 @@ def _attachment(answer: NodeAnswer, requirements: Requirements) -> Iterator[Find
             attached=attachment_text(different),
             profile=requirements.profile,
             expected=" and ".join(expected),
+        )
+
+
+def _masks(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
+    """Yield a warning for masks of the profile with CPUs that are far from their GPU."""
+    near = [core_numbers(cpus) for _, cpus in sorted(answer.rows("near"))]
+    # With another number of GPUs, it is open which mask belongs to which of them.
+    if len(near) != len(requirements.masks):
+        return
+    far = [
+        number
+        for number, (cpus, mask) in enumerate(
+            zip(near, requirements.masks, strict=True)
+        )
+        if cpus and mask & ~sum(1 << cpu for cpu in cpus)
+    ]
+    if far:
+        yield finding(
+            "masks-unexpected",
+            answer.host,
+            gpus=f"GPU {number_ranges(far)}",
+            profile=requirements.profile,
+            near=number_ranges(sorted(near[far[0]])),
+            first=far[0],
         )
 
 

@@ -75,6 +75,7 @@ class Requirements(NamedTuple):
     # The interface that each GPU is attached to, in the order of GPUs.
     nics: tuple[str, ...] = ()
     buses: tuple[str, ...] = ()  # the PCI bus of each GPU, in the same order
+    masks: tuple[int, ...] = ()  # the CPUs of each rank, in the same order
 
 
 class Report(NamedTuple):

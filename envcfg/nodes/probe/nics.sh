@@ -4,6 +4,7 @@
 # A line is
 #
 #   envcfg-node HOST pci gpu|adapter|interface NAME NUMA PATH
+#   envcfg-node HOST near ADDRESS CPUS             the CPUs next to a GPU
 #
 # NUMA is the number of the node, -1 or a dash if it is unknown.
 
@@ -30,7 +31,10 @@ envcfg_pci() { # KIND NAME FOLDER
 
 envcfg_attached() {
   for envcfg_path in /sys/bus/pci/devices/*; do
-    ! envcfg_is_gpu "$envcfg_path" || envcfg_pci gpu "${envcfg_path##*/}" "$envcfg_path"
+    envcfg_is_gpu "$envcfg_path" || continue
+    envcfg_pci gpu "${envcfg_path##*/}" "$envcfg_path"
+    envcfg_first "$envcfg_path/local_cpulist"
+    envcfg_tell near "${envcfg_path##*/}" "$envcfg_value"
   done
   for envcfg_path in /sys/class/infiniband/* /sys/class/cxi/*; do
     envcfg_pci adapter "${envcfg_path##*/}" "$envcfg_path/device"

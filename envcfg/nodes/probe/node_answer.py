@@ -26,6 +26,7 @@ WORDS: Mapping[str, str] = {
     "plugin": r"(yes|no|unknown) (\S+) (.+)",
     "memory": _SIZE,
     "adapter": f"(\\S+) (\\S+) (.+) {_NEAR} (-|[0-9]+.*)",
+    "near": r"(\S+) ([0-9,-]+)",
     "pci": r"(gpu|adapter|interface) (\S+) (-?[0-9]{1,9}|\S+) (/.*)",
     "card": f"(\\S+) (\\S+) {_NEAR}",
     "speed": r"([0-9]{1,12}) ([0-9]{1,9}[.][0-9]+) ([0-9]{1,9}[.][0-9]+) (.+)",

@@ -261,7 +261,7 @@ _SIGNS: Mapping[str, Callable[[Field], tuple[str, ...] | None]] = dict.fromkeys(
 # null removes these blocks of a family or lower layer, as it does for a variable.
 _BLOCKS = frozenset(
     "attachment billing cpu_masks expect home image_facts internet node prefix rendezvous "
-    "request scratch verb visibility".split()
+    "request scratch slurm verb visibility".split()
 )
 # The keys of a profile that hold sections.
 _GROUPS = ("request", "launch", "container")
@@ -284,6 +284,10 @@ SECTIONS: Mapping[str, Reader] = {
         profile_model.Internet, proxy=matching(_PROXY, "proxy, as in http://HOST:PORT")
     ),
     "home": block(profile_model.Home),
+    "slurm": block(
+        profile_model.SlurmVersion,
+        version=matching(r"2\d\.\d\d(\.\d+)?", "version of Slurm, as in 24.05.8"),
+    ),
     "attachment": _read_attachment,
     "request": block(Asking, **scheduling.ASKING),
     "request.rules": scheduling.read_rules,
