@@ -170,7 +170,7 @@ ALLOWED = "Cpus_allowed:\tffffffff,ffffffff\n"
 @pytest.mark.parametrize(
     ("options", "dialect", "allowed", "words", "note"),
     [
-        ((), "pals", ALLOWED, "--cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39", ""),
+        ((), "pals", ALLOWED, "--cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 -d 16", ""),
         (("--ranks", "2"), "pals", ALLOWED, "--cpu-bind list:24-31,56-63:16-23", ""),
         (("--ranks", "8"), "pals", ALLOWED, "--cpu-bind none", "8 per node, but the profile has masks for 4"),
         ((), "pals", "Cpus_allowed:\tffffffff\n", "--cpu-bind none", "does not own all of these cores"),
@@ -457,7 +457,7 @@ def test_the_plan_is_shown_as_mpiexec_s(wrap: Wrap) -> None:
     line = wrap(*BARE, "--print", "exec-line", "--", "true").text
     assert line.startswith(
         'mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind list:24-31,56-63:16-23,48-55:8-15,40-47:'
-        '0-7,32-39 "${ENVCFG_MPIEXEC[@]}" /bin/sh -c '
+        '0-7,32-39 -d 16 "${ENVCFG_MPIEXEC[@]}" /bin/sh -c '
     )
     made = wrap(*BARE, "--set", "X=${HOSTNAME}", "--", "true")
     assert "use ${NODE_RANK}" in made.err

@@ -42,7 +42,7 @@ while [[ $1 == -* ]]; do
   case $1 in
     --np) words+=(-n "$2") ;;
     --ppn | --hosts) words+=("${1#-}" "$2") ;;
-    --cpu-bind) ;;
+    --cpu-bind | -d) ;;
     *) exit 2 ;;
   esac
   shift 2

@@ -18,6 +18,6 @@ STARTER = Starter(
     looking=NodeTasks(hosts=("sh", "-c", 'cat -- "$PBS_NODEFILE"')),
     bundled=("mpiexec",),
     own="mpiexec",
-    pin=("--cpu-bind", "list:{cpus}"),
+    pin=("--cpu-bind", "list:{cpus}", "-d", "{depth}"),
     ends_at_colon=True,
 )

@@ -71,6 +71,7 @@ def _options(plan: Plan) -> Iterator[str]:
     if plan.masks and "cpu_masks" in plan.starter.sections and not is_bound:
         masks = plan.masks.masks
         filled = {"masks": ",".join(masks), "cpus": ":".join(map(cpu_ranges, masks))}
+        filled["depth"] = str(int(masks[0], 16).bit_count())
         yield from (word.format(**filled) for word in plan.starter.pin)
 
 

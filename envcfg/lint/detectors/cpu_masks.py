@@ -114,6 +114,9 @@ def _entries(
         words = {"name": job.profile.name if job.profile else ""}
         yield Fault(offset, words, "order")
     given = step.options.keys() | directives(job).keys()
+    if kind == "list" and "depth" not in given and any(m & (m - 1) for m in masks):
+        cores = max(mask.bit_count() for mask in masks)
+        yield Fault(offset, {"cores": cores}, "depth")
     if "core-spec" not in given and (cores := _reserved_cores(masks, job)):
         yield Fault(offset, {"kind": kind, "cores": cpu_ranges(hex(cores))}, "reserved")
     if kind == "mask_cpu" and "hint" in given:
