@@ -216,6 +216,7 @@ def wanted_of(step: Step) -> Requirements:
     """
     starter = choose_launcher(step.profile, step.options)[1]
     profile, expect = step.profile, step.profile.expect
+    expected = expectations_of(profile)
     return Requirements(
         hosts=_hosts_of(starter.looking.hosts),
         interfaces=(profile.node.nics if profile.node else ())
@@ -223,12 +224,11 @@ def wanted_of(step: Step) -> Requirements:
         # The profile's NICs are more exact than the expected interfaces.
         gpus=profile.node.gpus if profile.node else None,
         devices=expect.devices if expect else (),
-        is_fast=expectations_of(profile).wants_fast,
+        is_fast=expected.wants_fast,
         bandwidth=expect.bandwidth if expect else None,
         profile=profile.name,
-        nics=profile.attachment.nics if profile.attachment else (),
-        buses=profile.attachment.buses if profile.attachment else (),
-        masks=expectations_of(profile).masks,
+        nics=dict(zip(expected.buses, expected.attached, strict=False)),
+        masks=expected.masks,
     )
 
 

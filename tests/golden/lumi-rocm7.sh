@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 15ea7f3f21df80d5)
+# envcfg 0.1.0, profile lumi-g (sha256 a043bcbf17e2dffa)
 # made by: envcfg wrap --print job --profile lumi-g --bind /data:/data:ro --runtime-arg=--cleanenv --container /images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif --set 'NCCL_NET=AWS Libfabric' --set 'QUOTE='"'"'"$$HOME`id`\' --set 'SEED=${RANK}${SLURM_JOB_ID}' --unset NCCL_DEBUG -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

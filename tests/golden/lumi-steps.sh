@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 15ea7f3f21df80d5)
+# envcfg 0.1.0, profile lumi-g (sha256 a043bcbf17e2dffa)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.

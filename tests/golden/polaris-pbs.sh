@@ -4,7 +4,7 @@
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind \
-#     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 "${ENVCFG_MPIEXEC[@]}" \
+#     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 -d 16 "${ENVCFG_MPIEXEC[@]}" \
 #     apptainer exec --nv --fakeroot --cleanenv --bind /local/scratch \
 #     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'

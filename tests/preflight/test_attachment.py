@@ -168,7 +168,8 @@ def test_a_node_without_adapters_or_gpus_has_none(tree: Tree) -> None:
 
 
 def wanted(nics: Sequence[str] = NAMES, buses: Sequence[str] = BUSES) -> Requirements:
-    return Requirements((HOST,), profile="lumi-g", nics=tuple(nics), buses=tuple(buses))
+    table = dict(zip(buses, nics, strict=False))
+    return Requirements((HOST,), profile="lumi-g", nics=table)
 
 
 def unexpected(answer: NodeAnswer, want: Requirements) -> list[str]:

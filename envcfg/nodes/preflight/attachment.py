@@ -25,10 +25,10 @@ class AttachedGpu(NamedTuple):
     nics: tuple[str, ...] = ()  # names for people: `hsn0 (cxi0)`; empty: unknown
     reason: str = "unknown"  # `bridge`, `NUMA node`, `root complex` or `unknown`
 
-    def number_among(self, buses: Sequence[str]) -> int | None:
-        """Return the place of this GPU's bus in *buses*, None if it is not there."""
-        bus = self.address.split(":")[1]
-        return buses.index(bus) if bus in buses else None
+    @property
+    def bus(self) -> str:
+        """The PCI bus in its address: ``c1``."""
+        return self.address.split(":")[1]
 
 
 class _Device(NamedTuple):

@@ -252,16 +252,17 @@ def _plugin(answer: NodeAnswer) -> Iterator[Finding]:
 
 def _attachment(answer: NodeAnswer, requirements: Requirements) -> Iterator[Finding]:
     """Yield a warning for GPUs with another NIC than in the table of the profile."""
+    wanted = requirements.nics
     different = [
-        gpu._replace(nics=(gpu.nics[0].partition(" ")[0],), number=number)
+        gpu._replace(
+            nics=(gpu.nics[0].partition(" ")[0],), number=[*wanted].index(gpu.bus)
+        )
         for gpu in attached_nics(answer)
-        if (number := gpu.number_among(requirements.buses)) is not None
         # Two NICs at the same distance are ambiguous, and prove nothing.
-        and len(gpu.nics) == 1
-        and not gpu.nics[0].startswith(requirements.nics[number])
+        if len(gpu.nics) == 1 and not gpu.nics[0].startswith(wanted.get(gpu.bus, ""))
     ]
     if different:
-        expected = dict.fromkeys(requirements.nics[gpu.number] for gpu in different)
+        expected = dict.fromkeys(wanted[gpu.bus] for gpu in different)
         yield finding(
             "attachment-unexpected",
             answer.host,

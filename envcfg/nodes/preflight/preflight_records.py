@@ -72,10 +72,9 @@ class Requirements(NamedTuple):
     is_fast: bool = False  # True if the network between nodes must not be TCP
     bandwidth: float | None = None  # of a large all-reduce, GB/s
     profile: str = ""
-    # The interface that each GPU is attached to, in the order of GPUs.
-    nics: tuple[str, ...] = ()
-    buses: tuple[str, ...] = ()  # the PCI bus of each GPU, in the same order
-    masks: tuple[int, ...] = ()  # the CPUs of each rank, in the same order
+    # The interface next to each GPU, by the PCI bus of the GPU, in the order of GPUs.
+    nics: Mapping[str, str] = {}
+    masks: tuple[int, ...] = ()  # the CPUs of each rank, in the order of GPUs
 
 
 class Report(NamedTuple):

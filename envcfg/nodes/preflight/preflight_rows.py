@@ -13,7 +13,7 @@ from envcfg.nodes.preflight.attachment import attached_nics
 from envcfg.nodes.preflight.preflight_records import Facts, Report
 from envcfg.nodes.probe.node_answer import NodeAnswer, Rows
 
-_LEFT_OUT = frozenset("variable plugin rate kind speed pci".split())
+_LEFT_OUT = frozenset("variable plugin rate kind speed pci near".split())
 # Each of these lists the GPUs of a job, as the scheduler assigns them.
 VISIBLE = (
     *("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"),

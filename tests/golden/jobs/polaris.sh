@@ -7,8 +7,9 @@
 # Source and date of each value: envcfg profiles show polaris
 # It starts the ranks by:
 #   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind \
-#     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 "${ENVCFG_MPIEXEC[@]}" /bin/sh \
-#     -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 -d 16 "${ENVCFG_MPIEXEC[@]}" \
+#     /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out \
+#     'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
