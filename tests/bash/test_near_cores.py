@@ -101,6 +101,16 @@ NODES = {
         "0-287",
         ["0-71", "72-143", "144-215", "216-287"],
     ),
+    # https://github.com/ishandhanani/srt-slurm/pull/164: two GPUs on each of two CPUs
+    "GB200": Node(
+        *(144, 1, "nvidia"),
+        pairs(
+            *("0008:01:00.0 0-71", "0009:01:00.0 0-71"),
+            *("0018:01:00.0 72-143", "0019:01:00.0 72-143"),
+        ),
+        "0-143",
+        ["0-35", "36-71", "72-107", "108-143"],
+    ),
     # docs.nvidia.com, DGX H100 User Guide: two CPUs of 56 cores, four GPUs on each
     "DGX H100": Node(
         *(112, 2, "nvidia", pairs(*TWO_SOCKETS), "0-223"),
