@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     except UnknownNameError:
         explanation, match = group(words), "words"
         # A name with a misprint is no text to search for.
-        is_text = " " in words or words.isalnum()
+        is_text = " " in words or words.isalpha() or words.isdigit()
         if not explanation.entries and is_text:
             explanation, match = search(words)
         if not explanation.entries:

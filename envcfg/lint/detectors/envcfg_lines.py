@@ -24,6 +24,8 @@ from envcfg.lint.word_expansion import closing
 _READERS = frozenset({"source", ".", "eval"})
 _PRINTS = frozenset("-h --help -V --version help".split())
 _UNKNOWN = "unknown option "
+_OTHER_OUTPUT = re.compile(r"-h|-o|--(?:help|json|output|print)")
+_BLOCK_OUTPUT = re.compile(r"(?:\b(?:done|esac|fi)|[)}])[ \t]*\d?[>|]|\bexec\b[^\n]*>")
 _RUNS = frozenset("source . eval bash".split())
 _FORMS = {"process": "<( )", "command": "$( )"}
 _CHANGES = re.compile(r"\+\+|--|(?<![=!<>])(?:<<|>>)?=(?!=)")
@@ -38,9 +40,13 @@ _CLOSED_BY = {"${": "}", "$(": ")"}
 def own_line(job: ScriptJob) -> Iterator[Fault]:
     """A line that envcfg rejects, or that may fail unnoticed by the job."""
     for command in job.model.commands:
-        if command.name == "envcfg" and job.read_line:
+        if command.name == "envcfg":
             yield from _option_faults(command, job)
+            if _is_only_printed(command, job):
+                yield Fault(command.offset, {}, "printed")
         elif command.name in _READERS:
+            if [word.literal for word in command.arguments[:2]] == ["envcfg", "wrap"]:
+                yield Fault(command.offset, {}, "printed")
             for word in command.arguments:
                 for hole in holes(word.text):
                     # With "||" the script itself handles the failure.
@@ -51,6 +57,20 @@ def own_line(job: ScriptJob) -> Iterator[Fault]:
             path = assignment.literal or ""
             if _COMPANION.search(path) and not _is_companion_there(path):
                 yield Fault(assignment.offset, {"file": path}, "companion")
+
+
+def _is_only_printed(command: Command, job: ScriptJob) -> bool:
+    """Return whether the output of ``envcfg wrap`` is bash that no shell reads."""
+    words = [word.shown for word in command.arguments]
+    if words[:1] != ["wrap"] or "--" not in words or command.is_open:
+        return False
+    own = words[: words.index("--")]
+    if command.substitution or command.output or command.context.piped:
+        return False
+    # A block or the whole script may write to a file.
+    text = job.model.flat.chars if job.model.flat else ""
+    is_job = bool(text) and not _BLOCK_OUTPUT.search(text)
+    return is_job and not any(map(_OTHER_OUTPUT.match, own))
 
 
 def _is_companion_there(path: str) -> bool:
