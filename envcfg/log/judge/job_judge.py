@@ -1,5 +1,6 @@
 """The verdict of a job: the verdict of each rank, and checks over all ranks."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from envcfg.common.characters import one_line
@@ -116,6 +117,8 @@ def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
 _WIDE = 200  # characters of a quoted line
 _LINE = 140  # characters of a first line with a warning of NCCL
 _LEAST = 56  # characters of the warning in it
+# A rule whose words only state that a process ended.
+_SAYS_NO_MORE = re.compile(r"ended(?!: \{said)")
 _NO_PLUGIN = Plugin(None, None, "unknown")
 _NOTHING = JobReport(
     None, (), (), (), None, None, {}, None, _NO_PLUGIN, "unknown", {}, {}
@@ -283,7 +286,7 @@ def _with_quote(
     only have a rule's words."""
     rules, quote, evidence = job.rulebook.rules, "", cause.evidence
     rule = first.rule if first else rules.get(cause.rule)
-    if first and first.rule.consequence and "code" in first.rule.says:
+    if first and first.rule.consequence and _SAYS_NO_MORE.match(first.rule.says):
         lines = job.endings.lines
         exits = {end.sighting.text for end in lines if end.rule.event != "lacking"}
         quote = error_before(job, first.process.ranks, exits)
@@ -293,13 +296,13 @@ def _with_quote(
         and evidence
         and any(words.meaning in cause.message for words in _words_of(rule, job))
     ):
-        quote = one_line(parse(evidence.text).message.strip()[:_WIDE])
+        quote = f": {one_line(parse(evidence.text).message.strip()[:_WIDE])}"
     message = cause.message
-    if message in summary and quote not in message:
-        words = message = f"{cause.message}: {quote}"
+    if message in summary and quote[2:] not in message:
+        words = message = f"{cause.message}{quote}"
         rest = _LINE - len(summary) + len(cause.message)
         if evidence and "NCCL WARN" in evidence.text and len(message) > rest:
-            words = _shortened(cause.message, quote, rest)
+            words = _shortened(cause.message, quote[2:], rest)
         summary = summary.replace(cause.message, words, 1)
     class_ = class_of(rules[cause.rule], message) if cause.rule in rules else ""
     return cause._replace(message=message, class_=class_), summary

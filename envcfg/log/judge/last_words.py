@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from envcfg.common.characters import one_line
+from envcfg.log.read.endings import has_agents
 from envcfg.log.read.exceptions import LogException
 from envcfg.log.read.line_owner import Owner, speaker
 from envcfg.log.read.prefix import parse, quotes_launcher, without_colours
@@ -65,25 +66,21 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
     The words may be empty.
     """
     endings, thrown = job.endings, last_exception(job)
-    tails = {
-        source: without_colours(tail.decode("utf-8", "replace")).splitlines()
-        for source, tail in reversed(job.tails.items())
-    }
+    tails = {source: _lines_of(tail) for source, tail in reversed(job.tails.items())}
     if any(_FINISHED.search(line) for tail in tails.values() for line in tail[-_FEW:]):
         return "", None
     is_doubt = thrown is not None and job.weights.get(id(thrown)) == "doubt"
     if thrown and is_doubt and not endings.tracebacks.after(thrown)[0]:
         words = f"last words of {endings.process_of(thrown).words}: {words_of(thrown)}"
         return words, endings.rule_of(thrown)
-    for source, tail in tails.items():
-        for line, below in zip(reversed(tail), ["", *reversed(tail)], strict=False):
+    for source, lines in tails.items():
+        for number in reversed(range(len(lines))):
+            line = lines[number]
             if _STEP.search(line):
                 break  # the program went on after the lines before this one
-            own = text = parse(line).message
-            if own.endswith(":"):
-                text = f"{own} {parse(below).message}"
+            front, text = _split_line(lines, number)
             if _ERROR.search(text) and not _HARMLESS.search(f"{text} {line}"):
-                writer = speaker(line.partition(own)[0])
+                writer = speaker(front)
                 writer = (
                     endings.files.get(source, writer) if writer == Owner() else writer
                 )
@@ -96,29 +93,55 @@ def last_words(job: JobLog) -> tuple[str, LogRule | None]:
 def error_before(job: JobLog, ranks: Collection[int], exits: Collection[str]) -> str:
     """Return the last error line of a process that ended with a mere exit code.
 
+    If no line is an error, return the last output of the process.
+
     Args:
         job: the lines of the log.
         ranks: of the process; empty if the log does not name them.
         exits: lines that report exits.
     """
+    last: str | None = None
     for source, tail in reversed(job.tails.items()):
-        lines = without_colours(tail.decode("utf-8", "replace")).splitlines()
+        lines = _lines_of(tail)
         first = next((n for n, line in enumerate(lines) if line in exits), len(lines))
         of_file = job.endings.files.get(source, Owner()).ranks
-        pairs = [*zip(["", *lines], lines[:first], strict=False)]
-        for above, line in reversed(pairs):
-            if not (text := parse(line).message):
-                continue
-            front = line.partition(text)[0]
+        # The last line before the exit is the program's, unless an agent writes there.
+        is_last = first < len(lines) and not has_agents(job.endings.lines)
+        for number in reversed(range(first)):
+            line = lines[number]
+            front, text = _split_line(lines, number)
             own = {*(speaker(front).ranks or of_file)}
             is_report = quotes_launcher(line) and not _RAISED.search(text)
-            # Below the line of a frame, a traceback quotes the program.
-            is_code = front.endswith(_FRAME) and _IN_FILE in above
-            is_other = is_report or _STEP.search(line) or is_code
-            if is_other or (own and ranks and own.isdisjoint(ranks)):
+            if not text or is_report or (own and ranks and own.isdisjoint(ranks)):
                 continue
+            words = one_line(text.strip()[:_WIDE])
+            # Below the line of a frame, a traceback quotes the program.
+            is_code = front.endswith(_FRAME) and _IN_FILE in lines[max(number - 1, 0)]
+            if is_code or _STEP.search(line) or _HARMLESS.search(text):
+                words = ""
             # A line without a name, or of all ranks, must be an error beyond doubt.
-            is_sure = own or (_NAMES_ERROR.search(text) and lines.count(line) == 1)
-            if is_sure and _ERROR.search(text) and not _HARMLESS.search(text):
-                return one_line(text.strip()[:_WIDE])
-    return ""
+            elif _ERROR.search(text) and (
+                own or (_NAMES_ERROR.search(text) and lines.count(line) == 1)
+            ):
+                return f": {words}"
+            if last is None and (own or is_last):
+                is_known = "NCCL " in line or job.rulebook.match(text)
+                is_output = words and not is_known and lines.count(line) == 1
+                last = f", after: {words}" if is_output else ""
+            is_last = False
+    return last or ""
+
+
+def _lines_of(tail: bytes) -> list[str]:
+    return without_colours(tail.decode("utf-8", "replace")).splitlines()
+
+
+def _split_line(lines: Sequence[str], number: int) -> tuple[str, str]:
+    """Return the text before the message of a line, and the message, with the next line
+    if it ends with a colon."""
+    text = parse(lines[number]).message
+    front = lines[number].partition(text)[0] if text else ""
+    below = "".join(lines[number + 1 : number + 2])
+    if text.endswith(":") and not quotes_launcher(below):
+        text = f"{text} {parse(below).message.strip()}"
+    return front, text

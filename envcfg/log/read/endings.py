@@ -81,8 +81,7 @@ class Endings:
             return
         if event == "nodes":
             for host, ranks in _NODE.findall(match.fields.get("nodes") or ""):
-                own = ranks.replace(" ", "")
-                self.nodes[host.split(".")[0]] = tuple(numbers_in(own))
+                self.nodes[host.split(".")[0]] = tuple(numbers_in(ranks))
             return
         if event == "failure":
             self._failure.update({k: v for k, v in match.fields.items() if v})

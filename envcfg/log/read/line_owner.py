@@ -54,7 +54,8 @@ def speaker(prefix: str) -> Owner:
 def named(fields: Mapping[str, str | None]) -> Owner | None:
     """Return the process in the fields of a line; None if they identify no process."""
     ranks = tuple(numbers_in(fields.get("tasks") or fields.get("rank") or ""))
-    host = (fields.get("host") or "").split(".")[0]
+    host = fields.get("host") or ""
+    host = host if host[:1].isdigit() and "." in host else host.split(".")[0]
     # "localhost" names a different node in each line.
     hosts = (host,) if host and host != "localhost" else ()
     local = fields.get("local")
@@ -65,7 +66,7 @@ def named(fields: Mapping[str, str | None]) -> Owner | None:
 
 def numbers_in(text: str) -> Iterator[int]:
     """Yield the numbers of ``0-3,5``."""
-    for part in filter(None, text.split(",")):
+    for part in filter(None, text.replace(" ", "").split(",")):
         first, _, last = part.partition("-")
         if first.isdigit() and len(first) < 8 and (not last or last.isdigit()):
             yield from range(int(first), min(int(last or first) + 1, _WIDEST))

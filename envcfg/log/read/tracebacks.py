@@ -68,6 +68,9 @@ _ASIDE = re.compile(
 _PROCESS = re.compile(
     r"-- (?P<name>Process \d+) terminated with the following error|^Process (?P<one>\S+):$"
 )
+_ANNOUNCED = re.compile(
+    r"(?<=[\])] )[A-Z][\w ]{1,60}: $"
+)  # "Engine hit an exception: "
 _GROUP = "+ Exception Group "  # before the traceback of several exceptions
 _REMOTE = re.compile(r"\(pid=(\d+), ip=([\d.]+)")  # in a task of Ray
 
@@ -263,7 +266,7 @@ class Tracebacks:
         prefix = line[: line.index(BEGIN)]
         prefix = prefix.partition("╭")[0]
         nested = prefix.endswith("Original ")
-        prefix = prefix.removesuffix("Original ")
+        prefix = _ANNOUNCED.sub("", prefix.removesuffix("Original "))
         if max(len(self.found), len(self._streams)) > _MOST:
             return
         # A group draws bars in front of the tracebacks that it contains.
