@@ -191,9 +191,9 @@ class Network:
 
     def _tell_start(self) -> None:
         """Report once that the first step waited for a compiler."""
-        message = self._reader.jobs[0].cold_start.message
-        if message and not self._is_start_told:
-            self._say(f"note: {message}; --keep-caches keeps them for the next job")
+        note = self._reader.jobs[0].cold_start.note
+        if note and not self._is_start_told:
+            self._say(f"note: {note[0]}; --keep-caches keeps them for the next job")
             self._is_start_told = True
 
     def _tell_open(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from glob import glob
 
 from envcfg.common.budget import MB
 from envcfg.common.errors import UsageError
@@ -13,11 +12,11 @@ from envcfg.log.files import log_budget
 from envcfg.log.job_files import by_job
 from envcfg.log.judge.sidecar_watch import SidecarWatch
 from envcfg.log.read.content import is_compressed
-from envcfg.log.read.log_source import BLOCK, LONGEST, files_in
+from envcfg.log.read.log_source import BLOCK, LONGEST, expand
 from envcfg.log.read.process_facts import Spot
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.reader import Reader
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import LogReport, errors_of
 
 _PAUSE = 0.15  # seconds between two looks
 _ASK = 10.0  # seconds between two questions to the scheduler
@@ -120,28 +119,26 @@ def follow(
             if not look.again():
                 break
 
-    last_question = -_ASK
-    while True:
+    last_question, is_over = -_ASK, False
+    while not is_over:
         mattered = look.again()
         late = end is not None and time.monotonic() >= end
         news = beside.has_news()
         if mattered or late or news:
             report, proof = judge(job), judge(certain)
             if is_safe(report, proof, certain):
-                # Other ranks may report the same now: the answer names all of them.
-                settle()
-                return answer(judge(job)), judge(certain)
+                break
             # Files beside the log may show an error that cannot disappear any more.
             displayed = answer(report).findings if news else ()
-            errors = [finding for finding in displayed if finding.severity == "error"]
-            if late or any(error not in report.findings for error in errors):
+            if late or not set(errors_of(displayed)) <= {*report.findings}:
                 return answer(report), proof
         if time.monotonic() - last_question >= _ASK:
             last_question = time.monotonic()
-            if has_ended(list(look.growing)):
-                settle()
-                return answer(judge(job)), judge(certain)
+            is_over = has_ended(list(look.growing))
         time.sleep(_PAUSE)
+    # Other ranks may report the same now: the answer names all of them.
+    settle()
+    return answer(judge(job)), judge(certain)
 
 
 class _WatchedFiles:
@@ -176,15 +173,7 @@ class _WatchedFiles:
 
 def present(names: Sequence[str]) -> list[str]:
     """Return the files that *names* match now."""
-    files: list[str] = []
-    for name in names:
-        if os.path.isdir(name):
-            files += files_in(name)
-        elif os.path.isfile(name):
-            files.append(name)
-        else:
-            files += sorted(path for path in glob(name) if os.path.isfile(path))
-    return list(dict.fromkeys(files))
+    return expand(names, must_exist=False)
 
 
 def is_safe(report: LogReport, proof: LogReport, certain: JobLog) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any
 
+from envcfg.log.tables import load_table
+
 NAMES_NETWORK = (
     "2.6.4"  # the first NCCL release that prints "Using network" (src/init.cc)
 )
@@ -83,7 +85,7 @@ def interface_fault(name: str, *, multi: bool | None, first: bool = True) -> str
 
 def fitted(advice: str | None, candidates: Set[str]) -> str | None:
     """Return *advice* in the wording for a job with the properties *candidates*."""
-    for advice_entry in _names()["advice"] if advice else ():
+    for advice_entry in load_table("names")["advice"] if advice else ():
         if advice_entry["if"] in candidates:
             advice = (advice or "").replace(advice_entry["text"], advice_entry["fits"])
     return advice
@@ -99,18 +101,9 @@ def longest_end(name: str, candidates: Set[str]) -> str:
 @lru_cache(maxsize=256)
 def _find(kind: str, name: str) -> Mapping[str, Any]:
     """Return the properties of a name; empty if its kind is unknown."""
-    for entry in _names()[kind]:
-        if re.fullmatch(entry["pattern"], name, re.IGNORECASE):
-            return entry
-    return {}
-
-
-@lru_cache(maxsize=1)
-def _names() -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    from envcfg.common.datafile import load_kept_file
-
-    names: Mapping[str, Sequence[Mapping[str, Any]]] = load_kept_file("log/names.yaml")
-    return names
+    entries: Sequence[Mapping[str, Any]] = load_table("names")[kind]
+    matches = (e for e in entries if re.fullmatch(e["pattern"], name, re.IGNORECASE))
+    return next(matches, {})
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 Plain data: :mod:`envcfg.log.judge.job_judge` makes it, the reports show it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from envcfg.common.findings import EvidenceLine, Finding
@@ -28,6 +28,11 @@ CauseClass = Literal[
 Share = Literal["yes", "no", "partial", "unknown"]
 PluginState = Literal["loaded", "missing", "failed", "unknown"]
 Loaded = Literal["all", "some", "none", "unknown"]
+
+
+def errors_of(findings: Iterable[Finding]) -> list[Finding]:
+    """Return those of *findings* that make a job broken, in their order."""
+    return [finding for finding in findings if finding.severity == "error"]
 
 
 def is_worse(verdict: Verdict, second: Verdict) -> bool:

@@ -13,13 +13,13 @@ from crashes import CRASHES
 
 from envcfg.common.datafile import data_path
 from envcfg.log.judge.cause_class import class_of
-from envcfg.log.judge.outcome import _network_ends
 from envcfg.log.read.endings import ENDS
 from envcfg.log.read.rulebook import CLASSES, RAISED, LogRule, load_rules
+from envcfg.log.tables import load_table
 from envcfg.log.verdict import Action, CauseClass
 from support import envcfg
 
-CLASSES_FILE = Path(data_path(CLASSES))
+CLASSES_FILE = Path(data_path(f"log/{CLASSES}.yaml"))
 DATA = yaml.safe_load(CLASSES_FILE.read_text("utf-8"))
 RULES = {rule.id: rule for rule in load_rules()}
 EXCEPTION = RULES["program-exception"]
@@ -28,7 +28,11 @@ EXCEPTION = RULES["program-exception"]
 def may_be_a_cause(rule: LogRule) -> bool:
     """Return whether a cause can have *rule*: an error, or an end without a severity."""
     ended = bool(rule.says) and rule.event in {*ENDS, RAISED}
-    return rule.severity == "error" or ended or rule.id in _network_ends()[0]
+    return (
+        rule.severity == "error"
+        or ended
+        or rule.id in load_table("judge/network_ends")["interfaces"]
+    )
 
 
 def test_each_rule_of_a_cause_has_a_class_and_a_next_step() -> None:

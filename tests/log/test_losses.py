@@ -71,7 +71,7 @@ def test_a_job_that_reached_its_limit_with_a_lost_loss_is_not_restarted() -> Non
     lines = steps(FORMS["megatron"], ["1.1E+01", "NAN", "NAN", "NAN"])
     report = check(f"{lines}{LIMIT}\n")
     assert report.next.action == "fix first"
-    assert "the lm loss is nan from iteration 2 on" in report.next.reason
+    assert "the lm loss is nan from step 2 on" in report.next.reason
 
 
 def test_the_step_is_right_in_a_log_of_many_blocks() -> None:

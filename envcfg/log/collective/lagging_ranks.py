@@ -96,13 +96,9 @@ class _RankProgress:
         self.calls: _Calls = calls
         # A full buffer without calls of the group has lost them: progress is unknown.
         self.is_lost = dump.is_full and not calls
-        waits = [seq for seq, own in calls.items() if not _done(own)]
+        # If operations are launched together, only the launching one records an end.
+        waits = [n for n, own in calls.items() if not any(call.done for call in own)]
         self.progress = GroupProgress(max(calls, default=0), min(waits, default=None))
-
-
-def _done(calls: Iterable[FlightEntry]) -> bool:
-    # If operations are launched together, only the launching one records an end.
-    return any(call.done for call in calls)
 
 
 def lag(

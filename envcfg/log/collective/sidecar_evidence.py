@@ -54,8 +54,7 @@ def of_answers(answers: Sequence[RasReply]) -> Iterator[TraceFinding]:
         yield from by_subject.values()
         for lag in late[:_MOST]:
             # Two answers close in time prove nothing: ranks need time to move.
-            before = [answer for answer in answers[:-1] if are_apart(answer, last)]
-            stuck = any(_is_same(lag, answer) for answer in before)
+            stuck = any(are_apart(a, last) and _is_same(lag, a) for a in answers[:-1])
             yield _behind(last, lag, stuck=stuck)
 
 
@@ -317,15 +316,10 @@ def _place(
 ) -> EvidenceLine | None:
     """Return the place at which the first of *ranks* called a collective, with the file."""
     # The user finds the dump of the lowest rank first in the folder.
-    contained: tuple[str, FlightDump] | None = traces.dumps.get(min(ranks, default=-1))
-    for entry in contained[1].entries if contained else ():
-        if (entry.group[0], entry.seq, entry.is_p2p) == (
-            group,
-            seq,
-            False,
-        ) and contained:
+    name, dump = traces.dumps.get(min(ranks, default=-1), ("", None))
+    for entry in dump.entries if dump else ():
+        if (entry.group[0], entry.seq, entry.is_p2p) == (group, seq, False):
             where = f" at {entry.place}" if entry.place else ""
-            return EvidenceLine(
-                contained[0], 1, one_line(f"{entry.text}, {entry.state}{where}")
-            )
+            words = one_line(f"{entry.text}, {entry.state}{where}")
+            return EvidenceLine(name, 1, words)
     return None

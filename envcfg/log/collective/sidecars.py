@@ -195,13 +195,15 @@ def load_traces(kinds: Mapping[str, str]) -> Traces:
         dumps=dict(sorted(dumps.items())),
         unread=unread,
         nameless=tuple(nameless),
-        written=min((_changed(name) for name, _ in dumps.values()), default=None),
+        written=min(
+            (
+                os.path.getmtime(name) if os.path.isfile(name) else 0.0
+                for name, _ in dumps.values()
+            ),
+            default=None,
+        ),
         size=size,
     )
-
-
-def _changed(name: str) -> float:
-    return os.path.getmtime(name) if os.path.isfile(name) else 0.0
 
 
 def are_apart(first: RasReply, second: RasReply) -> bool:

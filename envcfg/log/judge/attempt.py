@@ -23,8 +23,10 @@ _SHELL = re.compile(r"(?:^|[ /])(?:ba|da)?sh: (?:line )?1: ")
 class Attempt:
     """The ends of one attempt of a job."""
 
-    def __init__(self, ends: Iterable[LogException | End], job: JobLog) -> None:
-        """Add *ends*, which *job* holds."""
+    def __init__(
+        self, ends: Iterable[LogException | End], job: JobLog, world: World
+    ) -> None:
+        """Add *ends*, which *job* holds, of processes of its *world*."""
         self.ends = in_order(list(ends))  # in their order
         self._endings = job.endings
         # Those that report waiting in vain for others.
@@ -49,6 +51,16 @@ class Attempt:
                 self.causes.append(end)
         # Those in a single line.
         self.lines = [event for event in self.ends if isinstance(event, End)]
+        # The node of each rank, by the lines that name both. Lines of exits come after
+        # those of NCCL, and win: they name rank and node together.
+        self._hosts = {
+            entity.rank: entity.process.host
+            for entity in world.entities
+            if entity.rank is not None and entity.process.host
+        }
+        for line in self.lines:
+            if len(line.who.hosts) == 1:
+                self._hosts.update(dict.fromkeys(line.who.ranks, line.who.hosts[0]))
         self.causes = self._without_survived(self.causes)
         # True if tasks of the starter are agents, and no ranks.
         self.agents = has_agents(self.lines)
@@ -156,6 +168,12 @@ class Attempt:
             return event.rule
         rules = self._endings.rulebook.rules
         return self._endings.rule_of(event) or rules[EXCEPTION]
+
+    def owner_of(self, ranks: Iterable[int]) -> Owner:
+        """Return *ranks* with their nodes, as far as they are known."""
+        ranks = tuple(ranks)
+        names = dict.fromkeys(self._hosts[r] for r in ranks if r in self._hosts)
+        return Owner(ranks=ranks, hosts=tuple(names))
 
     def process_of(self, event: LogException | End) -> Owner:
         """Return the process that ended; unknown if the task is an agent."""

@@ -19,6 +19,7 @@ from envcfg.log.read.exceptions import STAMP
 from envcfg.log.read.prefix import quotes_launcher
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.job_state import JobLog
+from envcfg.log.tables import load_table
 from envcfg.log.verdict import Action, Cause, JobAttempt
 
 _WIDE = 100  # characters by which a line is found again
@@ -102,9 +103,7 @@ def next_by_attempts(
         cause: of its end.
         rules: of causes, by id.
     """
-    from envcfg.common.datafile import load_kept_file
-
-    data = load_kept_file("log/judge/attempt_rules.yaml")
+    data = load_table("judge/attempt_rules")
     last = attempts[-1]._replace(rule=cause.rule, class_=cause.class_)
     everyone = [*attempts[:-1], last]
     same = [own.fingerprint == last.fingerprint != "" for own in everyone]

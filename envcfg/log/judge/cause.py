@@ -91,7 +91,10 @@ def first_ends(job: JobLog, world: World) -> list[FirstEnd | None]:
     ]
     return [
         _of_steps(
-            [_first_of(Attempt(step, job), job, world) for step in by_step(attempt)]
+            [
+                _first_of(Attempt(step, job, world), job, world)
+                for step in by_step(attempt)
+            ]
         )
         for attempt in attempts
     ]
@@ -133,7 +136,6 @@ def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     cause; an exit code or a signal; ranks that waited in vain; an exception that only
     follows from a lost process.
     """
-    hosts = _hosts(attempt.lines, world)
     if stop := attempt.stop:
         step = stop.fields.get("step")
         owner = named(stop.fields) or Owner(process=f"step {step}" if step else "")
@@ -150,7 +152,7 @@ def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     if not attempt.causes and not killed and (end := absent_of(attempt)):
         rule, ranks = job.rulebook.rules[_ABSENT], end.who.ranks
         first = FirstEnd(
-            rule, _ranks_with_hosts(ranks, hosts), rule.says, end.sighting, rule.id
+            rule, attempt.owner_of(ranks), rule.says, end.sighting, rule.id
         )
         # Without rank numbers the line's own rule says more than "a rank is absent".
         if not ranks:
@@ -158,21 +160,19 @@ def _first_of(attempt: Attempt, job: JobLog, world: World) -> FirstEnd | None:
     elif silent:
         rule = job.rulebook.rules[_ABSENT if attempt.waits else _SILENT]
         where = attempt.follow[0].sighting
-        first = FirstEnd(
-            rule, _ranks_with_hosts(silent, hosts), rule.says, where, rule.id
-        )
+        first = FirstEnd(rule, attempt.owner_of(silent), rule.says, where, rule.id)
     elif attempt.causes and isinstance(attempt.causes[0], LogException):
-        first = _of_thrown(attempt.causes[0], attempt, hosts)
+        first = _of_thrown(attempt.causes[0], attempt)
     elif ends := [end for end in (*attempt.causes, *codes) if isinstance(end, End)]:
         # A report of torchrun lists the other failures before its root cause.
         roots = (end for end in ends if end.root and ends[0].rule.event == "failure")
-        first = _of_line(next(roots, ends[0]), attempt, hosts)
+        first = _of_line(next(roots, ends[0]), attempt)
     elif attempt.waits:
-        return _of_waits(attempt, hosts)
+        return _of_waits(attempt)
     elif thrown := [
         event for event in attempt.follow if isinstance(event, LogException)
     ]:
-        first = _of_thrown(thrown[0], attempt, hosts)
+        first = _of_thrown(thrown[0], attempt)
     else:
         return None
     first = first._replace(
@@ -198,7 +198,7 @@ def _is_of_wait(code: End, attempt: Attempt) -> bool:
     return ranks >= set(code.who.ranks) if all(waited) else behind
 
 
-def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
+def _of_waits(attempt: Attempt) -> FirstEnd:
     """Return the ranks that waited and the ranks they waited for, if there is no other
     evidence."""
     ranks = {rank for wait in attempt.waits for rank in attempt.process_of(wait).ranks}
@@ -214,7 +214,7 @@ def _of_waits(attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
     rule = attempt.rule(displayed)
     print_ = f"{rule.id} {whom}"
     return FirstEnd(
-        rule, _ranks_with_hosts(sorted(ranks), hosts), says, displayed.sighting, print_
+        rule, attempt.owner_of(sorted(ranks)), says, displayed.sighting, print_
     )
 
 
@@ -240,12 +240,12 @@ def _of_node(
     return owner._replace(ranks=(own[owner.local],), hosts=hosts)
 
 
-def _of_line(end: End, attempt: Attempt, hosts: Mapping[int, str]) -> FirstEnd:
+def _of_line(end: End, attempt: Attempt) -> FirstEnd:
     owner = end.who if end.who.ranks else _owner_in_lines(end, attempt)
     # A line that a rank wrote is of that rank alone.
     if end.is_of_launcher and set(owner.ranks) <= set(attempt.same_exits):
         owner = owner._replace(ranks=attempt.same_exits)
-    owner = _ranks_with_hosts(owner.ranks, hosts) if owner.ranks else owner
+    owner = attempt.owner_of(owner.ranks) if owner.ranks else owner
     # The rule alone is too coarse: two errors with different codes are different ends.
     message = _NUMBERS.sub("#", end.fields.get("said") or end.fields.get("code") or "")
     return FirstEnd(
@@ -277,9 +277,7 @@ def _is_failure(line: End) -> bool:
     return "code" in line.fields or is_error
 
 
-def _of_thrown(
-    thrown: LogException, attempt: Attempt, hosts: Mapping[int, str]
-) -> FirstEnd:
+def _of_thrown(thrown: LogException, attempt: Attempt) -> FirstEnd:
     print_ = fingerprint(thrown)
     raised = [end for end in attempt.ends if isinstance(end, LogException)]
     same = [thrown for thrown in raised if fingerprint(thrown) == print_]
@@ -290,7 +288,7 @@ def _of_thrown(
     where = f" ({frame.short})" if frame else ""
     return FirstEnd(
         rule=attempt.rule(thrown),
-        process=_raiser(same, attempt, hosts),
+        process=_raiser(same, attempt),
         says=f"ended: {text}{where}",
         sighting=thrown.sighting,
         fingerprint=print_,
@@ -313,9 +311,7 @@ def fingerprint(thrown: LogException) -> str:
     return " ".join(filter(None, (thrown.kind, place, message)))
 
 
-def _raiser(
-    same: Sequence[LogException], attempt: Attempt, hosts: Mapping[int, str]
-) -> Owner:
+def _raiser(same: Sequence[LogException], attempt: Attempt) -> Owner:
     """Return the process that raised: by its prefix, else by the exit code in a
     launcher's line.
 
@@ -327,7 +323,7 @@ def _raiser(
     ends = attempt.lines
     owners = [attempt.process_of(thrown) for thrown in same]
     if ranks := {rank for owner in owners for rank in owner.ranks}:
-        return _ranks_with_hosts(sorted(ranks), hosts)
+        return attempt.owner_of(sorted(ranks))
     owner_found = owners[0]._replace(process=same[0].process or owners[0].process)
     for end in ends:
         if (
@@ -335,7 +331,7 @@ def _raiser(
             and end.who.ranks
             and end.who.local == owner_found.local
         ):
-            return _ranks_with_hosts(end.who.ranks, hosts)
+            return attempt.owner_of(end.who.ranks)
     failed = [
         end
         for end in ends
@@ -348,23 +344,4 @@ def _raiser(
         return owner_found
     alike = [*first, *(failed if len(same) > 1 else ())]
     ranks = {rank for end in alike for rank in end.who.ranks}.union(attempt.same_exits)
-    return _ranks_with_hosts(sorted(ranks), hosts) if ranks else first[0].who
-
-
-def _ranks_with_hosts(ranks: Sequence[int], hosts: Mapping[int, str]) -> Owner:
-    names = dict.fromkeys(hosts[rank] for rank in ranks if rank in hosts)
-    return Owner(ranks=tuple(ranks), hosts=tuple(names))
-
-
-def _hosts(ends: Iterable[End], world: World) -> dict[int, str]:
-    """Return the node of each rank, by the lines that name both."""
-    # Lines of exits come after those of NCCL, and win: they name rank and host together.
-    hosts = {
-        entity.rank: entity.process.host
-        for entity in world.entities
-        if entity.rank is not None and entity.process.host
-    }
-    for end in ends:
-        if len(end.who.hosts) == 1:
-            hosts.update(dict.fromkeys(end.who.ranks, end.who.hosts[0]))
-    return hosts
+    return attempt.owner_of(sorted(ranks)) if ranks else first[0].who

@@ -7,46 +7,30 @@ line without a rule of its own has a general class, which its words may make mor
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Literal
 
 from envcfg.log.read.rulebook import CLASSES, LogRule
+from envcfg.log.tables import load_table
 from envcfg.log.verdict import Action, CauseClass
-
-_Signs = Mapping[CauseClass, Sequence[re.Pattern[str]]]
-
-
-@cache
-def _load_classes() -> tuple[Sequence[str], _Signs, Mapping[CauseClass, Action]]:
-    """Return the general classes, the signs of the others, and the next step of each."""
-    from envcfg.common.datafile import load_kept_file
-
-    data = load_kept_file(CLASSES)
-    classes = data["classes"]
-    signs = {
-        name: [re.compile(sign) for sign in record.get("signs", ())]
-        for name, record in classes.items()
-    }
-    steps = {name: record["next"] for name, record in classes.items()}
-    return data["general"], signs, steps
 
 
 def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
     """Return the class of a cause with *rule* and *words*."""
-    general, signs_of, _ = _load_classes()
-    if rule.class_ not in general:
+    data = load_table(CLASSES)
+    if rule.class_ not in data["general"]:
         return rule.class_
-    names = (
+    with_sign = (
         name
-        for name, signs in signs_of.items()
-        if any(sign.search(words) for sign in signs)
+        for name, own in data["classes"].items()
+        for sign in own.get("signs", ())
+        if re.search(sign, words)
     )
-    return next(names, rule.class_)
+    return next(with_sign, rule.class_)
 
 
 def next_of(rule: LogRule, class_: CauseClass | Literal[""]) -> Action:
     """Return the next step after a cause with *rule*, which its words put in *class_*."""
     if class_ and class_ != rule.class_:
-        return _load_classes()[2][class_]
+        action: Action = load_table(CLASSES)["classes"][class_]["next"]
+        return action
     return rule.next or "unknown"

@@ -19,6 +19,7 @@ from envcfg.log.names import (
 )
 from envcfg.log.numbers import count_of
 from envcfg.log.read.catalogue import look_up, said_by, warned
+from envcfg.log.read.process_facts import Sighting
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.process import Process
 from envcfg.log.state.traffic import RDMA, Entity, kinds_of, traffic_of
@@ -27,6 +28,7 @@ from envcfg.log.state.world import World
 KNOWN = RDMA | {"socket"}  # kinds whose lines report GPU RDMA
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
+PLUGIN = "plugin"  # the package of a plugin among the versions of libraries
 
 
 def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member]:
@@ -56,15 +58,28 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member
 
 def versions_of(job: JobLog) -> dict[str, tuple[str, ...]]:
     """Return every version that was seen, by library."""
-    versions: dict[str, set[str]] = {}
-    for process in job.everyone:
-        for library, version in process.versions.items():
-            # "path" is the place of a library, which differs between nodes without harm.
-            if library != "path" and version:
-                versions.setdefault(library, set()).update(version)
     return {
-        library: tuple(sorted(names)) for library, names in sorted(versions.items())
+        library: tuple(sorted(versions))
+        for library, versions in sorted(shown_versions(job.everyone).items())
+        # "path" is the place of a library, which differs between nodes without harm.
+        if library not in ("path", PLUGIN)
     }
+
+
+def shown_versions(
+    processes: Sequence[Process],
+) -> dict[str, dict[str, Sighting | None]]:
+    """Return the versions by library, each with the line that shows it."""
+    sightings: dict[str, dict[str, Sighting | None]] = {}
+    for process in processes:
+        for library, versions in process.versions.items():
+            for version in versions:
+                sighting = process.seen.get(f"version {library} {version}")
+                sightings.setdefault(library, {}).setdefault(version, sighting)
+        if process.package:
+            sighting = process.seen.get("plugin-package")
+            sightings.setdefault(PLUGIN, {}).setdefault(process.package[-1], sighting)
+    return sightings
 
 
 def _mixed_networks(world: World, expect: Expectations) -> Iterator[Member]:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from envcfg.common.findings import EvidenceLine, Finding
 from envcfg.log.expectations import Expectations
+from envcfg.log.judge.checks import shown_versions
 from envcfg.log.judge.rank import told_together
 from envcfg.log.judge.reasons import RULE as WARNED
 from envcfg.log.judge.reasons import Member, Reasons
 from envcfg.log.numbers import first_of, grouped, named, ranks_of, said_of
+from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.process_facts import Sighting
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.job_state import JobLog, Occurrence
@@ -45,7 +47,7 @@ def findings_of(
     results = [
         *_rule_findings(job, world, symptoms, reasons),
         *_symptom_findings(symptoms, rules, reasons),
-        *_stack_findings(job, expect),
+        *_stack_findings(job, world, expect),
     ]
     sightings = [sighting for _, sighting in results if sighting]
     places = dict(zip(sightings, locate(sightings), strict=False))
@@ -53,10 +55,11 @@ def findings_of(
         finding._replace(evidence=places.get(sighting)) if sighting else finding
         for finding, sighting in results
     ]
-    return sorted(placed, key=_weight)
+    return sorted(placed, key=weight_of)
 
 
-def _weight(finding: Finding) -> tuple[bool, int, int]:
+def weight_of(finding: Finding) -> tuple[bool, int, int]:
+    """Return the place of a finding in order: causes first, worst first."""
     order = ("error", "warning", "note")
     # Errors keep their order, because the first in time is the cause.
     often = 0 if finding.severity == "error" else -finding.count
@@ -64,10 +67,11 @@ def _weight(finding: Finding) -> tuple[bool, int, int]:
 
 
 def ends(rules: Mapping[str, LogRule], finding: Finding) -> bool:
-    """Return whether a finding reports the end of the program and nothing on its
-    network."""
+    """Return whether a finding reports the end or the loss of the program, and nothing
+    on its network."""
     rule = rules.get(finding.rule)
-    return rule is not None and rule.ends and finding.severity == "error"
+    is_end = rule is not None and rule.ends and finding.severity == "error"
+    return is_end or finding.rule == LOSS
 
 
 def _rule_findings(
@@ -182,7 +186,7 @@ def _subject(people: Sequence[tuple[int | None, Process]]) -> str:
     return ranks_of(ranks, hosts) if ranks else first_of(hosts) or "job"
 
 
-def _stack_findings(job: JobLog, expect: Expectations) -> list[Found]:
+def _stack_findings(job: JobLog, world: World, expect: Expectations) -> list[Found]:
     """Return the findings on the library versions in the log.
 
     They are notes at most: versions that can fail do not prove that this job did.
@@ -190,13 +194,12 @@ def _stack_findings(job: JobLog, expect: Expectations) -> list[Found]:
     processes = list(job.everyone)
     facts: dict[str, str] = {}
     first_shown: Sighting | None = None
-    for name, sightings in _shown_versions(processes).items():
+    for name, sightings in shown_versions(processes).items():
         # If ranks differ, another finding reports it, and the stack is not unique.
         if name in FACTS and len(sightings) == 1:
             version, sighting = sightings.popitem()
             # Only the leading numbers can be compared: 1.16.1 of 1.16.1-aws.
-            match = re.match(r"[0-9.]*", version)
-            number = match[0].strip(".") if match else ""
+            number = re.split(r"[^0-9.]", version)[0].strip(".")
             if number and fact_problem("plugin", number) is None:
                 facts[name], first_shown = number, first_shown or sighting
     if not facts:
@@ -207,10 +210,8 @@ def _stack_findings(job: JobLog, expect: Expectations) -> list[Found]:
     settings = {
         name: value for process in processes for name, value in process.settings.items()
     }
-    if nodes := len(
-        {process.host for process in processes if process.host and process.pid}
-    ):
-        facts["nodes"] = str(nodes)
+    if world.hosts:
+        facts["nodes"] = str(len(world.hosts))
     job_facts = KnownJob(
         facts=facts,
         # Several providers mean several stacks, so the profile's provider is taken.
@@ -221,17 +222,3 @@ def _stack_findings(job: JobLog, expect: Expectations) -> list[Found]:
         (fault._replace(severity="note"), first_shown)
         for fault in known_faults(job_facts)
     ]
-
-
-def _shown_versions(processes: list[Process]) -> dict[str, dict[str, Sighting | None]]:
-    """Return the versions by library, each with the line that shows it."""
-    sightings: dict[str, dict[str, Sighting | None]] = {}
-    for process in processes:
-        for library, versions in process.versions.items():
-            for version in versions:
-                sighting = process.seen.get(f"version {library} {version}")
-                sightings.setdefault(library, {}).setdefault(version, sighting)
-        if process.package:
-            sighting = process.seen.get("plugin-package")
-            sightings.setdefault("plugin", {}).setdefault(process.package[-1], sighting)
-    return sightings

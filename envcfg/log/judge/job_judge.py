@@ -1,7 +1,7 @@
 """The verdict of a job: the verdict of each rank, and checks over all ranks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
@@ -37,6 +37,7 @@ from envcfg.log.read.catalogue import look_up, warned
 from envcfg.log.read.line_owner import Owner
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.prefix import parse
+from envcfg.log.read.process_facts import Sighting
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.batches import (
     PART,
@@ -60,6 +61,7 @@ from envcfg.log.verdict import (
     Plugin,
     RankReport,
     Verdict,
+    errors_of,
 )
 
 
@@ -94,29 +96,27 @@ def _judge_job(
         alone = judge(part, expect._replace(ranks=None), locate, reading)
         report = with_part(report, part, alone, job.rulebook.rules[PART].fix or "")
     starts = note_of_starts(job, job.rulebook.rules[SEVERAL])
-    notes = (*starts, *_note_of_start(job, locate))
+    # A note if the first step waited for a compiler.
+    start = _found_in_lines(job, locate, COMPILED, "the log", job.cold_start.note)
+    notes = (*starts, *start)
     return report._replace(findings=(*report.findings, *notes))
 
 
-def _note_of_start(job: JobLog, locate: Locate) -> Iterator[Finding]:
-    """Yield a note if the first step waited for a compiler."""
-    if start := job.cold_start.start:
-        (evidence,) = locate(start[2:])
-        rule = job.rulebook.rules[COMPILED]
-        yield rule.finding("the log", job.cold_start.message, evidence=evidence)
-
-
-def _lost_loss(job: JobLog, locate: Locate) -> Iterator[Finding]:
-    """Yield a warning if a loss is no number until the end of the log."""
-    if lost := job.losses.lost:
-        (evidence,) = locate([lost[1]])
-        rule, subject = job.rulebook.rules[LOSS], "job"  # of all its ranks
-        yield rule.finding(subject, lost[0], rule.severity, evidence=evidence)
+def _found_in_lines(
+    job: JobLog,
+    locate: Locate,
+    id_: str,
+    subject: str,
+    shown: tuple[str, Sighting] | None,
+) -> list[Finding]:
+    """Return the finding of rule *id_* on *subject*, with the words and line in *shown*."""
+    if shown is None:
+        return []
+    rule, (evidence,) = job.rulebook.rules[id_], locate([shown[1]])
+    return [rule.finding(subject, shown[0], rule.severity, evidence=evidence)]
 
 
 _WIDE = 200  # characters of a quoted line
-_LINE = 140  # characters of a first line with a warning of NCCL
-_LEAST = 56  # characters of the warning in it
 # A rule whose words only state that a process ended.
 _SAYS_NO_MORE = re.compile(r"ended(?!: \{said)")
 _NO_PLUGIN = Plugin(None, None, "unknown")
@@ -163,7 +163,8 @@ def _judge_whole(
     symptoms = reasons.with_reasons([*told_of(judged, world), *together])
     reports = rank_reports(job, world, judged, together, reasons)
     findings = findings_of(job, world, symptoms, reasons, expect, locate)
-    findings += _lost_loss(job, locate)
+    # A warning on all ranks if a loss is no number until the end of the log.
+    findings += _found_in_lines(job, locate, LOSS, "job", job.losses.lost)
     unknowns = unknowns_of(job, world, symptoms, rules)
     ends = first_ends(job, world)
     first, owner, findings = _with_first_end(job, world, ends[-1], findings, locate)
@@ -180,7 +181,14 @@ def _judge_whole(
         findings=tuple(findings),
         unknowns=unknowns,
         waiting=waiting_of(job),
-        coverage=_coverage(job, reading),
+        coverage=reading._replace(
+            records=job.records,
+            unknown_warnings=sum(
+                count
+                for count, sighting in job.unknown.values()
+                if not look_up(warned(sighting))
+            ),
+        ),
         attempts=attempts_of(job, ends),
     )
     of_alone = draft._replace(verdict=draft.network_verdict, findings=tuple(alone))
@@ -221,7 +229,7 @@ def _with_last_words(
         return unknowns, ""
     if first:
         return (), ""  # a job without NCCL lines: its end is the answer
-    if any(finding.severity == "error" for finding in findings):
+    if errors_of(findings):
         return unknowns, ""
     survived = job.rulebook.rules[SURVIVED]
     words, rule = last_words(job)
@@ -263,7 +271,7 @@ def _with_first_end(
         return None, None, with_interface
     if first and leads(first, job):
         return first, None, chained(findings, first, job, locate)
-    head = next((item for item in findings if item.severity == "error"), None)
+    head = next(iter(errors_of(findings)), None)
     if head and (owner := owner_of(head, first, job)):
         # NCCL's own prefix has named the process before.
         owned = head._replace(
@@ -299,35 +307,16 @@ def _with_quote(
         quote = f": {one_line(parse(evidence.text).message.strip()[:_WIDE])}"
     message = cause.message
     if message in summary and quote[2:] not in message:
-        words = message = f"{cause.message}{quote}"
-        rest = _LINE - len(summary) + len(cause.message)
-        if evidence and "NCCL WARN" in evidence.text and len(message) > rest:
-            words = _shortened(cause.message, quote[2:], rest)
-        summary = summary.replace(cause.message, words, 1)
+        message = f"{cause.message}{quote}"
+        summary = summary.replace(cause.message, message, 1)
     class_ = class_of(rules[cause.rule], message) if cause.rule in rules else ""
     return cause._replace(message=message, class_=class_), summary
-
-
-def _shortened(message: str, quote: str, width: int) -> str:
-    """Return the first clause of *message* with as much of *quote* as fits in *width*."""
-    clause = message.partition("; ")[0]
-    room = max(_LEAST, width - len(clause) - 2)
-    return f"{clause}: {quote if len(quote) <= room else quote[: room - 3] + '...'}"
 
 
 def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:
     """Return *rule* and the rules that may have better words for it."""
     rules = job.rulebook.rules.values()
     return [rule, *(better for better in rules if rule.id in better.explains)]
-
-
-def _coverage(job: JobLog, reading: Coverage) -> Coverage:
-    entries = (
-        count
-        for count, sighting in job.unknown.values()
-        if not look_up(warned(sighting))
-    )
-    return reading._replace(records=job.records, unknown_warnings=sum(entries))
 
 
 def _summary(

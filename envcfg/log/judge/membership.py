@@ -284,6 +284,7 @@ def _positions(process: Process) -> Iterator[GivenUpCollective]:
         for wait in process.waits.values()
         if not wait.group
     }
+    positions = []
     for wait in process.waits.values():
         if not wait.group:
             continue
@@ -294,9 +295,8 @@ def _positions(process: Process) -> Iterator[GivenUpCollective]:
         if twin and not wait.operation:
             names = ("operation", "numel_in", "numel_out")
             wait = wait._replace(**{n: getattr(twin, n) for n in names})  # noqa: PLW2901
-        if wait.seq is not None and wait.operation not in _PAIRS:
-            yield wait
-    for wait in unnamed.values():
+        positions.append(wait)
+    for wait in (*positions, *unnamed.values()):
         if wait.seq is not None and wait.operation not in _PAIRS:
             yield wait
 

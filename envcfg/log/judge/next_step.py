@@ -10,7 +10,7 @@ from envcfg.log.judge.cause_class import next_of
 from envcfg.log.names import is_node_name
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.rulebook import LogRule
-from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion
+from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion, errors_of
 
 _NO_END = "no line says how the job ended"
 
@@ -36,8 +36,7 @@ def next_step(
     action: Action = "unknown"
     nodes: tuple[str, ...] = ()
     if report.verdict == "broken":
-        errors = (finding for finding in report.findings if finding.severity == "error")
-        id_ = cause.rule if cause else next((error.rule for error in errors), "")
+        id_ = cause.rule if cause else errors_of(report.findings)[0].rule
         fingerprint = fingerprint or id_
         rule = rules.get(id_)
         class_ = cause.class_ if cause else rule.class_ if rule else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 from envcfg.common.findings import Finding
 from envcfg.log.judge.cause import FirstEnd
@@ -12,12 +11,12 @@ from envcfg.log.judge.finding_builder import Locate, ends
 from envcfg.log.judge.summary import said
 from envcfg.log.read.endings import ENDS
 from envcfg.log.read.line_owner import Owner, speaker
-from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.prefix import parse
 from envcfg.log.read.rulebook import RAISED, LogRule
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.world import World
-from envcfg.log.verdict import Cause
+from envcfg.log.tables import load_table
+from envcfg.log.verdict import Cause, errors_of
 
 
 def leads(first: FirstEnd | None, job: JobLog) -> bool:
@@ -92,20 +91,6 @@ def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None
     return ended if is_alone and len(ended.ranks) <= occurrence.count else None
 
 
-@cache
-def _network_ends() -> tuple[Sequence[str], Sequence[Mapping[str, re.Pattern[str]]]]:
-    """Return the rules of wrong interfaces; the ends that these can cause, and the lines
-    that follow from those ends."""
-    from envcfg.common.datafile import load_kept_file
-
-    data = load_kept_file("log/judge/network_ends.yaml")
-    tables = [
-        {rule: re.compile(pattern) for rule, pattern in data[name].items()}
-        for name in ("ends", "follow")
-    ]
-    return data["interfaces"], tables
-
-
 def with_interface_first(
     findings: Sequence[Finding], first: FirstEnd | None, job: JobLog, world: World
 ) -> list[Finding] | None:
@@ -120,13 +105,16 @@ def with_interface_first(
         job: the lines of the log.
         world: its largest communicator.
     """
-    interfaces, (ends, follow) = _network_ends()
+    # Rules of wrong interfaces; the ends that these can cause, and the lines that follow
+    # from those ends.
+    table = load_table("judge/network_ends")
+    interfaces, ends_of, follow = table["interfaces"], table["ends"], table["follow"]
     head = next((item for item in findings if item.rule in interfaces), None)
     up = any(comm.is_up for p in job.everyone for comm in p.communicators.values())
     if not head or world.multi is False or up or job.life.progress or job.unknown:
         return None
     errors = _errors(findings, first, job)
-    network = [_matches(ends, error) for error in errors]
+    network = [_matches(ends_of, error) for error in errors]
     if not any(network) or not all(
         is_network or _matches(follow, error)
         for is_network, error in zip(network, errors, strict=True)
@@ -162,11 +150,9 @@ def _errors(
     ]
 
 
-def _matches(
-    table: Mapping[str, re.Pattern[str]], error: tuple[frozenset[str], str]
-) -> bool:
+def _matches(table: Mapping[str, str], error: tuple[frozenset[str], str]) -> bool:
     rules, line = error
-    return any(rule in table and table[rule].search(line) for rule in rules)
+    return any(rule in table and re.search(table[rule], line) for rule in rules)
 
 
 def of_network(
@@ -185,7 +171,6 @@ def of_network(
         finding
         for finding in findings
         if not ends(rules, finding)
-        and finding.rule != LOSS
         and not (own and (finding.rule == own.rule.id or not finding.cause))
     ]
 
@@ -201,7 +186,7 @@ def cause_of(
         owner: process of the first error, if *first* is not known.
     """
     process = first.process if first else owner or Owner()
-    head = next(finding for finding in findings if finding.severity == "error")
+    head = errors_of(findings)[0]
     frame = first.frame if first else None
     return Cause(
         rule=head.rule,

@@ -78,7 +78,10 @@ def rank_reports(
         for _, symptom in shared.get(entity, ()):
             if is_worse(symptom.verdict, worst):
                 worst, reason = symptom.verdict, said_of(1, symptom.text)
-        reports.append(report._replace(verdict=worst, reason=reason))
+        # Of thousands of ranks, few reports change; the others are kept once.
+        is_same = (worst, reason) == (report.verdict, report.reason)
+        own = report if is_same else report._replace(verdict=worst, reason=reason)
+        reports.append(own)
     return reports
 
 

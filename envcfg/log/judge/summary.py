@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from envcfg.common.findings import Finding
 from envcfg.log.judge import checks
+from envcfg.log.judge.finding_builder import ends
 from envcfg.log.judge.rank import Symptom, told_together
 from envcfg.log.judge.reasons import Member
 from envcfg.log.names import network_group, provider_family
@@ -23,6 +24,7 @@ from envcfg.log.verdict import (
     Plugin,
     RankReport,
     Transport,
+    errors_of,
 )
 
 _TRANSPORTS = 1 << 16  # pairs of ranks in a report; more cannot be drawn
@@ -109,10 +111,7 @@ def summarize(
     if report.verdict == "ok":
         return f"ok: {_good(report, world)}"
     if report.verdict == "broken":
-        finding = next(
-            finding for finding in report.findings if finding.severity == "error"
-        )
-        return f"broken: {said(finding)}"
+        return f"broken: {said(errors_of(report.findings)[0])}"
     if report.verdict == "degraded":
         bad = [
             (e, symptom)
@@ -142,18 +141,9 @@ def summarize(
 
 def ending(findings: Sequence[Finding], rules: Mapping[str, LogRule]) -> str:
     """Return a sentence on the end of the program, cause first."""
-    ends = [
-        finding
-        for finding in findings
-        if finding.rule == LOSS
-        or (
-            finding.severity == "error"
-            and finding.rule in rules
-            and rules[finding.rule].ends
-        )
-    ]
+    ends_found = [finding for finding in findings if ends(rules, finding)]
     return said(
-        min(ends, key=lambda end: (end.rule == LOSS, rules[end.rule].consequence))
+        min(ends_found, key=lambda end: (end.rule == LOSS, rules[end.rule].consequence))
     )
 
 

@@ -11,10 +11,18 @@ from envcfg.common.characters import one_line
 from envcfg.common.findings import Finding
 from envcfg.log.collective.sidecar_evidence import of_answers, of_dumps
 from envcfg.log.collective.sidecars import TraceFinding, Traces
+from envcfg.log.judge.finding_builder import weight_of
 from envcfg.log.judge.next_step import next_step
 from envcfg.log.numbers import first_of
 from envcfg.log.read.rulebook import LogRule
-from envcfg.log.verdict import EFFECT, WORST_FIRST, LogReport, OpenQuestion, Verdict
+from envcfg.log.verdict import (
+    EFFECT,
+    WORST_FIRST,
+    LogReport,
+    OpenQuestion,
+    Verdict,
+    errors_of,
+)
 
 _MOST = 5  # unreadable files to name
 _NO_LINES = "no-nccl-lines"
@@ -48,9 +56,7 @@ def with_traces(
             *own,
             OpenQuestion(question, rules["trace-alone"].fix or ""),
         ]
-    first = next(
-        (finding for finding in report.findings if finding.severity == "error"), None
-    )
+    first = next(iter(errors_of(report.findings)), None)
     bad = [finding for finding in trace_findings if finding.severity in EFFECT]
     # If a dump or RAS names missing ranks, waiting ranks in the log are consequences.
     explained = {name for finding in bad for name in rules[finding.rule].explains}
@@ -67,7 +73,7 @@ def with_traces(
     is_explained = first is not None and first.rule in explained
     if is_explained:
         # The files explain the error in the log, so they lead the summary.
-        cause = min(bad, key=_weight)
+        cause = min(bad, key=weight_of)
         words = f"{report.verdict}: {cause.subject}: {cause.message}"
         summary = f"{words}; the log: {report.summary.partition(': ')[2]}"
     elif verdict == report.verdict and not alone:
@@ -82,7 +88,7 @@ def with_traces(
         summary=summary,
         # The cause is then in the files; otherwise the log's own cause stays.
         cause=None if is_explained else report.cause,
-        findings=tuple(sorted([*trace_findings, *findings], key=_weight)),
+        findings=tuple(sorted([*trace_findings, *findings], key=weight_of)),
         unknowns=tuple(open_questions),
         coverage=report.coverage._replace(
             files=report.coverage.files + sum(map(len, files)),
@@ -123,7 +129,3 @@ def _main_words(
     same = [finding for finding in findings if EFFECT.get(finding.severity) == verdict]
     main = min(same, key=lambda finding: not finding.cause, default=None)
     return f"{main.subject}: {main.message}" if main else questions[0].what
-
-
-def _weight(finding: Finding) -> tuple[bool, int]:
-    return not finding.cause, ("error", "warning", "note").index(finding.severity)

@@ -52,21 +52,19 @@ class AttemptSteps:
                 )
                 own.time = match[0] if match else ""
                 self.stretches.append(own)
-            self._see(text[start:end], self.stretches[-1])
+            part, own = text[start:end], self.stretches[-1]
+            lines = part.splitlines() if any(word in part for word in _WORDS) else []
+            if last := step_in(reversed(lines)):
+                own.last, own.first = last, own.first or step_in(lines)
             start = end
 
-    def _see(self, text: bytes, own: Stretch) -> None:
-        lines = text.splitlines() if any(word in text for word in _WORDS) else []
-        if last := _step_in(reversed(lines)):
-            own.last, own.first = last, own.first or _step_in(lines)
 
-
-def _step_in(lines: Iterable[bytes]) -> str:
+def step_in(lines: Iterable[bytes]) -> str:
     """Return the step in the first of *lines* with one; empty without one."""
     for line in lines:
         if parts := {
             ("step", "epoch")[name.lower() == b"epoch"]: (number or of_bar).decode()
-            for name, number, of_bar in _STEP.findall(line)
+            for name, number, of_bar in reversed(_STEP.findall(line))
         }:
             return " ".join(
                 f"{name} {number}" for name, number in sorted(parts.items())

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 _PIECE = 1 << 15  # bytes to recode at once
@@ -52,15 +53,11 @@ def _encoding(head: bytes) -> str:
     return "utf-16-be" if len(first) > 3 and not any(first) and all(second) else ""
 
 
-class _Utf8Stream(io.RawIOBase):
-    """A stream of UTF-8, read from one in another encoding."""
+class _PieceStream(io.RawIOBase):
+    """A stream of the bytes in *pieces*."""
 
-    def __init__(self, raw: Any, encoding: str) -> None:  # noqa: ANN401
-        import codecs
-
-        self._raw = raw
-        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
-        self._left = b""
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._left = pieces, b""
 
     def readable(self) -> bool:
         """Return True: this stream is for reading."""
@@ -68,17 +65,22 @@ class _Utf8Stream(io.RawIOBase):
 
     def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
         """Fill the buffer *into* and return the number of bytes; 0 at the end."""
-        while not self._left:
-            # A letter may end in the next piece, so the decoder keeps its first bytes.
-            data = self._raw.read(_PIECE)
-            text = self._decoder.decode(data, final=not data)
-            self._left = text.encode("utf-8", "replace")
-            if not data:
-                break
+        self._left = self._left or next(filter(None, self._pieces), b"")
         count = min(len(into), len(self._left))
         into[:count] = self._left[:count]
         self._left = self._left[count:]
         return count
+
+
+def _recoded(raw: Any, encoding: str) -> Iterator[bytes]:  # noqa: ANN401
+    """Yield the text of *raw*, which has another encoding, in UTF-8."""
+    import codecs
+
+    # A letter may end in the next piece, so the decoder keeps its first bytes.
+    decode = codecs.getincrementaldecoder(encoding)("replace").decode
+    while data := raw.read(_PIECE):
+        yield decode(data).encode("utf-8", "replace")
+    yield decode(b"", final=True).encode("utf-8", "replace")
 
 
 _Opened = tuple[bool, Any, tuple[type[Exception], ...]]
@@ -88,7 +90,7 @@ def decompressed(name: str, raw: Any) -> _Opened:  # noqa: ANN401  # a binary fi
     """Return whether *raw* is plain, a stream of its content, and its reading errors."""
     head = head_of(raw)
     if encoding := _encoding(head):
-        return False, _Utf8Stream(raw, encoding), (OSError,)
+        return False, _PieceStream(_recoded(raw, encoding)), (OSError,)
     for magic, open_stream in _COMPRESSED.items():
         if head.startswith(magic):
             return False, *open_stream(raw)
@@ -109,45 +111,32 @@ def _gzip(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
 def _xz(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401
     import lzma
 
-    return _XzStream(raw), (OSError, EOFError, lzma.LZMAError)
+    return _PieceStream(_joined_xz(raw)), (OSError, EOFError, lzma.LZMAError)
 
 
-class _XzStream(io.RawIOBase):
-    """All joined streams of an .xz file; Python's own class stops at zeros between them."""
+def _joined_xz(raw: Any) -> Iterator[bytes]:  # noqa: ANN401
+    """Yield the content of all joined streams of an .xz file; Python's own class stops at
+    zeros between them."""
+    import lzma
 
-    def __init__(self, raw: Any) -> None:  # noqa: ANN401
-        self._raw = raw
-        self._left = b""
-        self._decoder: Any = None  # of the current stream
-
-    def readable(self) -> bool:
-        """Return True: this stream is for reading."""
-        return True
-
-    def readinto(self, into: Any) -> int:  # noqa: ANN401  # a buffer
-        """Fill the buffer *into* and return the number of bytes; 0 at the end."""
-        import lzma
-
-        while True:
-            if not self._left and (self._decoder is None or self._decoder.needs_input):
-                self._left = bytes(self._raw.read(_PIECE))
-                if not self._left and self._decoder is not None:
-                    msg = "the last stream has no end"
-                    raise EOFError(msg)
-                if not self._left:
-                    return 0
-            if self._decoder is None:
-                self._left = self._left.lstrip(b"\0")
-                if not self._left:
-                    continue
-                self._decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
-            data = self._decoder.decompress(self._left, len(into))
-            self._left = b""
-            if self._decoder.eof:
-                self._left, self._decoder = self._decoder.unused_data, None
-            if data:
-                into[: len(data)] = data
-                return len(data)
+    left, decoder = b"", None  # of the current stream
+    while True:
+        if not left and (decoder is None or decoder.needs_input):
+            left = bytes(raw.read(_PIECE))
+            if not left and decoder:
+                msg = "the last stream has no end"
+                raise EOFError(msg)
+            if not left:
+                return
+        if decoder is None:
+            left = left.lstrip(b"\0")
+            if not left:
+                continue
+            decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        yield decoder.decompress(left, _PIECE)
+        left = b""
+        if decoder.eof:
+            left, decoder = decoder.unused_data, None
 
 
 def _zstd(raw: Any) -> tuple[Any, tuple[type[Exception], ...]]:  # noqa: ANN401

@@ -17,6 +17,7 @@ from envcfg.log.read.line_owner import speaker
 from envcfg.log.read.prefix import without_colours
 from envcfg.log.read.process_facts import Spot, clip
 from envcfg.log.read.steps import StepLine
+from envcfg.log.tables import load_table
 from envcfg.log.verdict import ProgramProgress
 
 _EACH = 4  # last lines with one needle to examine in a block
@@ -27,6 +28,7 @@ _MOST = 1 << 9  # last signs to keep
 _CLOCK = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
 _BAR = b"%|"  # the needle of progress bars
 ENDS = ("end", "success")
+_FILE = "read/life_signs"
 
 
 class Sign(NamedTuple):
@@ -46,35 +48,21 @@ class Sign(NamedTuple):
 
 def needles() -> Collection[bytes]:
     """Return the substrings of lines that show progress, and of those of compilers."""
-    return _signs().keys() | {record["needle"].encode() for record in _compilers()}
+    compilers = load_table(_FILE)["compiles"]
+    return _signs().keys() | {record["needle"].encode() for record in compilers}
 
 
 @cache
 def _signs() -> Mapping[bytes, Sequence[Mapping[str, str]]]:
     """Return all signs by their needle."""
-    from envcfg.common.datafile import load_kept_file
-
-    signs: Sequence[Mapping[str, str]] = load_kept_file("log/read/life_signs.yaml")[
-        "signs"
-    ]
-    return grouped(signs, lambda sign: sign["needle"].encode())
-
-
-@cache
-def _compilers() -> Sequence[Mapping[str, str]]:
-    from envcfg.common.datafile import load_kept_file
-
-    compilers: Sequence[Mapping[str, str]] = load_kept_file("log/read/life_signs.yaml")[
-        "compiles"
-    ]
-    return compilers
+    return grouped(load_table(_FILE)["signs"], lambda sign: sign["needle"].encode())
 
 
 def compile_line(block: bytes, contained: Collection[bytes]) -> tuple[int, str] | None:
     """Return the first line of a compiler in *block*, with its offset."""
     lines = (
         (start, text)
-        for record in _compilers()
+        for record in load_table(_FILE)["compiles"]
         for start, text in _lines_with(record["needle"].encode(), block, contained)
         if _compiled(record["pattern"]).search(text)
     )

@@ -19,33 +19,29 @@ LARGE = 1 << 24  # bytes; only samples of the middle of a larger file are read
 EDGE = 1 << 23  # bytes at the beginning and the end of a large file
 
 
-def expand(names: Sequence[str]) -> list[str]:
+def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
     """Return the files that *names* match: files, folders, patterns, ``-``.
 
     Raises:
-        OutputError: a name matches nothing, or is not readable.
+        OutputError: a name that must exist matches nothing, or is not readable.
     """
     files: list[str] = []
     for name in names:
-        if name == "-" or os.path.isfile(name):
-            files.append(name)
-        elif os.path.isdir(name):
+        problem, hint = "no such file", ""
+        if os.path.isdir(name):
             inside = files_in(name) or _of_ranks(name)
-            if not inside:
-                msg = f"{name}: no file in this folder"
-                raise OutputError(msg, hint="name the log file itself")
-            files += inside
-        elif glob.has_magic(name):
-            results = sorted(path for path in glob.glob(name) if os.path.isfile(path))
-            if not results:
-                msg = f"{name}: no file fits this pattern"
-                raise OutputError(msg, hint="is the job's output somewhere else?")
-            files += results
-        elif os.path.exists(name):  # a pipe
-            files.append(name)
+            problem, hint = "no file in this folder", "name the log file itself"
+        elif must_exist and (name == "-" or os.path.exists(name)):
+            inside = [name]  # a pipe is no file
         else:
-            msg = f"{name}: no such file"
-            raise OutputError(msg, hint=_near(name))
+            inside = sorted(filter(os.path.isfile, glob.glob(name)))
+            if glob.has_magic(name):
+                problem = "no file fits this pattern"
+                hint = "is the job's output somewhere else?"
+        if must_exist and not inside:
+            msg = f"{name}: {problem}"
+            raise OutputError(msg, hint=hint or _near(name))
+        files += inside
     unique = list(dict.fromkeys(files))
     # An explicit "-" among files is a mistake if nothing is piped in.
     if unique.count("-") and len(unique) > 1 and sys.stdin.isatty():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from envcfg.log.read.attempt_steps import step_in
 from envcfg.log.read.prefix import without_colours
 from envcfg.log.read.process_facts import Sighting, Spot, clip
 
@@ -28,11 +29,6 @@ _NOT_FINITE = [
     )
     for begin in (b"oss", b"OSS")
 ]
-_BAR = re.compile(r"\| *(\d{1,9})/\d+ \[")
-_STEP = re.compile(
-    r"(?i)\b((?:global[_ ]?)?step|iter(?:ation)?|batch|epoch)s?\b[\"']?\W{0,12}"
-    r"(\d[\d.]{0,12})"
-)
 
 
 class _Series:
@@ -103,10 +99,7 @@ class Losses:
         if not found:
             return None
         sighting, name, series = min(found, key=lambda item: item[0].spot)
-        since = ""
-        if bar := _BAR.search(sighting.text):
-            since = f" from step {bar[1]} on"
-        elif step := _STEP.search(sighting.text):
-            since = f" from {step[1].lower()} {step[2].rstrip('.')} on"
+        step = step_in([sighting.text.encode()])
+        since = f" from {step} on" if step else ""
         last = f"; its last number was {series.finite}" if series.finite else ""
         return f"the {name} is {series.value}{since}{last}", sighting

@@ -7,10 +7,12 @@ rank.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
+
+from envcfg.log.tables import load_table
 
 
 class Record(NamedTuple):
@@ -110,11 +112,7 @@ _BOX_ENDS = ("│", "┃", "║", " |")
 @cache
 def prefixes(kind: str) -> Sequence[tuple[re.Pattern[str], str]]:
     """Return the patterns of *kind* in ``prefixes.yaml``, each with its meaning."""
-    from envcfg.common.datafile import load_kept_file
-
-    entries: Sequence[Mapping[str, str]] = load_kept_file("log/read/prefixes.yaml")[
-        kind
-    ]
+    entries = load_table("read/prefixes")[kind]
     return [(re.compile(entry["pattern"]), entry.get("means", "")) for entry in entries]
 
 

@@ -30,7 +30,7 @@ _FRONT, _PARTS = 2048, 12
 # A missing capture, with the punctuation that it leaves without a purpose.
 _GAPS = re.compile(rf" ?\({_GAP}\)|[:,]? ?{_GAP}(?=$|[:,;])|{_GAP} ?")
 FOLDER = data_path("log/read/rules")
-CLASSES = "log/read/cause_classes.yaml"
+CLASSES = "read/cause_classes"
 RAISED = "exception"  # the event of a line that counts only at the end of a traceback
 # Events of lines that can be the cause of an end. The class of a file counts for them.
 _ENDS = frozenset(("ended", "stopped", "lacking", "absent", RAISED))
@@ -279,7 +279,7 @@ def load_rules(folder: str = FOLDER) -> list[LogRule]:
     """Return every rule of *folder*, in the order of files and of each file."""
     names = names_in(folder, ".yaml")
     paths = [os.path.join(folder, name) for name in names]
-    *files, classes = load_kept("rules", *paths, CLASSES)
+    *files, classes = load_kept("rules", *paths, f"log/{CLASSES}.yaml")
     rules = []
     for name, file in zip(names, files, strict=True):
         gates = tuple(file.get("gates", ()))

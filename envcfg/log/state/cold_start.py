@@ -73,13 +73,13 @@ class ColdStart:
             self.start = step, seconds, self._lines[source]
 
     @property
-    def message(self) -> str:
-        """The sentence about the start; empty if it is unknown."""
+    def note(self) -> tuple[str, Sighting] | None:
+        """The sentence about the start and the line of a compiler; None if unknown."""
         if self.start is None:
-            return ""
-        step, seconds, _ = self.start
+            return None
+        step, seconds, line = self.start
         name = "first step" if step in ("0", "1") else f"step {step}"
-        return f"{name} after {seconds} s: kernels were compiled again"
+        return f"{name} after {seconds} s: kernels were compiled again", line
 
 
 def _seconds(line: str, first: str) -> int | None:

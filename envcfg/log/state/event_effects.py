@@ -53,13 +53,14 @@ def learn(
         teach(process, fields, record, sighting)
 
 
-def _integer(text: str | None) -> int | None:
+def _integer(fields: Fields, name: str) -> int | None:
+    text = fields.get(name)
     # A longer number cannot be a rank, a device or a count.
     return int(text) if text and len(text) < 10 else None
 
 
 def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
-    rank, nranks = _integer(fields.get("rank")), _integer(fields.get("nranks"))
+    rank, nranks = _integer(fields, "rank"), _integer(fields, "nranks")
     # Larger ranks are torn numbers, and would reserve memory for missing ranks.
     if rank is None or nranks is None or not rank < nranks <= MOST_RANKS:
         return
@@ -70,7 +71,7 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
         if not p.room.takes("communicator", len(p.communicators)):
             return
         comm = p.own("communicators")[key] = Communicator(rank, nranks)
-    device = _integer(fields.get("dev"))
+    device = _integer(fields, "dev")
     comm.device = record.device if device is None else device
     comm_id = fields.get("comm_id")
     if comm_id and comm_id != "0x0":  # zero: the child of ncclCommSplit has no id yet
@@ -79,14 +80,14 @@ def _communicator(p: Process, fields: Fields, record: Record, _: Sighting) -> No
         comm.bus = intern(bus)
     if fields.get("phase"):
         comm.phases = with_one(comm.phases, fields["phase"] or "")
-    if nodes := _integer(fields.get("nodes")):
+    if nodes := _integer(fields, "nodes"):
         comm.nodes = nodes
 
 
 def _row(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    rank = _integer(fields.get("rank"))
+    rank = _integer(fields, "rank")
     if rank is not None and rank < MOST_RANKS and len(p.rows) < MANY:
-        p.own("rows")[rank] = _integer(fields.get("dev"))
+        p.own("rows")[rank] = _integer(fields, "dev")
 
 
 def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> None:
@@ -99,7 +100,7 @@ def _network(p: Process, fields: Fields, record: Record, sighting: Sighting) -> 
 
 
 def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
-    sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
+    sender, receiver = _integer(fields, "a"), _integer(fields, "b")
     name = intern(fields.get("network") or "")
     if sender is None or receiver is None or not name:
         return
@@ -116,7 +117,7 @@ def _channel(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     p.add("ways", (fields.get("direction"), gdr))
     p.keep(f"channel {name} {'gdr' if gdr else 'host'}", sighting)
     _card(p, name, fields, sighting)
-    nranks = _integer(fields.get("nranks"))
+    nranks = _integer(fields, "nranks")
     _edge(p, Edge(sender, receiver, intern(f"NET/{name}"), gdr, own, nranks))
 
 
@@ -125,7 +126,7 @@ def _card(p: Process, network: str, fields: Fields, sighting: Sighting) -> None:
 
     With PXN, another rank of the node sends: its number follows that of the NIC.
     """
-    nic = _integer(fields.get("nic"))
+    nic = _integer(fields, "nic")
     own = "b_gpu" if fields.get("direction") == "receive" else "a_gpu"
     gpu = intern(fields.get(own) or "")
     # Newer releases print a short number, which GPU masks change.
@@ -136,7 +137,7 @@ def _card(p: Process, network: str, fields: Fields, sighting: Sighting) -> None:
 
 
 def _local(p: Process, fields: Fields, _: Record, __: Sighting) -> None:
-    sender, receiver = _integer(fields.get("a")), _integer(fields.get("b"))
+    sender, receiver = _integer(fields, "a"), _integer(fields, "b")
     if sender is not None and receiver is not None:
         kind = (fields.get("transport") or "").split("/")[0]
         kind = "SHM" if "shared" in kind else intern(kind)
@@ -148,15 +149,16 @@ def _edge(p: Process, edge: Edge) -> None:
         return
     # The first edge proves that there are some; the report draws a limited number.
     if not p.edges:
-        p.edges = {edge}
-    elif isinstance(p.edges, set) and p.room.takes("pair", len(p.edges)):
+        p.edges = (edge,)  # many ranks have no other, and a set is four times as large
+    elif p.room.takes("pair", len(p.edges)):
+        p.edges = p.edges if isinstance(p.edges, set) else {*p.edges}
         p.edges.add(edge)
 
 
 def _provider(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
     name = (fields.get("provider") or "").lower()
     if name and len(p.providers) < 16:
-        nics = _integer(fields.get("nics"))
+        nics = _integer(fields, "nics")
         nics = nics if nics is not None else p.providers.get(name)
         p.know("providers", nics, name)
         p.keep(f"provider {name}", sighting)
@@ -194,7 +196,7 @@ def _interface(p: Process, kind: str, names: Sequence[str]) -> None:
 
 
 def _affinity(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
-    rank = _integer(fields.get("rank"))
+    rank = _integer(fields, "rank")
     # srun's label is the rank if the line itself has none.
     if rank is None and record.label is not None:
         rank = record.label
@@ -212,7 +214,7 @@ def _setting(p: Process, fields: Fields, _: Record, sighting: Sighting) -> None:
 
 
 def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None:
-    rank = _integer(fields.get("rank"))
+    rank = _integer(fields, "rank")
     if rank is None and record.is_rank:
         rank = record.label
     group = fields.get("group") or ""
@@ -220,15 +222,15 @@ def _collective(p: Process, fields: Fields, record: Record, _: Sighting) -> None
         return
     waiting = p.waits.get((group, rank), GivenUpCollective(group, rank, p.host))
     numbers: dict[str, Any] = {
-        name: _integer(fields[name])
+        name: _integer(fields, name)
         for name in ("seq", "numel_in", "numel_out", "enqueued", "completed")
         if fields.get(name)
     }
     seq = numbers.get("seq")
     if seq is not None and waiting.seq is not None and seq > waiting.seq:
         return  # the first open collective shows the rank's position
-    if fields.get("ms"):
-        numbers["seconds"] = (_integer(fields["ms"]) or 0) // 1000
+    if milliseconds := _integer(fields, "ms"):
+        numbers["seconds"] = milliseconds // 1000
     operation = fields.get("op") or waiting.operation
     p.own("waits")[group, rank] = waiting._replace(operation=operation, **numbers)
 

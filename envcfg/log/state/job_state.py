@@ -541,12 +541,12 @@ class JobLog:
             return self._process_of(host, str(pid))
         if record.is_rank and record.label in self._by_label:
             return self._by_label[record.label]
-        processes = self.strangers
-        if record.label not in processes and len(processes) > _MANY:
-            return processes.setdefault(None, Process("", None, self.room))
-        if record.label not in processes:
-            processes[record.label] = Process(host, None, self.room)
-        return processes[record.label]
+        processes, label = self.strangers, record.label
+        if label not in processes and len(processes) > _MANY:
+            host, label = "", None
+        if label not in processes:
+            processes[label] = Process(host, None, self.room)
+        return processes[label]
 
     def _process_of(self, host: str | None, pid: str | None) -> Process:
         host, number = (host or "").split(".")[0], int((pid or "0")[:11])

@@ -136,7 +136,7 @@ class Process:
         self.restarts, self.is_bare = 0, False
         self.facts = self.room.facts
         self.channels: dict[tuple[int, str], list[int]] = _NONE
-        self.edges: frozenset[Edge] | set[Edge] = frozenset()
+        self.edges: tuple[Edge, ...] | set[Edge] = ()
         self.communicators: dict[str, Communicator] = _NONE
         self.rows: dict[int, int | None] = _NONE
         self.masks: dict[int | None, str] = _NONE

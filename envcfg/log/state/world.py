@@ -79,7 +79,8 @@ def world_of(job: JobLog, expect: Expectations) -> World:
     ]
     ranks = sorted({entity.rank for entity in entities if entity.rank is not None})
     hosts = _hosts(processes)
-    nodes = _node_count(processes)
+    counts = (comm.nodes for p in processes for comm in p.communicators.values())
+    nodes = max(filter(None, counts), default=None)  # as NCCL counts them
     # Processes with lines on nodes of the job and without a communicator.
     idle = [
         process
@@ -110,12 +111,6 @@ def _size(processes: list[Process]) -> int | None:
     sizes += [edge.nranks for p in processes for edge in p.edges if edge.nranks]
     sizes += [rank + 1 for p in processes for rank in p.rows]
     return max(sizes, default=None)
-
-
-def _node_count(processes: list[Process]) -> int | None:
-    """Return the number of nodes as NCCL counts them; None if it does not say."""
-    counts = [comm.nodes for p in processes for comm in p.communicators.values()]
-    return max(filter(None, counts), default=None)
 
 
 def _is_multi(
