@@ -213,9 +213,8 @@ def _of_waits(attempt: Attempt) -> FirstEnd:
     displayed, says = attempt.waits[0], f"waited for {whom}, which never joined"
     rule = attempt.rule(displayed)
     print_ = f"{rule.id} {whom}"
-    return FirstEnd(
-        rule, attempt.owner_of(sorted(ranks)), says, displayed.sighting, print_
-    )
+    owner = attempt.owner_of(sorted(ranks)) if ranks else attempt.process_of(displayed)
+    return FirstEnd(rule, owner, says, displayed.sighting, print_)
 
 
 def _of_node(

@@ -22,7 +22,7 @@ _ERROR = re.compile(
     r"|\bdenied\b|\bkilled\b"
     r"|\bnot found\b|\w+notfound\b|\bno such \w+|\bnot in \w+$|core dumped|\w fault\b"
     r"|\bmismatch\b|\bdoes(?: not|n't) exist\b|\bmay be stuck\b|\bno available\b"
-    r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b"
+    r"|(?-i:\bSIG[A-Z]{3,4}\b)|\btimed out\b|\bmissing rank"
     r"|\b(?:invalid|illegal|unknown|unrecogni[sz]ed|uncorrectable)\b)"
     rf"|{_EXCEPTION}"
 )

@@ -85,17 +85,13 @@ def _single(names: set[str], family: Callable[[str], str]) -> str | None:
 
 def transports_of(world: World) -> tuple[Transport, ...]:
     """Return the connections between the ranks of the world."""
-    ranks: dict[int, set[int]] = {}
-    for entity in world.entities:
-        if entity.rank is not None:
-            ranks.setdefault(id(entity.process), set()).add(entity.rank)
+    held = {(id(entity.process), entity.rank) for entity in world.entities}
     transports = {
         Transport(*edge[:4])
         for entity in world.entities
         for edge in entity.process.edges
         # An edge may belong to a smaller communicator with its own rank numbers.
-        if edge.own in ranks.get(id(entity.process), ())
-        and edge.nranks in (None, world.size)
+        if (id(entity.process), edge.own) in held and edge.nranks in (None, world.size)
     }
     ordered = sorted(transports, key=lambda item: (*item[:3], str(item.gdr)))
     return tuple(ordered[:_TRANSPORTS])
