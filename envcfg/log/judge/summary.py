@@ -137,9 +137,12 @@ def summarize(
 
 def ending(findings: Sequence[Finding], rules: Mapping[str, LogRule]) -> str:
     """Return a sentence on the end of the program, cause first."""
-    ends_found = [finding for finding in findings if ends(rules, finding)]
+    last_findings = [finding for finding in findings if ends(rules, finding)]
     return said(
-        min(ends_found, key=lambda end: (end.rule == LOSS, rules[end.rule].consequence))
+        min(
+            last_findings,
+            key=lambda end: (end.rule == LOSS, rules[end.rule].consequence),
+        )
     )
 
 

@@ -31,7 +31,9 @@ def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
         if os.path.isdir(name):
             inside = files_in(name) or _of_ranks(name)
             problem, hint = "no file in this folder", "name the log file itself"
-        elif must_exist and (name == "-" or os.path.exists(name)):
+        elif os.path.isfile(name) or (
+            must_exist and (name == "-" or os.path.exists(name))
+        ):
             inside = [name]  # a pipe is no file
         else:
             inside = sorted(filter(os.path.isfile, glob.glob(name)))
