@@ -16,9 +16,9 @@ from suites import mark_sample
 # Per cent: first lines, next steps, classes. Every other file is judged daily.
 SHARES = {
     "deaths_public_later.txt": (96, 99, 98),
-    "deaths.txt": (92, 97, 96),
+    "deaths.txt": (92, 98, 97),
     "deaths_faults.txt": (100, 100, 100),
-    "deaths_public.txt": (95, 96, 99),
+    "deaths_public.txt": (97, 96, 99),
     "deaths_wordings.txt": (100, 100, 100),
     "deaths_later.txt": (95, 100, 100),
     "deaths_excerpts.txt": (91, 100, 100),

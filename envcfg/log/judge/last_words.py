@@ -31,7 +31,7 @@ _NAMES_ERROR = re.compile(
     rf"|{_EXCEPTION}"
 )
 _FEW = 5  # last lines in which a program reports a good end
-_FINISHED = re.compile(r"(?i)\b(?:finished|completed?|done|success\w*)\b")
+_FINISHED = re.compile(r"(?i)\b(?:finished|completed?(?! stack)|done|success\w*)\b")
 _STEP = re.compile(r"(?i)\b(?:step|epoch|iter(?:ation)?)s?\b\W{0,3}\d")
 _HARMLESS = re.compile(
     r"(?i)\b(?:0|no) (?:errors|failures)\b|\berror[_ ]?(?:rate|bar)|warn|\bignor"
