@@ -206,7 +206,7 @@ def test_text(
         golden.write_text(done.text)
     assert done.text == golden.read_text()
     lines = done.text.splitlines()
-    assert len(lines[0]) <= 140
+    assert len(lines[0]) <= 160
     assert "\x1b" not in done.text
 
 

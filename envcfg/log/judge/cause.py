@@ -213,7 +213,7 @@ def _of_waits(attempt: Attempt) -> FirstEnd:
     displayed, says = attempt.waits[0], f"waited for {whom}, which never joined"
     rule = attempt.rule(displayed)
     print_ = f"{rule.id} {whom}"
-    owner = attempt.owner_of(sorted(ranks)) if ranks else attempt.process_of(displayed)
+    owner = attempt.owner_of(ranks) if ranks else attempt.process_of(displayed)
     return FirstEnd(rule, owner, says, displayed.sighting, print_)
 
 
@@ -322,7 +322,7 @@ def _raiser(same: Sequence[LogException], attempt: Attempt) -> Owner:
     ends = attempt.lines
     owners = [attempt.process_of(thrown) for thrown in same]
     if ranks := {rank for owner in owners for rank in owner.ranks}:
-        return attempt.owner_of(sorted(ranks))
+        return attempt.owner_of(ranks)
     owner_found = owners[0]._replace(process=same[0].process or owners[0].process)
     for end in ends:
         if (
@@ -343,4 +343,4 @@ def _raiser(same: Sequence[LogException], attempt: Attempt) -> Owner:
         return owner_found
     alike = [*first, *(failed if len(same) > 1 else ())]
     ranks = {rank for end in alike for rank in end.who.ranks}.union(attempt.same_exits)
-    return attempt.owner_of(sorted(ranks)) if ranks else first[0].who
+    return attempt.owner_of(ranks) if ranks else first[0].who

@@ -308,7 +308,8 @@ def _with_quote(
     message = cause.message
     if message in summary and quote[2:] not in message:
         message = f"{cause.message}{quote}"
-        summary = summary.replace(cause.message, message, 1)
+        clause, *_ = cause.message.partition("; ")  # the rest is in the finding
+        summary = summary.replace(cause.message, f"{clause}{quote}", 1)
     class_ = class_of(rules[cause.rule], message) if cause.rule in rules else ""
     return cause._replace(message=message, class_=class_), summary
 
