@@ -91,3 +91,47 @@ def test_quoted_lines_of_nccl_are_no_last_words(front: str) -> None:
     report = check("".join(f"{front}{line}\n" for line in log.splitlines()))
     assert "last words" not in report.summary
     assert report.summary.startswith("degraded: 4 of 4 processes use TCP sockets")
+
+
+STALL = "[1,0]<stderr>:HorovodBroadcast_conv2d_1_kernel_0 [missing ranks: 1]"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        STALL,
+        "INFO 05-01 10:00:00 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.",
+        "E xla/service/rendezvous.cc:38] This thread has been waiting for `participant 3` for 10 seconds and may be stuck.",
+        "nid001: NVRM: Xid (PCI:0019:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2)",
+        "pyxis:     tar: Removing leading `/' from member names",
+    ],
+)
+def test_a_line_that_programs_survive_changes_nothing(line: str) -> None:
+    good = text(Job(ranks_per_node=2))
+    steps = "".join(f"step {number} loss 0.1\n" for number in range(400))
+    for log in (f"{line}\n{good}{steps}", f"{good}{steps}{line}\n"):
+        assert check(log).verdict == "ok"
+    assert check(f"{line}\n").verdict == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("lines", "quote"),
+    [
+        (["3: no tokenizer in /scratch/tok"], ", after: no tokenizer in /scratch/tok"),
+        (["no tokenizer in /scratch/tok"], ", after: no tokenizer in /scratch/tok"),
+        (["3: the last word", "4: no tokenizer"], ", after: the last word"),
+        (["3: error: no tokenizer", "3: goodbye"], ": error: no tokenizer"),
+        (["3: RuntimeError: versions differ:", "3:     Ray: 2.9.0"], ": RuntimeError: versions differ: Ray: 2.9.0"),
+        (["4: no tokenizer"], ""),
+        (["3: the first word", "3: step 12 loss 0.1"], ""),
+        (["no tokenizer"] * 8, ""),
+        (["nid001:1:2 [0] NCCL INFO Bootstrap : Using hsn0:10.1.1.1<0>"], ""),
+    ],
+)  # fmt: skip
+def test_the_last_output_before_an_exit_code_is_quoted(
+    lines: list[str], quote: str
+) -> None:
+    exit_code = "srun: error: nid001: task 3: Exited with exit code 2\n"
+    report = check("".join(f"{line}\n" for line in lines) + exit_code)
+    first, *_ = report.summary.split("; ")
+    assert first == f"broken: rank 3 (nid001) ended with exit code 2{quote}"
