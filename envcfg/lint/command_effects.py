@@ -10,6 +10,7 @@ from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.environment import kept_names
 from envcfg.lint.interpreter import Frame
 from envcfg.lint.program_starts import (
+    Program,
     StartedProgram,
     load_programs,
     shell_input,
@@ -76,7 +77,7 @@ def record(
         is_open=is_open,
         output=redirects.output if redirects else (),
         document=redirects.document if redirects else None,
-        kind=program.kind if program else "",
+        kind=program.kind if program and _has_verb(program, words) else "",
         inherits=inherits,
         by_envcfg=frame.by_envcfg,
         find=(find := partial(frame.state.find, time=number)),
@@ -84,6 +85,12 @@ def record(
     )
     frame.model.commands.append(command)
     return command
+
+
+def _has_verb(program: Program, words: Sequence[Word]) -> bool:
+    """Return whether *words* may start something: `flux resource list` does not."""
+    verbs = (None, *program.verbs)
+    return not program.verbs or any(word.literal in verbs for word in words[1:])
 
 
 def start_command(

@@ -97,6 +97,11 @@ def step_shape(step: Command, job: ResourceShape) -> ResourceShape:
     return _shape(values, base)
 
 
+def asked_shape(step: Command, job: ResourceShape) -> ResourceShape:
+    """Return the resources of a step if its unknown words are empty."""
+    return step_shape(step._replace(is_open=False), job)
+
+
 def _amount(word: Word, job: ResourceShape) -> str:
     """Return the value of an option, with the job's counts for Slurm's names of them."""
     if word.literal is not None:

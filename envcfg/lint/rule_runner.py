@@ -16,7 +16,6 @@ from envcfg.lint.lint_rule import (
     Fault,
     Form,
     LintRule,
-    ReadLine,
     ScriptJob,
     load_rules,
 )
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
-_NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 
 
@@ -55,9 +53,7 @@ def judge(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
-    read_line: ReadLine | None = None,
-    facts: Mapping[str, str] = _NONE,
-    environment: Mapping[str, str] | None = None,
+    **given: object,
 ) -> Mapping[str, list[Remark]]:
     """Return the findings, by the path of each file that was given or read with it.
 
@@ -67,9 +63,7 @@ def judge(
         models: models of *given_sources*; None: they are read now.
         rules: ids.
         profile_of: returns the ``Profile`` of a script's system, or None.
-        read_line: envcfg's own parser.
-        facts: facts about that system: its Slurm version.
-        environment: the variables of the submission, if the script is submitted now.
+        given: ``read_line``, ``facts`` and ``environment`` of ``ScriptJob``.
     """
     remarks: dict[str, dict[tuple[str, int], Remark]] = {
         s.path: {} for s in given_sources
@@ -77,15 +71,7 @@ def judge(
     rule_ids = list(rules)
     for model in read_models(given_sources, sources) if models is None else models:
         profile = profile_of(model)
-        for remark in judge_model(
-            model,
-            sources,
-            rule_ids,
-            profile,
-            read_line=read_line,
-            facts=facts,
-            environment=environment,
-        ):
+        for remark in judge_model(model, sources, rule_ids, profile, **given):
             where = remark.finding.place
             path = where.path if where else model.path
             # Two scripts that source one file find its faults twice.
@@ -108,12 +94,9 @@ def judge_model(
     sources: Sources,
     rules: Iterable[str],
     profile: Profile | None = None,
-    *,
-    read_line: ReadLine | None = None,
-    facts: Mapping[str, str] = _NONE,
-    environment: Mapping[str, str] | None = None,
+    **given: object,
 ) -> list[Remark]:
-    """Return the findings of one script and the programs that it starts."""
+    """Return the findings of one script and its programs; *given*: as for ``judge``."""
     job = ScriptJob(
         model,
         job_shape(model),
@@ -121,9 +104,7 @@ def judge_model(
         before=sources.before,
         behind=sources.behind,
         around=lambda offset: "\n".join(sources.lines(offset)),
-        read_line=read_line,
-        facts=facts,
-        environment=environment,
+        **given,  # type: ignore[arg-type]
     )
     all_rules, detectors = load_rules(), load_detectors()
     remarks = [
@@ -168,7 +149,7 @@ def _is_refused(text: ShellText) -> bool:
     try:
         return find_refusal(text.flat.chars) is not None
     except NoBashError:
-        return True  # EC748 then reports the grammar's own error
+        return False
 
 
 def _unread(sources: Sources, offset: int, why: str = "", message: str = "") -> Remark:

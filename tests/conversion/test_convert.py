@@ -43,7 +43,10 @@ MOVED = [
     ("eval 'srun x y'\n", "eval 'with_envcfg srun x y'\n"),
     ("A=$(srun x y)\n", "A=$(with_envcfg srun x y)\n"),
     ("A=1 torchrun t.py\n", "A=1 with_envcfg torchrun t.py\n"),
-    ("flux run -n 2 x y\n", "with_envcfg flux run -n 2 x y\n"),
+    (
+        "flux resource list\nflux run -n 2 x y\n",
+        "flux resource list\nwith_envcfg flux run -n 2 x y\n",
+    ),
     ("! srun x y || echo no\n", "! with_envcfg srun x y || echo no\n"),
     (
         "go() { srun x $1; }\ngo a\ngo b\n",

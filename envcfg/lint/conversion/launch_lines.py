@@ -14,8 +14,8 @@ from envcfg.job.plan.launch_line import begins_line, line_directive, starts_task
 from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.conversion.conversion_result import refuse
 from envcfg.lint.conversion.syntax_nodes import PASSED, ScriptCommand, Text, innermost
-from envcfg.lint.program_starts import helpers, load_programs
-from envcfg.lint.resource_facts import is_helper
+from envcfg.lint.program_starts import helpers
+from envcfg.lint.resource_facts import is_helper, steps
 from envcfg.lint.script_model import Command, Model
 from envcfg.lint.script_source import Source, Sources
 from envcfg.lint.shell_builtins import BUILTINS
@@ -50,15 +50,9 @@ class _Reader:
     def find(self) -> list[LaunchLine]:
         """Return the launch lines, in order."""
         containers = [command for command in self.model.commands if _enters(command)]
-        steps = [
-            command
-            for command in self.model.commands
-            if _starts(command)
-            and command.scope != "container"
-            and len(command.words) > 1
-        ]
+        started = [step for step in steps(self.model) if len(step.words) > 1]
         # Containers come first: a step around them belongs to the same line.
-        commands = containers or [e for e in steps if not is_helper(e, self.model)]
+        commands = containers or [e for e in started if not is_helper(e, self.model)]
         if not commands:
             commands = [
                 command
@@ -221,14 +215,6 @@ def find_lines(
 def _offset(command: Command) -> int:
     """Return the offset of a command: that of its statement, else that of its name."""
     return command.stands if command.stands >= 0 else command.offset
-
-
-def _starts(command: Command) -> bool:
-    """Return whether a command starts tasks."""
-    if command.is_step or not starts_tasks(command.name):
-        return command.is_step
-    verbs = load_programs()[command.name].verbs
-    return not verbs or any(word.literal in verbs for word in command.words[1:])
 
 
 def _enters(command: Command) -> bool:

@@ -27,28 +27,21 @@ def script_location(job: ScriptJob) -> Iterator[Fault]:
     # Only schedulers that copy the script move it away from its folder.
     if model.scheduler not in known_words("EC736", "copies"):
         return
-    for expansion in model.expansions:
-        # "${0%/*}" is the folder of the script; "$0" alone may be a mere usage message.
-        cut = expansion.name in ("0", "BASH_SOURCE") and expansion.hole.op[:1] == "%"
-        if (
-            cut
-            and expansion.hole.scope == "batch"
-            and not _is_elsewhere(expansion.offset, job)
-        ):
-            yield Fault(
-                expansion.offset,
-                {"name": "$0" if expansion.name == "0" else "BASH_SOURCE"},
-            )
-    for hole in _looked_up(job):
+    # "${0%/*}" is the folder of the script; "$0" alone may be a mere usage message.
+    cuts = [e.hole for e in model.expansions if e.hole.op[:1] == "%"]
+    for hole in (*filter(_is_own_name, cuts), *_looked_up(job)):
         # Offsets of another file belong to a sourced script, which is not copied.
         own = any(d.line_offset <= hole.offset for d in model.directives)
         if (model.directives and not own) or _is_elsewhere(hole.offset, job):
             continue
         # A default after ":-" is used outside a job only, and is correct there.
-        if ":-" not in job.before(hole.offset):
-            yield Fault(
-                hole.offset, {"name": "$0" if hole.name == "0" else "BASH_SOURCE"}
-            )
+        if hole.scope == "batch" and ":-" not in job.before(hole.offset):
+            name = "$0" if hole.name == "0" else hole.name
+            yield Fault(hole.offset, {"name": name})
+
+
+def _is_own_name(hole: Hole) -> bool:
+    return hole.name in ("0", "BASH_SOURCE")
 
 
 def _looked_up(job: ScriptJob) -> Iterator[Hole]:
@@ -61,7 +54,7 @@ def _looked_up(job: ScriptJob) -> Iterator[Hole]:
             continue
         for word in command.arguments:
             for hole in holes(word.text):
-                if hole.name in ("0", "BASH_SOURCE") and hole.op in ("", "["):
+                if _is_own_name(hole) and hole.op in ("", "["):
                     yield hole
 
 

@@ -120,11 +120,10 @@ def _gpus(command: Command, job: ScriptJob) -> Iterator[Fault]:
     # A variable of the runtime may switch GPUs on instead of an option.
     if _GPU_OPTIONS & words.keys() or any(map(_GPU_SWITCH.match, job.model.set_names)):
         return
-    starts = [child for child in job.model.children(command) if child.name]
-    above = [ancestor for ancestor in job.model.ancestors(command) if ancestor.is_step]
+    step, programs = job.model.step_of(command), job.model.children(command)
     # Only Python under a real step is certain to need the GPUs.
-    python = any(start.name.startswith("python") for start in starts)
-    if python and above and not is_helper(above[0], job.model):
+    python = any(program.name.startswith("python") for program in programs)
+    if python and step and not is_helper(step, job.model):
         yield Fault(command.offset, {}, "no-gpu")
 
 

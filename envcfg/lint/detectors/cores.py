@@ -90,8 +90,6 @@ def _lacks_cores(step: Command, job: ScriptJob) -> bool:
     # These options set or share the step's cores in another way.
     if {"cpus-per-task", "exact", "overlap", "cpus-per-gpu", "pty"} & words.keys():
         return False
-    if "jobid" in words and "SLURM_JOB" not in words["jobid"].shown:
-        return False  # a step in another job
     # A mask of the user, or one from a variable, is deliberate.
     bind = words.get("cpu-bind")
     if bind and (bind.literal is None or any(m in bind.shown for m in _OWN_MASKS)):

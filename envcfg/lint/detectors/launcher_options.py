@@ -46,7 +46,6 @@ def _apart(
 ) -> Iterator[Fault]:
     """Yield launchers that run on several nodes without connecting to each other."""
     nodes = _nodes(command, job)
-    agent = agent_of(command)
     if nodes is None or nodes < 2 or command.context.is_chosen:
         return
     count, words = asked.get("nnodes"), {"name": command.name, "nodes": nodes}
@@ -56,14 +55,11 @@ def _apart(
         yield Fault(command.offset, words | {"option": "--standalone"})
     elif count and count.value.literal == "1":
         yield Fault(count.value.offset, words | {"option": "--nnodes=1"})
-    elif agent and not ("counts_all" in agent or _may_be_told(command) or is_told):
+    elif "counts_all" in (agent_of(command) or ()) or _may_be_told(command):
+        return
+    elif not is_told:
         yield Fault(command.offset, words, "no-place")
-    elif agent and not (
-        "counts_all" in agent
-        or count
-        or _may_be_told(command)
-        or "PET_NNODES" in job.model.set_names
-    ):
+    elif not count and "PET_NNODES" not in job.model.set_names:
         yield Fault(command.offset, words, "no-count")
 
 

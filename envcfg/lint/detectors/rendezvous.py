@@ -12,9 +12,9 @@ from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import (
     ResourceShape,
+    asked_shape,
     is_many,
     step_nodes,
-    step_shape,
     steps,
 )
 from envcfg.lint.script_model import Assignment, Command, text_of
@@ -196,7 +196,7 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
                 continue
             name = inner_name(assignment.name)
             shapes = (
-                step_shape(step._replace(is_open=False), job.shape)
+                asked_shape(step, job.shape)
                 for step in steps(job.model)
                 if task_setting(step, name, job.model) is assignment
             )

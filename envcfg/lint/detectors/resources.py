@@ -13,6 +13,7 @@ from envcfg.job.plan.program_start import KINDS
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.resource_facts import (
     GPU_MASKS,
+    asked_shape,
     gpus_asked,
     gpus_listed,
     is_helper,
@@ -304,7 +305,7 @@ def gpu_mask(job: ScriptJob) -> Iterator[Fault]:
     masks = [assignment for assignment in assignments if assignment.value is not None]
     # Each fault has its own form, and one mask may have several of them.
     yield from _too_many_gpus(masks, job)
-    yield from _bound_already(masks, job)
+    yield from _counted_twice(job)
     if any(assignment.how == "unset" for assignment in assignments):
         return
     by_name = {a.name: a for a in masks}
@@ -315,16 +316,8 @@ def gpu_mask(job: ScriptJob) -> Iterator[Fault]:
         if any(h.name == "ROCR_VISIBLE_DEVICES" for h in holes(mask.text)):
             yield Fault(mask.offset, {"name": mask.name}, "copied")
             return
-    mask_found = next(
-        (
-            assignment
-            for assignment in inner
-            if outer and _cuts_twice(outer, assignment)
-        ),
-        None,
-    )
-    if mask_found is not None:
-        yield Fault(mask_found.offset, {"name": mask_found.name})
+    twice = [mask for mask in inner if outer and _cuts_twice(outer, mask)]
+    yield from (Fault(mask.offset, {"name": mask.name}) for mask in twice[:1])
 
 
 def _cuts_twice(outer: Assignment, inner: Assignment) -> bool:
@@ -349,20 +342,27 @@ def _too_many_gpus(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
             yield Fault(mask.offset, words, "too-many")
 
 
-def _bound_already(masks: list[Assignment], job: ScriptJob) -> Iterator[Fault]:
-    """Yield tasks with one GPU from Slurm that select the n-th visible GPU."""
-    directives_given = {n: d.value or "" for n, d in directives(job).items()}
-    is_bound = (
-        directives_given.get("gpus-per-task") == "1" and (job.shape.per_node or 1) > 1
-    )
-    if not is_bound or "none" in directives_given.get("gpu-bind", ""):
-        return
-    if any("gpu-bind" in c.options for c in job.model.commands if c.is_step):
-        return
-    for mask in masks:
-        by_rank = any(h.name == "SLURM_LOCALID" for h in holes(mask.text))
-        if by_rank and mask.scope in INSIDE:
-            yield Fault(mask.offset, {"name": mask.name}, "bound")
+def _counted_twice(job: ScriptJob) -> Iterator[Fault]:
+    """Yield tasks that count GPUs by their rank among those that are left to them."""
+    given = directives(job)
+    is_bound = "gpus-per-task" in given and given["gpus-per-task"].value == "1"
+    for step in steps(job.model):
+        shape = asked_shape(step, job.shape)
+        if (shape.per_node or 1) < 2:
+            continue
+        settings = (
+            task_setting(step, name, job.model) for name in (*GPU_MASKS, "LOCAL_RANK")
+        )
+        by_rank = [
+            setting
+            for setting in settings
+            if setting and any(h.name == "SLURM_LOCALID" for h in holes(setting.text))
+        ]
+        masks = [setting for setting in by_rank if setting.name in GPU_MASKS]
+        if is_bound and "gpu-bind" not in {*given, *step.options}:
+            yield from (Fault(m.offset, {"name": m.name}, "bound") for m in masks)
+        elif masks and by_rank[-1].name == "LOCAL_RANK":
+            yield Fault(by_rank[-1].offset, {"name": masks[0].name}, "twice")
 
 
 @detects("EC649")

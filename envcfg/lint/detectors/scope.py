@@ -8,9 +8,16 @@ from collections.abc import Iterator
 from envcfg.backends.schedulers import PREFIXES
 from envcfg.common.findings import Severity
 from envcfg.job.plan.shell_text import SHELLS
-from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
+from envcfg.lint.lint_rule import (
+    Edit,
+    Fault,
+    ScriptJob,
+    detects,
+    known_values,
+    known_words,
+)
 from envcfg.lint.program_starts import helpers
-from envcfg.lint.resource_facts import most_nodes, step_nodes, step_shape
+from envcfg.lint.resource_facts import asked_shape, most_nodes, step_nodes, step_shape
 from envcfg.lint.script_model import Command, Expansion, texts
 from envcfg.lint.traced_text import INSIDE, Hole, Text, Word, holes, shown, start
 from envcfg.lint.value_flow import (
@@ -126,6 +133,7 @@ def _file_holes(command: Command) -> Iterator[Hole]:
 @detects("EC762")
 def one_file_for_all(job: ScriptJob) -> Iterator[Fault]:
     """A file of one name that the program of each task writes from its beginning."""
+    yield from _shared_folders(job)
     for command in job.model.commands:
         step, texts = job.model.step_of(command), list[Text]()
         if step is None or command.context.is_chosen:
@@ -137,7 +145,7 @@ def one_file_for_all(job: ScriptJob) -> Iterator[Fault]:
             texts = [word.text for o, word in command.options_in_order if o in outputs]
         elif command.name not in helpers():
             texts = [command.output]
-        shape = step_shape(step._replace(is_open=False), job.shape)
+        shape = asked_shape(step, job.shape)
         for text in texts if shape.all_tasks > 1 else ():
             path, offset = shown(text), start(text)
             # EC101 reports ranks that the batch shell expands.
@@ -146,6 +154,21 @@ def one_file_for_all(job: ScriptJob) -> Iterator[Fault]:
             if re.match(r"(?!/dev/|-)[^%]+$", path) and not (is_own or is_added):
                 words = {"name": command.name, "path": path}
                 yield Fault(max(offset, command.offset), words)
+
+
+def _shared_folders(job: ScriptJob) -> Iterator[Fault]:
+    """Yield folders that programs of several tasks or nodes fill as if each were alone."""
+    nodes, shared = most_nodes(job.model, job.shape), known_values("EC762", "shared")
+    for command in job.model.commands:
+        name = command.options.get("container-name")
+        shape = asked_shape(command, job.shape)
+        is_kept = "container-writable" in command.options
+        if name and is_kept and (shape.per_node or 1) > 1:
+            yield Fault(name.offset, {"path": name.shown}, "container")
+        for option in options(command) if command.name == "ray" and nodes > 1 else ():
+            path = option.value.shown
+            if option.name == "temp-dir" and re.match(shared["folders"], path):
+                yield Fault(option.value.offset, {"path": path}, "ray")
 
 
 def _name(option: str) -> str:

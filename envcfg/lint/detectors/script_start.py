@@ -86,9 +86,14 @@ def lost_signal(job: ScriptJob) -> Iterator[Fault]:
         for word in command.words[2:]
         if command.name == "trap"
     }
-    if to_batch and not signals and "exec" not in names:
+    # A trap of EXIT runs too if a signal ends bash; other words may be the signal.
+    has_trap = match[2].upper() in signals
+    is_open = any(not word.isalpha() for word in signals) or "EXIT" in signals
+    if to_batch and not (has_trap or is_open or "exec" in names):
         yield Fault(given[-1].offset, words, "no-trap")
-    if not to_batch or match[2].upper() not in signals or "wait" in names:
+    elif has_trap and steps(model) and not to_batch:
+        yield Fault(given[-1].offset, words, "no-batch")
+    if not (to_batch and has_trap) or "wait" in names:
         return
     for command in model.commands:
         if not (command.is_step or is_agent(command) or command.name == "python"):

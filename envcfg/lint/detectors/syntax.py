@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from envcfg.lint.bash_check import NoBashError, Refusal, find_refusal
 from envcfg.lint.grammar import parse
 from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_values
-from envcfg.lint.script_model import ShellText
 from envcfg.lint.script_source import BASH
 from envcfg.lint.traced_text import Flat
 
-_MOST = 40  # texts for bash itself; the grammar judges the others
+_MOST = 40  # texts for bash itself
 _ENDS = re.compile(r"(?:exit|exec)\b")
 _DOCUMENT = re.compile(r"here-document at line (\d+) ")
 
@@ -26,15 +26,12 @@ def refused_text(job: ScriptJob) -> Iterator[Fault]:
         if text.shell not in BASH or key in seen or not text.flat.chars.strip():
             continue
         seen.add(key)
-        try:
-            if len(seen) > _MOST:
-                raise NoBashError
-            refusal = find_refusal(text.flat.chars)
-        except NoBashError:
-            yield from _unreadable(text)
-        else:
-            if refusal is not None:
-                yield _refused(text.flat, refusal)
+        refusal = None
+        # Without bash, notes name the parts that the grammar cannot read.
+        with suppress(NoBashError):
+            refusal = find_refusal(text.flat.chars) if len(seen) <= _MOST else None
+        if refusal is not None:
+            yield _refused(text.flat, refusal)
 
 
 def _refused(flat: Flat, refusal: Refusal) -> Fault:
@@ -104,14 +101,3 @@ def _ends_before(chars: str, at: int) -> bool:
         if node.type == "command" and _ENDS.match(chars, node.start_byte):
             return node.child_count > 1 or chars.startswith("exit", node.start_byte)
     return False
-
-
-def _unreadable(text: ShellText) -> Iterator[Fault]:
-    """Yield the first place in a text that the grammar of bash cannot read."""
-    waiting = [parse(text.flat.chars)]
-    while waiting:
-        node = waiting.pop()
-        if node.type == "ERROR" or node.is_missing:
-            yield Fault(text.flat.origin(node.start_byte), {}, "grammar")
-            return
-        waiting += (child for child in reversed(node.children) if child.has_error)
