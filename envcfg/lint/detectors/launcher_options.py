@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from envcfg.backends.launchers import ONCE
 from envcfg.common.characters import whole_number
 from envcfg.job.plan.parallel_degrees import size_fault
+from envcfg.job.plan.program_start import KINDS
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
 from envcfg.lint.script_model import Command
@@ -126,7 +128,7 @@ def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
         if not nodes or not gpus or is_unknown:
             continue
         row = program_row(command) or {}
-        is_cluster = "needs" in row or row.get("kind") == "once"
+        is_cluster = "needs" in row or KINDS.get(row.get("kind", "")) == ONCE
         lines = [("", [word.shown for word in command.words])]
         if fault := size_fault(
             lines, nodes, gpus, None, lambda _: None, is_cluster=is_cluster

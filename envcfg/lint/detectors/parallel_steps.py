@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
+from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
 from envcfg.lint.resource_facts import is_helper, step_nodes
 from envcfg.lint.script_model import Command
 from envcfg.lint.value_flow import has_server_name
@@ -74,6 +73,6 @@ def _meet(first: Command, second: Command, job: ScriptJob) -> bool:
 
 def _is_monitor(step: Command, job: ScriptJob) -> bool:
     """Return whether a step repeats its measurement until the end of the job."""
-    text = " ".join(word.shown for word in step.words)
-    pattern = known_values("EC765", "endless")["words"]
-    return is_helper(step, job.model) and re.search(pattern, text) is not None
+    endless = known_words("EC765", "endless")
+    names = {word.shown.partition("=")[0] for word in step.words}
+    return is_helper(step, job.model) and not endless.isdisjoint(names)

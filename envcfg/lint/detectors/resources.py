@@ -116,18 +116,19 @@ def _many_programs(job: ScriptJob) -> Iterator[Fault]:
             continue
         # Each task may have a part of its own, such as a port or a file.
         is_own = any(RANKS.search(text) for text in command.context.conditions)
+        # Each may use a part of the GPUs of its node.
+        is_own |= row.get("when", "")[:2] in known_words("EC633", "parts")
         by_task = (h.scope != "batch" for w in command.words for h in holes(w.text))
         if is_own or any(by_task):
             continue
         if row["kind"] == "node" and not _starts_ranks(row, command, step, job):
             continue
-        shape = step_shape(step, job.shape)
-        name = program_name(command)
+        shape, name = step_shape(step, job.shape), program_name(command)
         if KINDS[row["kind"]] == ONCE and shape.all_tasks > 1:
-            words = {"tasks": shape.all_tasks, "name": name}
-            yield Fault(command.offset, words, "once")
-        elif row["kind"] == "node" and (shape.per_node or 1) > 1:
-            count = shape.per_node or 1
+            yield Fault(
+                command.offset, {"tasks": shape.all_tasks, "name": name}, "once"
+            )
+        elif row["kind"] == "node" and (count := shape.per_node or 1) > 1:
             yield Fault(command.offset, {"tasks": count, "name": name})
 
 

@@ -160,12 +160,12 @@ def _shared_folders(job: ScriptJob) -> Iterator[Fault]:
     """Yield folders that programs of several tasks or nodes fill as if each were alone."""
     nodes, shared = most_nodes(job.model, job.shape), known_values("EC762", "shared")
     for command in job.model.commands:
-        name = command.options.get("container-name")
-        shape = asked_shape(command, job.shape)
-        is_kept = "container-writable" in command.options
-        if name and is_kept and (shape.per_node or 1) > 1:
+        is_kept = {"container-name", "container-writable"} <= command.options.keys()
+        if is_kept and (asked_shape(command, job.shape).per_node or 1) > 1:
+            name = command.options["container-name"]
             yield Fault(name.offset, {"path": name.shown}, "container")
-        for option in options(command) if command.name == "ray" and nodes > 1 else ():
+        is_meeting = nodes > 1 and command.name in shared["programs"]
+        for option in options(command) if is_meeting else ():
             path = option.value.shown
             if option.name == "temp-dir" and re.match(shared["folders"], path):
                 yield Fault(option.value.offset, {"path": path}, "ray")
