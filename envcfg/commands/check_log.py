@@ -112,7 +112,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     out.add_argument(
         "--store",
         metavar="FILE",
-        help="a store of envcfg jobs: how often the same cause occurred before",
+        help="a store of envcfg jobs: earlier attempts of the job, and how often the same "
+        "cause occurred before",
     )
     _add_live(parser.add_argument_group("while the job runs"))
     add_defaults(parser, "profile")
@@ -194,9 +195,15 @@ def run(options: argparse.Namespace) -> int:
         # appear.
         files = expand(names)
         report = check_logs(files, expect, _reading)
+    if options.store:
+        from envcfg.core.many_jobs import with_store
+        from envcfg.jobs.store import Store
+
+        store = Store(options.store, is_made=True)
+        report, history = with_store(report, files, store)
+        if history:
+            tell(f"same cause: {history}")
     report = with_unknown(report, options.unknown)
-    if options.store and (history := _history(options.store, report)):
-        tell(f"same cause: {history}")
     bugs = list(dict.fromkeys((*report.bugs, *(proof.bugs if proof else ()))))
     # --next is for scripts, so it prints exactly one line.
     if options.next:
@@ -213,16 +220,6 @@ def run(options: argparse.Namespace) -> int:
     if options.on_bad and proof and report.verdict in _BAD:
         _act(options.on_bad, report, proof)
     return report_code(options, report, bugs)
-
-
-def _history(name: str, report: LogReport) -> str:
-    """Return how often the cause of *report* occurred in the store *name*."""
-    from envcfg.jobs.job_record import cause_texts
-    from envcfg.jobs.questions import cause_history
-    from envcfg.jobs.store import Store, check_store
-
-    check_store(name)
-    return cause_history(Store(name), cause_texts(report)[2])
 
 
 def _check(options: argparse.Namespace, names: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,6 +19,7 @@ from envcfg.log.numbers import count_of
 
 if TYPE_CHECKING:
     from envcfg.common.safe_output import Output
+    from envcfg.core.many_jobs import ReadLogs
     from envcfg.jobs.store import Store
 
 _UNREAD = 3  # exit code: the answer is incomplete
@@ -90,17 +92,15 @@ def run(options: argparse.Namespace) -> int:
     # The database and the rules take time, which a wrong command line does not need.
     from envcfg.core.many_jobs import add_accounting, read_logs
     from envcfg.jobs.selection import sql_condition
-    from envcfg.jobs.store import Store, check_store
+    from envcfg.jobs.store import Store
 
     where = sql_condition(options.where) if options.where is not None else ("1", [])
-    if not options.paths:
-        check_store(options.store)
-    store = Store(options.store or "")
+    store = Store(options.store or "", is_made=not options.paths)
     unreadable: Mapping[str, str] = {}
     if options.paths:
         facts = read_logs(store, options.paths, _show_progress(), part)
         unreadable = facts.skipped.unreadable
-        _tell_facts(facts.files, facts.read, facts.skipped.others, unreadable)
+        _tell_facts(facts)
     if options.paths or options.accounting:
         for note in add_accounting(store, options.accounting, part):
             tell(note)
@@ -122,20 +122,19 @@ def _check(options: argparse.Namespace) -> tuple[int, int]:
         raise UsageError(msg, hint="is the variable set that it comes from?")
     if options.part is None:
         return 1, 1
-    number, _, count = options.part.partition("/")
-    is_part = all(word.isdecimal() and len(word) < 6 for word in (number, count))
-    if not is_part or not 0 < int(number) <= int(count):
+    match = re.fullmatch(r"(\d{1,5})/(\d{1,5})", options.part)
+    number, count = map(int, match.groups()) if match else (0, 0)
+    if not 0 < number <= count:
         msg = f"--part: {options.part!r} is not I/N with I from 1 to N"
         raise UsageError(msg, hint="as in --part 1/4")
-    return int(number), int(count)
+    return number, count
 
 
-def _tell_facts(
-    files: int, read: int, others: int, unreadable: Mapping[str, str]
-) -> None:
-    old = f", {files - read} unchanged" if files != read else ""
+def _tell_facts(facts: ReadLogs) -> None:
+    others, unreadable = facts.skipped.others, facts.skipped.unreadable
+    old = f", {facts.files - facts.read} unchanged" if facts.files != facts.read else ""
     left_out = f"; {count_of(others, 'other file')} left out" if others else ""
-    tell(f"{count_of(files, 'log')}{old}{left_out}")
+    tell(f"{count_of(facts.files, 'log')}{old}{left_out}")
     for path, error in [*unreadable.items()][:_NAMED]:
         tell(f"{one_line(path)}: {error}", severity="warning")
     if unreadable:

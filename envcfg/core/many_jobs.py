@@ -4,37 +4,45 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
+from zlib import crc32
 
 from envcfg.backends.scheduler_client import query, renew_limits
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.backends.schedulers.scheduler import Scheduler
 from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError
-from envcfg.common.provenance import sha256_of
 from envcfg.jobs.accounting import (
     Rows,
     jobs_without_log,
     read_accounting,
     with_accounting,
 )
+from envcfg.jobs.attempts import attempt_texts, lost_attempts, read_attempts
 from envcfg.jobs.file_groups import (
-    JobFiles,
     LogMarks,
     marks_of_text,
     read_marks,
     split_jobs,
 )
-from envcfg.jobs.job_record import JobRecord, key_of, shown_path
-from envcfg.jobs.log_tree import LogFile, Skipped, find_logs, read_log_edges
+from envcfg.jobs.job_record import JobRecord, cause_texts, key_of, shown_path
+from envcfg.jobs.log_tree import (
+    LogFile,
+    Skipped,
+    find_logs,
+    has_grown,
+    read_log_edges,
+)
 from envcfg.jobs.part_file import read_part
-from envcfg.jobs.questions import OPEN, open_jobs
+from envcfg.jobs.questions import OPEN, cause_history, open_jobs
 from envcfg.jobs.store import KnownFile, Store
-from envcfg.jobs.workers import Task, judge_jobs
+from envcfg.jobs.workers import judge_jobs
+from envcfg.log.judge.next_step import with_earlier
 from envcfg.log.numbers import count_of
 from envcfg.log.read.rulebook import Rulebook, load_rules
+from envcfg.log.verdict import LogReport
 
 _PAGE = 2000  # jobs in memory at once
 _BATCH, _SECONDS = 500, 5.0  # files of a transaction, or its time
@@ -74,46 +82,85 @@ def read_logs(
     ]
     for path in parts:
         _load_part(store, path)
-    skipped = Skipped()
-    files, known = {}, store.known_files()
-    marks, changed = {}, set()
-    for file in find_logs([path for path in paths if path not in parts], skipped):
-        before = known.get(shown_path(file.path))
-        if before and before.identity == file.identity:
-            marks[file.path] = marks_of_text(before.marks)
-        elif (read := _marks_of(file.path, skipped)) is not None:
-            marks[file.path] = read
-            changed.add(file.path)
-        if file.path in marks:
-            files[file.path] = file
-    jobs = {
-        key_of(job): job for job in split_jobs(marks) if _is_in_part(key_of(job), part)
-    }
-    stale = {
-        key: job for key, job in jobs.items() if _is_stale(key, job, changed, known)
-    }
-    store.forget(shown_path(name) for job in stale.values() for name in job.files)
-    tasks = [_task_of(job, files) for job in stale.values()]
+    logs = _Logs(store, [path for path in paths if path not in parts])
+    logs.judge(progress, part)
+    return ReadLogs(len(logs.files), len(logs.changed), logs.skipped)
 
-    def put(batch: Sequence[JobRecord]) -> None:
-        names = {name: job.key for job in batch for name in jobs[job.key].files}
-        known = {
-            shown_path(name): KnownFile(key, files[name].identity, marks[name].text)
-            for name, key in names.items()
+
+class _Logs:
+    """The logs of one command, compared with those that a store knows."""
+
+    def __init__(self, store: Store, paths: Sequence[str]) -> None:
+        """Find the logs of *paths*, and read the marks of those that are new."""
+        self.skipped = Skipped()
+        self.files: dict[str, LogFile] = {}  # by path, as all here
+        self.changed: set[str] = set()
+        self._marks: dict[str, LogMarks] = {}
+        self._store, self._known = store, store.known_files()
+        self._histories = store.histories()
+        for file in find_logs(paths, self.skipped):
+            before = self._known.get(shown_path(file.path))
+            if before and before.identity == file.identity:
+                marks = marks_of_text(before.marks)
+            elif (read := _marks_of(file.path, self.skipped)) is not None:
+                marks = read
+                self.changed.add(file.path)
+            else:
+                continue
+            self.files[file.path], self._marks[file.path] = file, marks
+        self.jobs = {key_of(job): job for job in split_jobs(self._marks)}
+
+    def judge(self, progress: Progress, part: Part) -> None:
+        """Judge new jobs, and those of which a file is new; store them in batches."""
+        jobs = [
+            (job, max((self.files[name] for name in job.files), key=lambda f: f.mtime))
+            for key, job in self.jobs.items()
+            if _is_in_part(key, part)
+            and not all(self._is_known(name, key) for name in job.files)
+        ]
+        names = [name for job, _ in jobs for name in job.files]
+        self._store.forget(map(shown_path, names))
+        done, batch, since = 0, list[JobRecord](), time.monotonic()
+        for records in judge_jobs(jobs, Rulebook(load_rules())):
+            batch += records
+            size = sum(len(record.files) for record in batch)
+            if size >= _BATCH or time.monotonic() - since > _SECONDS:
+                self._put(batch)
+                done, batch, since = done + size, [], time.monotonic()
+                progress(done, len(names))
+        self._put(batch)
+
+    def _is_known(self, name: str, key: str) -> bool:
+        return name not in self.changed and self._known[shown_path(name)].job == key
+
+    def _put(self, batch: Sequence[JobRecord]) -> None:
+        files = {
+            shown_path(name): KnownFile(
+                record.key, self.files[name].identity, self._marks[name].text
+            )
+            for record in batch
+            for name in self.jobs[record.key].files
         }
-        store.put(batch, known)
+        joined = (
+            record._replace(
+                history=(
+                    *self.lost_attempts(record.key, record.history),
+                    *record.history,
+                )
+            )
+            for record in batch
+        )
+        self._store.put(joined, files)
 
-    total = sum(len(job.files) for job in stale.values())
-    done, batch, since = 0, list[JobRecord](), time.monotonic()
-    for records in judge_jobs(tasks, Rulebook(load_rules())):
-        batch += records
-        size = sum(len(record.files) for record in batch)
-        if size >= _BATCH or time.monotonic() - since > _SECONDS:
-            put(batch)
-            done, batch, since = done + size, [], time.monotonic()
-            progress(done, total)
-    put(batch)
-    return ReadLogs(len(files), len(changed), skipped)
+    def lost_attempts(self, key: str, attempts: Sequence[str]) -> Sequence[str]:
+        """Return the attempts in the store that come before *attempts* of a job."""
+        is_new = True
+        for name in self.jobs[key].files:
+            before = self._known.get(shown_path(name))
+            if before and has_grown(before.identity, self.files[name].identity):
+                is_new = False
+        old = self._histories.get(key, ())
+        return lost_attempts(old, attempts, is_new_file=is_new)
 
 
 def _marks_of(path: str, skipped: Skipped) -> LogMarks | None:
@@ -131,21 +178,7 @@ def _marks_of(path: str, skipped: Skipped) -> LogMarks | None:
 
 def _is_in_part(key: str, part: Part) -> bool:
     number, count = part
-    return int(sha256_of(key.encode("utf-8", "replace"))[:12], 16) % count == number - 1
-
-
-def _is_stale(
-    key: str, job: JobFiles, changed: set[str], known: Mapping[str, KnownFile]
-) -> bool:
-    """Return whether a job is new, or a file of it."""
-    return any(
-        name in changed or known[shown_path(name)].job != key for name in job.files
-    )
-
-
-def _task_of(job: JobFiles, files: Mapping[str, LogFile]) -> Task:
-    own = [files[name] for name in job.files]
-    return job, max(file.mtime for file in own), own[0].owner
+    return crc32(key.encode("utf-8", "replace")) % count == number - 1
 
 
 def add_accounting(store: Store, name: str | None, part: Part = (1, 1)) -> list[str]:
@@ -173,6 +206,26 @@ def add_accounting(store: Store, name: str | None, part: Part = (1, 1)) -> list[
             store.put(jobs_without_log(rows, store.jobs_with_log()))
         return []
     return [note for known in SCHEDULERS.values() for note in _ask(store, known)]
+
+
+def with_store(
+    report: LogReport, names: Sequence[str], store: Store
+) -> tuple[LogReport, str]:
+    """Return *report* with attempts of its job in *store* that its logs have lost.
+
+    How often its cause occurred before comes with it.
+
+    Args:
+        report: on one job, or on several.
+        names: its logs.
+        store: of ``envcfg jobs``.
+    """
+    logs = _Logs(store, [*filter(os.path.isfile, names)])
+    if len(keys := [*logs.jobs]) == 1:
+        lost = logs.lost_attempts(keys[0], attempt_texts(report.attempts))
+        rules = {rule.id: rule for rule in load_rules()}
+        report = with_earlier(report, [*read_attempts(lost, rules)], rules)
+    return report, cause_history(store, cause_texts(report)[2])
 
 
 def _ask(store: Store, scheduler: Scheduler) -> Iterator[str]:

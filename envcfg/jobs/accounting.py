@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
 
 from envcfg.common.characters import one_line, whole_number
 from envcfg.common.errors import OutputError
@@ -20,32 +19,24 @@ from envcfg.jobs.job_record import (
 from envcfg.log.numbers import grouped
 
 _GPUS = re.compile(r"(?:^|,)gres/gpu(?::\w+)?=(\d{1,9})")
-_RANGE = re.compile(r"([^,\[\]]*)(?:\[([\d,-]*)\])?([^,\[\]]*)(?:,|$)")
+_ENTRY = re.compile(r"([^,\[\]]+)(?:\[([\d,-]{1,9999})\]([^,\[\]]*))?(?:,|$)")
 _MOST = 4096  # nodes of a list
 _NO_LOG = "no log found"
 
-Rows = Mapping[str, Sequence["AccountedAttempt"]]  # by id, also by the raw id
+_COLUMNS = (
+    *("JobID", "JobIDRaw", "Cluster", "User", "Account", "Partition", "JobName"),
+    *("State", "ExitCode", "Start", "End", "ElapsedRaw", "NNodes", "AllocTRES"),
+    "NodeList",
+)
+Attempt = Mapping[str, str]  # one start of a job: these columns; empty if unknown
+Rows = Mapping[str, Sequence[Attempt]]  # by id, also by the raw id
 
 
-class AccountedAttempt(NamedTuple):
-    """One start of a job, by the scheduler; the columns of the same names."""
-
-    ids: tuple[str, ...]
-    cluster: str
-    values: Mapping[str, str]
-
-    @property
-    def seconds(self) -> int | None:
-        """The time that it ran."""
-        return whole_number(self.values.get("ElapsedRaw"))
-
-    @property
-    def gpus(self) -> int | None:
-        """The number of its GPUs; None if the accounting does not show it."""
-        tres = self.values.get("AllocTRES", "")
-        # A GPU is also counted under the name of its type.
-        named = [int(number) for number in _GPUS.findall(tres)]
-        return max(named) if named else 0 if tres else None
+def _gpus(attempt: Attempt) -> int | None:
+    """Return the number of GPUs; None if the accounting does not show it."""
+    tres = attempt["AllocTRES"]
+    # A GPU is also counted under the name of its type.
+    return max(map(int, _GPUS.findall(tres)), default=0) if tres else None
 
 
 def read_accounting(lines: Iterable[str], name: str) -> Rows:
@@ -60,23 +51,18 @@ def read_accounting(lines: Iterable[str], name: str) -> Rows:
         msg = f"{name}: its first line does not name the columns JobID and State"
         hint = "write it by sacct --duplicates --parsable2 --format=JobID,State,..."
         raise OutputError(msg, hint=hint)
+    blank = dict.fromkeys(_COLUMNS, "")
     attempts = []
     for line in rows:
-        values = dict(zip(heads, line.rstrip("\n").split("|"), strict=False))
+        fields = line.rstrip("\n").split("|")
+        attempt = {**blank, **dict(zip(heads, fields, strict=False))}
         # A step has a dot in its id.
-        ids = [values.get("JobID", ""), values.get("JobIDRaw", "")]
-        if ids[0] and "." not in ids[0]:
-            attempts.append(
-                AccountedAttempt(
-                    tuple(dict.fromkeys(filter(None, ids))),
-                    values.get("Cluster", ""),
-                    values,
-                )
-            )
-    attempts.sort(key=lambda attempt: attempt.values.get("Start", ""))
-    by_id: dict[str, list[AccountedAttempt]] = {}
+        if attempt["JobID"] and "." not in attempt["JobID"]:
+            attempts.append(attempt)
+    attempts.sort(key=lambda attempt: attempt["Start"])
+    by_id: dict[str, list[Attempt]] = {}
     for attempt in attempts:
-        for id_ in attempt.ids:
+        for id_ in {attempt["JobID"], attempt["JobIDRaw"]} - {""}:
             by_id.setdefault(id_, []).append(attempt)
     return by_id
 
@@ -86,7 +72,7 @@ def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
     attempts = rows.get(record.id) or rows.get(record.raw_id) or ()
     if not record.id:  # the number may count runs, so the job's name must fit too
         attempts = [attempt for attempt in attempts if _is_name(record, attempt)]
-    by_cluster = grouped(attempts, lambda attempt: attempt.cluster)
+    by_cluster = grouped(attempts, lambda attempt: attempt["Cluster"])
     if record.cluster and record.cluster in by_cluster:
         own = by_cluster[record.cluster]
     elif len(by_cluster) == 1 and not (record.cluster and next(iter(by_cluster))):
@@ -98,33 +84,29 @@ def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:
     else:
         return record
     last = own[-1]
-    values = {name: plain_text(value) for name, value in last.values.items()}
-    state = values["State"].split()[0] if values["State"] else ""
-    hours = [
-        attempt.gpus * attempt.seconds / 3600
-        for attempt in own
-        if attempt.gpus is not None and attempt.seconds is not None
-    ]
-    end = _time(values.get("End", ""))
-    nodes = tuple(expand_list(last.values.get("NodeList", "")))
+    values = {name: plain_text(value) for name, value in last.items()}
+    uses = [(_gpus(attempt), whole_number(attempt["ElapsedRaw"])) for attempt in own]
+    hours = [g * s / 3600 for g, s in uses if g is not None and s is not None]
+    end = _time(values["End"])
+    nodes = tuple(expand_list(last["NodeList"]))
     record = record._replace(
         id=record.id or record.raw_id,
-        cluster=last.cluster or record.cluster,
-        name=values.get("JobName") or record.name,
-        user=values.get("User") or record.user,
-        account=values.get("Account", ""),
-        partition=values.get("Partition", ""),
-        state=state,
-        started=_time(values.get("Start", "")),
+        cluster=last["Cluster"] or record.cluster,
+        name=values["JobName"] or record.name,
+        user=values["User"] or record.user,
+        account=values["Account"],
+        partition=values["Partition"],
+        state=values["State"].partition(" ")[0],
+        started=_time(values["Start"]),
         ended=end or record.ended,
         week=_week(end) or record.week,
-        nodes=whole_number(values.get("NNodes", "")) or record.nodes,
-        gpus=last.gpus,
+        nodes=whole_number(values["NNodes"]) or record.nodes,
+        gpus=_gpus(last),
         gpu_hours=sum(hours) if len(hours) == len(own) else None,
         attempts=len(own),
         node_names=nodes or record.node_names,
     )
-    return with_hours(_compared(record, values.get("ExitCode", "")))
+    return with_hours(_compared(record, values["ExitCode"]))
 
 
 def jobs_without_log(
@@ -137,8 +119,8 @@ def jobs_without_log(
         known: cluster and id of each job with a log; an unknown cluster is empty.
     """
     for id_, attempts in rows.items():
-        for cluster, own in grouped(attempts, lambda one: one.cluster).items():
-            ids = own[-1].ids
+        for cluster, own in grouped(attempts, lambda one: one["Cluster"]).items():
+            ids = own[-1]["JobID"], own[-1]["JobIDRaw"] or id_
             is_known = any((c, one) in known for c in ("", cluster) for one in ids)
             if id_ == ids[0] and not is_known:
                 job_id, raw_id, cluster_name = map(plain_text, (id_, ids[-1], cluster))
@@ -148,18 +130,18 @@ def jobs_without_log(
                     array=array_of(job_id),
                     raw_id=raw_id,
                     cluster=cluster_name,
+                    log_verdict="inconclusive",
+                    next="unknown",
                     cause=_NO_LOG,
                     title=_NO_LOG,
                     fingerprint=_NO_LOG,
-                    log_verdict="inconclusive",
-                    next="unknown",
                 )
                 yield with_accounting(record, {job_id: own})
 
 
-def _is_name(record: JobRecord, attempt: AccountedAttempt) -> bool:
+def _is_name(record: JobRecord, attempt: Attempt) -> bool:
     """Return whether the file of *record* has the name of a job, as in ``%x-%j.out``."""
-    name = attempt.values.get("JobName", "")
+    name = attempt["JobName"]
     return record.name.startswith(
         tuple(f"{name}{sign}{record.raw_id}." for sign in "-_.")
     )
@@ -201,29 +183,23 @@ def _week(text: str) -> str:
     return ""
 
 
-def expand_list(text: str) -> Iterator[str]:
-    """Yield the nodes of a list as Slurm folds it; none if it has another form.
+def expand_list(text: str) -> list[str]:
+    """Return the nodes of a list as Slurm folds it; none if it has another form.
 
-    >>> [*expand_list("login,nid[001-002,7]")]
+    >>> expand_list("login,nid[001-002,7]")
     ['login', 'nid001', 'nid002', 'nid7']
     """
     text = one_line(text)
     names: list[str] = []
-    position = 0
-    while position < len(text):
-        match = _RANGE.match(text, position)
-        if not match or match.end() == position:
-            return
-        position = match.end()
-        if match[2] is None:
-            names.append(match[1])
-            continue
-        for part in match[2].split(","):
+    if _ENTRY.sub("", text):
+        return []
+    for head, ranges, tail in _ENTRY.findall(text):
+        for part in ranges.split(","):
             first, _, last = part.partition("-")
-            if not first or len(first) > 9 or len(last) > 9:
-                return
-            numbers = range(int(first), int(last or first) + 1)
-            if len(names) + len(numbers) > _MOST:
-                return
-            names += (f"{match[1]}{n:0{len(first)}}{match[3]}" for n in numbers)
-    yield from filter(None, names)
+            low, high = whole_number(first), whole_number(last or first)
+            numbers = range(low, high + 1) if low is not None and high else range(0)
+            names += (f"{head}{n:0{len(first)}}{tail}" for n in numbers[: _MOST + 1])
+            if len(names) > _MOST:
+                return []
+        names += () if ranges else (head,)
+    return names

@@ -55,6 +55,7 @@ def without_names(records: Iterable[JobRecord], key: bytes) -> Iterator[JobRecor
             "key": hashed(record.key),
             "files": tuple(map(hashed, record.files)),
             "notes": tuple(map(hidden, record.notes)),
+            "history": (),
         }
         yield record._replace(**fields)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from envcfg.common.characters import one_line
 from envcfg.common.secrets import hide
 from envcfg.jobs.file_groups import JobFiles
+from envcfg.jobs.log_tree import LogFile
 from envcfg.log.verdict import LogReport
 
 _CUT = 300  # characters of a text
@@ -54,6 +55,7 @@ class JobRecord(NamedTuple):
     versions: tuple[str, ...] = ()  # of libraries, and of envcfg
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()  # attempts with a known end, each as JSON
 
 
 def plain_text(text: str) -> str:
@@ -84,9 +86,7 @@ def key_of(job: JobFiles) -> str:
 def job_record(
     job: JobFiles,
     report: LogReport | None,
-    *,
-    mtime: int,
-    owner: int,
+    newest: LogFile,
     notes: Sequence[str] = (),
 ) -> JobRecord:
     """Return the record of *job*.
@@ -94,11 +94,10 @@ def job_record(
     Args:
         job: its files and its id.
         report: the answer of check-log; None if no file could be read.
-        mtime: time of the last change of its files, in nanoseconds since 1970.
-        owner: number of the user who owns its files.
+        newest: the one of its files that was changed last.
         notes: reasons why it is not complete.
     """
-    moment = time.gmtime(mtime // 10**9)
+    moment = time.gmtime(newest.mtime // 10**9)
     record = JobRecord(
         key=key_of(job),
         id=job.id,
@@ -106,7 +105,7 @@ def job_record(
         raw_id=job.raw_id,
         cluster=job.cluster,
         name=plain_text(_name_of(job)),
-        user=_user_name(owner),
+        user=_user_name(newest.owner),
         ended=time.strftime("%Y-%m-%dT%H:%M:%S", moment),
         week=time.strftime("%G-W%V", moment),
         notes=tuple(map(plain_text, (*notes, *filter(None, [job.doubt])))),

@@ -46,10 +46,8 @@ def find_failing_nodes(
     by_node: dict[str, set[NodeFailure]] = {}
     for failure in failures:
         by_node.setdefault(failure.node, set()).add(failure)
-    trials = {
-        node: max(count, len(by_node.get(node, ()))) for node, count in jobs.items()
-    }
-    trials = {**{node: len(found) for node, found in by_node.items()}, **trials}
+    least = {node: max(jobs.get(node, 0), len(own)) for node, own in by_node.items()}
+    trials = {**jobs, **least}
     nodes = [_describe(node, trials[node], found) for node, found in by_node.items()]
     failed, ran = sum(node.failures for node in nodes), sum(trials.values())
     bad: list[FailingNode] = []

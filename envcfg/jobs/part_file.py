@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from envcfg.common.characters import one_line
@@ -49,26 +50,22 @@ def read_part(path: str) -> Iterator[tuple[JobRecord, dict[str, KnownFile]]]:
 def _field(name: str, value: Mapping[str, object]) -> object:
     given = value.get(name)
     if name in LISTS:
-        return tuple(_text(name, entry) for entry in sequence(given))
-    if name not in NUMBERS:
-        return _text(name, given)
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if given is not None and not (is_number and abs(given) < 1e15):  # type: ignore[arg-type]
-        _refuse(name, "a number")
+        given = tuple(sequence(given))
+        is_valid = all(isinstance(entry, str) for entry in given)
+    elif name in NUMBERS:
+        is_number = type(given) in (int, float) and abs(given) < 1e15  # type: ignore[arg-type]
+        is_valid = is_number or given is None
+    else:
+        is_valid = isinstance(given, str)
+    if not is_valid:
+        msg = f"{name} has a wrong value"
+        raise ValueError(msg)
     return given
 
 
 def _file(job: str, value: object) -> KnownFile:
-    identity, marks = [*sequence(value), None, None][:2]
-    return KnownFile(job, _text("identity", identity), _text("identity", marks))
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        _refuse(name, "a text")
-    return str(value)
-
-
-def _refuse(name: str, kind: str) -> None:
-    msg = f"{name} is not {kind}"
-    raise ValueError(msg)
+    identity, marks = map(str, [*sequence(value), "", ""][:2])
+    if not re.fullmatch(r"\d+ \d+ -?\d+", identity):
+        msg = "a file has no identity"
+        raise ValueError(msg)
+    return KnownFile(job, identity, marks)

@@ -85,19 +85,12 @@ def cause_history(store: Store, fingerprint: str) -> str:
         return ""
     text = f"{count_of(many, 'job')} of the store, {first[:10]} to {last[:10]}"
     # The last one with this cause decides, because a pair of all jobs takes hours.
-    last_jobs = store.query(
-        "SELECT name, user, ended FROM jobs WHERE fingerprint = ? AND name != '' "
-        "ORDER BY ended DESC LIMIT 1",
+    success = store.query(
+        "SELECT id FROM jobs, (SELECT name AS own, user AS owner, ended AS since "
+        "FROM jobs WHERE fingerprint = ? AND name != '' ORDER BY ended DESC LIMIT 1) "
+        "WHERE name = own AND user = owner AND ended > since "
+        "AND verdict != 'broken' AND (state = 'COMPLETED' "
+        "OR state = '' AND (next = 'done' OR verdict = 'ok')) ORDER BY ended LIMIT 1",
         [fingerprint],
-    )
-    success = (
-        []
-        if not last_jobs
-        else store.query(
-            "SELECT id FROM jobs WHERE name = ? AND user = ? AND ended > ? "
-            "AND verdict != 'broken' AND (state = 'COMPLETED' "
-            "OR state = '' AND (next = 'done' OR verdict = 'ok')) ORDER BY ended LIMIT 1",
-            last_jobs[0],
-        )
     )
     return f"{text}; next success: job {success[0][0]}" if success else text

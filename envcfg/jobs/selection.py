@@ -20,14 +20,6 @@ LISTS = {name for name, kind in COLUMNS.items() if kind == tuple[str, ...]}
 NUMBERS = [
     name for name, kind in COLUMNS.items() if name not in LISTS and kind is not str
 ]
-# A list has many entries, and a condition is about one of them.
-_ALIASES = {
-    "node": "node_names",
-    "bad_node": "bad_nodes",
-    "file": "files",
-    "version": "versions",
-    "note": "notes",
-}
 
 
 def sql_condition(text: str) -> tuple[str, list[str | float]]:
@@ -56,10 +48,12 @@ def sql_condition(text: str) -> tuple[str, list[str | float]]:
 
 def _condition(match: re.Match[str]) -> tuple[str, str | float]:
     given = match["field"].lower()
-    field, sign = _ALIASES.get(given, given), match["sign"]
+    # A list has many entries, and a condition is about one of them.
+    plural = "node_names" if given == "node" else f"{given}s"
+    field, sign = plural if plural in LISTS else given, match["sign"]
     if field not in COLUMNS:
         msg = f"--where: a job has no field {given}"
-        raise UsageError(msg, hint=suggest(given, [*COLUMNS, *_ALIASES]))
+        raise UsageError(msg, hint=suggest(given, [*COLUMNS, "node"]))
     value = match["quoted"] if match["bare"] is None else match["bare"]
     if field == "user" and value == "me":
         value = getpass.getuser()

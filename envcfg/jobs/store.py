@@ -16,7 +16,7 @@ from envcfg.log.verdict import WORST_FIRST
 
 _KIND = 0x656E7663  # "envc", in the head of the file
 _WAIT = 10.0  # seconds for which another command may use the file
-_VERSION = 1  # of the tables; increased by incompatible changes
+_VERSION = 2  # of the tables; increased by incompatible changes
 _ORDER = " ".join(f"WHEN '{word}' THEN {at}" for at, word in enumerate(WORST_FIRST))
 WORST = f'CASE verdict {_ORDER} ELSE 9 END, coalesce(lost_hours, 0) DESC, id, "key"'
 _MANY = "count(*) OVER (PARTITION BY verdict, fingerprint) DESC"
@@ -42,25 +42,23 @@ class KnownFile(NamedTuple):
 NO_FILES: Mapping[str, KnownFile] = {}
 
 
-def check_store(path: str) -> None:
-    """Raise an error if there is no store to ask."""
-    if not os.path.exists(path):
-        msg = f"{path}: no such store"
-        raise OutputError(msg, hint=f"make it: envcfg jobs --store {path} FOLDER")
-
-
 class Store:
     """An open store."""
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", *, is_made: bool = False) -> None:
         """Open the store *path*, or a new one; empty: for this command only.
 
         Raises:
-            OutputError: the file is no store, is damaged, or is in use.
+            OutputError: the file is no store, is damaged, or is in use; there is none,
+                and *is_made* is true.
         """
         self.path = path
         self.where = "1"  # the jobs that questions are about: a condition of SQL
         self.values: list[str | float] = []  # and its values
+        if is_made and not os.path.exists(path):
+            hint = f"make it: envcfg jobs --store {path} FOLDER"
+            message = "no such store"
+            raise self._error(message, hint)
         with self._errors():
             if path:
                 self._check_kind()
@@ -95,6 +93,11 @@ class Store:
         """Return the files of earlier runs by path."""
         rows = self._all("SELECT path, job, identity, marks FROM files")
         return {path: KnownFile(*values) for path, *values in rows}
+
+    def histories(self) -> dict[str, Sequence[str]]:
+        """Return the attempts of jobs by key, each as ``attempt_texts`` wrote it."""
+        rows = self._all("SELECT \"key\", history FROM jobs WHERE history != '[]'")
+        return {key: read_json(texts) for key, texts in rows}
 
     def put(
         self, records: Iterable[JobRecord], files: Mapping[str, KnownFile] = NO_FILES
@@ -143,7 +146,7 @@ class Store:
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows that answer a question in SQL."""
-        return list(self._all(sql, values))
+        return [*self._all(sql, values)]
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Return the rows that answer a question in SQL, with the names of columns."""

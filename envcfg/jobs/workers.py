@@ -11,8 +11,10 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
 
 from envcfg.common.errors import EnvcfgError
+from envcfg.jobs.attempts import attempt_texts
 from envcfg.jobs.file_groups import JobFiles
 from envcfg.jobs.job_record import JobRecord, job_record
+from envcfg.jobs.log_tree import LogFile
 from envcfg.log.files import check_files
 from envcfg.log.judge.next_step import with_doubts
 from envcfg.log.read.rulebook import Rulebook
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 _CHUNK = 16  # jobs that a process gets at once
 _MOST = 16  # processes; a login node has many cores, for many users
 
-Task = tuple[JobFiles, int, int]  # with time and owner of the files
+Task = tuple[JobFiles, LogFile]  # with the file that was changed last
 
 
 def judge_jobs(tasks: Sequence[Task], rulebook: Rulebook) -> Iterator[list[JobRecord]]:
@@ -93,7 +95,7 @@ def _serve(pipe: Connection, others: Sequence[Connection], rulebook: Rulebook) -
 
 
 def _judge_job(task: Task, rulebook: Rulebook) -> JobRecord:
-    job, mtime, owner = task
+    job, newest = task
     readable = [name for name in job.files if os.access(name, os.R_OK)]
     unread = [f"{name}: cannot be read" for name in job.files if name not in readable]
     report: LogReport | None = None
@@ -108,10 +110,11 @@ def _judge_job(task: Task, rulebook: Rulebook) -> JobRecord:
         unread.append(f"a bug in envcfg: {report.bugs[0].error}")
     if report and unread:
         report = with_doubts(report, [OpenQuestion(unread[0], "")])
-    return job_record(job, report, mtime=mtime, owner=owner, notes=unread)
+    record = job_record(job, report, newest, unread)
+    return record._replace(history=attempt_texts(report.attempts if report else ()))
 
 
 def _unread(task: Task) -> JobRecord:
-    job, mtime, owner = task
+    job, newest = task
     notes = ["reading it ended the process, perhaps out of memory"]
-    return job_record(job, None, mtime=mtime, owner=owner, notes=notes)
+    return job_record(job, None, newest, notes)

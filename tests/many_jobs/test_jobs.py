@@ -20,11 +20,12 @@ import pytest
 
 from envcfg.core.many_jobs import read_logs
 from envcfg.jobs import workers
+from envcfg.jobs.attempts import attempt_texts, read_attempts
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.selection import sql_condition
 from envcfg.jobs.store import Store
 from envcfg.log.read.rulebook import Rulebook
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import JobAttempt, LogReport
 from envcfg.report.jobs.jobs_html import jobs_html
 from schemas import errors
 from support import envcfg, wait_until
@@ -218,6 +219,34 @@ def test_a_job_that_only_the_accounting_knows_is_a_row_until_its_log_comes(
     later = rows_of(logs, *words)
     assert len(later) == 7
     assert [row["id"] for row in later if not row["files"]] == ["500"]
+
+
+@pytest.mark.parametrize(
+    "row", ["100", "100|", "100|||", "100|100|c|u|a|p|n| |", "100|x|c|u|a|p|n|FAILED|1|\x00|99-99|-1|n|gres/gpu=x|n[9"]
+)  # fmt: skip
+def test_a_row_without_its_columns_does_no_harm(logs: Path, row: str) -> None:
+    jobs = rows_of(logs, "--accounting", accounting(logs.parent, row))
+    assert [job["id"] for job in jobs if job["verdict"] == "broken"] == [
+        "100",
+        "101",
+        "102",
+    ]
+
+
+def test_a_log_that_shrinks_while_it_is_read_is_read_again(
+    logs: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, usual = Store(str(path / "jobs.db")), workers.check_files
+
+    def check(files: list[str], rulebook: Rulebook) -> LogReport:
+        os.truncate(files[0], 5)
+        return usual(files, rulebook)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(workers, "check_files", check)
+        assert read_logs(store, [str(logs / "slurm-100.out")]).read == 1
+    assert read_logs(store, [str(logs / "slurm-100.out")]).read == 1
+    assert [job.verdict for job in store.records()] == ["inconclusive"]
 
 
 def test_a_number_of_two_clusters_is_no_evidence(logs: Path) -> None:
@@ -491,9 +520,12 @@ def test_names_links_and_devices_do_no_harm(path: Path) -> None:
     (folder / "empty.log").write_text("")
     (folder / "model.log").write_bytes(bytes(range(1, 9)) * 1000)
     os.link(folder / "empty.log", folder / "same.log")
+    (folder / "hole.log").write_text(DONE)
+    os.truncate(folder / "hole.log", 1 << 40)
     done = envcfg("jobs", str(folder), "--store", str(path / "jobs.db"))
     assert done.code == 3
     assert "gone.log: No such file or directory" in done.err
+    assert "hole.log: 1,099,511,627,776 bytes, mostly holes" in done.err
     assert "\x1b" not in done.text + done.err
     assert "3 logs; 3 other files left out" in done.err
     assert "\\nenvcfg" not in done.text
@@ -661,3 +693,75 @@ def test_check_log_shows_how_often_a_cause_occurred_before(
     ]
     envcfg("jobs", "--store", store, "--accounting", accounting(path, *rows))
     assert "next success: job 200" in envcfg("jobs", "--store", store).text
+
+
+LINK = (
+    "nid00{}:1:1 [0] transport/net_ib.cc:1309 NCCL WARN NET/IB : Got completion from peer "
+    "10.0.0.2<40001> with status=12 opcode=0 len=0 vendor err 129\n"
+    "srun: error: nid00{}: task 0: Exited with exit code 1\n"
+)
+
+
+def test_check_log_compares_attempts_that_the_log_has_lost(path: Path) -> None:
+    store, log = str(path / "jobs.db"), path / "slurm-4567890.out"
+
+    def next_step() -> str:
+        return envcfg("check-log", "--next", "--store", store, str(log)).text
+
+    def write(step: int, node: int) -> None:
+        new = path / "new"
+        new.write_text(f"step {step}/900 loss 1.5\n{LINK.format(node, node)}")
+        new.replace(log)
+
+    def keep() -> None:
+        assert envcfg("jobs", str(log), "--store", store).code == 0
+
+    write(20, 1)
+    keep()
+    assert next_step().startswith("restart")
+    write(20, 2)
+    assert next_step().startswith(
+        "fix first: attempts 1 and 2 ended so, without a new step"
+    )
+    for _ in range(2):
+        keep()
+        assert next_step().startswith("fix first: attempts 1 and 2 ended so")
+    write(20, 1)
+    assert next_step().startswith("fix first: attempts 1, 2 and 3 ended so")
+    write(60, 1)
+    assert next_step().startswith("restart")
+    pipe = envcfg("check-log", "--next", "--store", store, "-", stdin=log.read_bytes())
+    assert pipe.text.startswith("restart")
+    # Another job of the same folder has no attempts.
+    other = path / "slurm-4567891.out"
+    log.rename(other)
+    log = other
+    assert next_step().startswith("restart")
+
+
+def test_attempts_in_a_log_that_grows_count_once(path: Path) -> None:
+    store, log = str(path / "jobs.db"), path / "slurm-4567890.out"
+    text = f"step 20/900 loss 1.5\n{LINK.format(1, 1)}"
+    log.write_text(text)
+    assert envcfg("jobs", str(log), "--store", store).code == 0
+    with log.open("a") as file:
+        file.write(
+            "slurmstepd: error: *** JOB 4567890 ON nid001 CANCELLED AT 2026-11-02T10:00:00 DUE TO JOB REQUEUE ***\n"
+        )
+        file.write(text.replace("step 20", "step 40"))
+    words = ("check-log", "--next", str(log))
+    assert envcfg(*words, "--store", store).text == envcfg(*words).text
+
+
+def test_attempts_of_another_version_or_with_wrong_values_are_left_out() -> None:
+    good = JobAttempt("", "step 3", "", None, ("n1",), "r", "node", "m", "f")
+    (text,) = attempt_texts([good, good._replace(fingerprint="")])
+    wrong = (
+        "",
+        "[",
+        "[1]",
+        "{}",
+        json.dumps(good._replace(last="step x")),
+        json.dumps(good._replace(rule="s")),
+    )
+    assert [*read_attempts((*wrong, text), {"r"})] == [good]

@@ -10,7 +10,14 @@ from envcfg.log.judge.cause_class import next_of
 from envcfg.log.names import is_node_name
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.rulebook import LogRule
-from envcfg.log.verdict import Action, LogReport, NextStep, OpenQuestion, errors_of
+from envcfg.log.verdict import (
+    Action,
+    JobAttempt,
+    LogReport,
+    NextStep,
+    OpenQuestion,
+    errors_of,
+)
 
 _NO_END = "no line says how the job ended"
 
@@ -83,6 +90,18 @@ def with_unknown(report: LogReport, action: Action, class_: str = "") -> LogRepo
         return report
     reason = _with_class(report.next.reason, class_)
     return report._replace(next=report.next._replace(action=action, reason=reason))
+
+
+def with_earlier(
+    report: LogReport, earlier: Sequence[JobAttempt], rules: Mapping[str, LogRule]
+) -> LogReport:
+    """Return *report* with *earlier* attempts of its job, and the step after all."""
+    if not (earlier and report.cause and report.attempts):
+        return report
+    report = report._replace(attempts=(*earlier, *report.attempts))
+    step, starts_again = report.next, report.next.action == "wait"
+    step = next_step(report, rules, step.fingerprint, starts_again=starts_again)
+    return report._replace(next=step)
 
 
 def with_doubts(report: LogReport, doubts: Sequence[OpenQuestion]) -> LogReport:

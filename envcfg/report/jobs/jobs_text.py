@@ -60,12 +60,7 @@ def _job_lines(records: Iterable[JobRecord], store: Store | None) -> Iterator[Li
 def _cells(job: JobRecord) -> tuple[str, ...]:
     cells = (
         *(job.id or job.name, job.name if job.id else "", job.user, job.state),
-        *(
-            _number(job.nodes),
-            _number(job.gpu_hours),
-            job.network,
-            job.next,
-        ),
+        *(_number(job.nodes), _number(job.gpu_hours), job.network, job.next),
     )
     return tuple(
         cell if len(cell) <= _WIDE else f"{cell[: _WIDE - 1]}…"
