@@ -161,16 +161,15 @@ def _python(name: str, words: Sequence[str], *, is_sure: bool) -> Iterator[State
     settings = _settings(folder, text, rest)
     statements = read_python(path, text, rest, read, package, settings)
     # A start decides before the ranks that it starts, unless it is weak.
-    statements.sort(
+    first = min(
+        statements,
         key=lambda statement: (
             not statement.is_sure,
             2 * statement.row.get("weak", 0) or statement.kind == "rank",
-        )
+        ),
+        default=Statement("", "", path, 0, False, {}),
     )
-    for statement in statements[:1]:
-        yield statement._replace(is_sure=statement.is_sure and is_sure)
-    if not statements:
-        yield Statement("", "", path, 0, False, {})
+    yield first._replace(is_sure=first.is_sure and is_sure)
 
 
 def _missing_words(words: Sequence[str], file: str) -> Iterator[str]:

@@ -315,7 +315,7 @@ def check_degrees(options: Options, gpus: int | None) -> None:
     lines: list[tuple[str, Sequence[str]]] = [("", options.command)]
     lines += [(f"{s.path}:{s.line}: ", s.words) for s in options.statements if s.path]
     launcher = LAUNCHERS.get(options.launcher or "")
-    is_cluster = launcher is not None and launcher.is_once
+    is_cluster = bool(launcher and launcher.is_once)
     if (
         nodes
         and gpus

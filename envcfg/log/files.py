@@ -11,6 +11,7 @@ from envcfg.log.bugs import Bugs
 from envcfg.log.collective.sidecars import kinds_of
 from envcfg.log.expectations import Expectations
 from envcfg.log.job_files import by_job, marks_of, undecided_groups
+from envcfg.log.judge.checks import COPIES
 from envcfg.log.judge.job_judge import judge
 from envcfg.log.judge.next_step import with_bugs, with_doubts
 from envcfg.log.read.line_owner import attempt_number
@@ -112,6 +113,8 @@ class _Judges:
             job, report = self._read_job(names)
             # A pipe cannot be read again for each part.
             again = all(map(os.path.isfile, names)) and not job.endings.new_files
+            # Copies of a program share no communicator, but they are one job.
+            again &= all(finding.rule != COPIES for finding in report.findings)
             bugs, parts = Bugs(), {"": names}
             if again:
                 parts = bugs.attempt(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from checking import check, rules_of
+from checking import check, rulebook, rules_of
 
+from envcfg.log.expectations import Expectations
+from envcfg.log.files import check_files
 from envcfg.log.follow import is_safe
 from envcfg.log.judge.job_judge import judge
 from envcfg.log.read.process_facts import Spot
@@ -91,10 +94,6 @@ def test_other_programs_are_left_alone(name: str) -> None:
 @pytest.mark.parametrize("name", [*FOUND, *HEALTHY])
 def test_the_watch_of_a_step_may_end_copies_only(name: str) -> None:
     """``--verify=stop`` ends a step if the lines in NCCL's own files prove it."""
-    from checking import rulebook
-
-    from envcfg.log.expectations import Expectations
-
     text = "\n".join({**FOUND, **HEALTHY}[name]) + "\n"
     certain = JobLog(rulebook(), certain=True)
     reader = Reader(JobLog(rulebook()), certain)
@@ -111,3 +110,12 @@ def test_two_copies_count_if_each_task_of_the_step_is_one() -> None:
     assert "started-per-rank" not in rules_of(check(text, ranks=1))
     apart = "\n".join(copies("n1", 2, 2, apart=50)) + "\n"
     assert "started-per-rank" not in rules_of(check(apart, ranks=2))
+
+
+def test_files_of_copies_are_one_job(tmp_path: Path) -> None:
+    for line in copies("n1", 8):
+        (tmp_path / f"nccl-n1-{line.split(':')[1]}.log").write_text(f"{line}\n")
+    report = check_files(
+        sorted(map(str, tmp_path.iterdir())), rulebook(), Expectations(ranks=8)
+    )
+    assert report.summary.startswith("broken: the program starts its own processes: 8")

@@ -137,8 +137,6 @@ def program_of_command(
     """
     if match_found := launcher_of(command):
         return match_found
-    if not command or command[0].rpartition("/")[2] != "env":
-        return None
     from envcfg.job.plan.program_start import environment_length
 
     match_found = launcher_of(command[environment_length(command) :])

@@ -61,8 +61,8 @@ def size_fault(
         shown = " x ".join(text for *_, text in sizes)
         batch = found.get((key, group.get("batch", "")))
         if batch and sizes and not flags & {*group["apart"].split()}:
-            rest = int(batch[2]) % (need * total)
-            if rest or (len(sizes) == len(rows) and int(batch[2]) != need * total):
+            factor, rest = divmod(int(batch[2]), need * total)
+            if rest or (factor != 1 and len(sizes) == len(rows)):
                 return f"{batch[3]} is not {shown} x {total} ranks of {job}"
         elif "batch" not in group and (
             need > nodes * gpus

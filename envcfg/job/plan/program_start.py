@@ -6,7 +6,7 @@ values are left out. A value that contradicts the job is an error.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -66,7 +66,11 @@ def start(
         UsageError: the command contradicts the job.
     """
     launcher = _launcher_of(row)
-    words_of_row = tuple(_words(row))
+    pairs = {**row.get("options", {}), **row.get("variables", {})}
+    words_of_row = tuple(
+        f"{name}={value}" if value or name[0] != "-" else name
+        for name, value in pairs.items()
+    )
     program = ProgramStart(
         name=name,
         place=len(options.command),
@@ -95,9 +99,8 @@ def start(
         return options, []
     if not words_of_row:
         is_needed = program.port or None
-        return options._replace(launcher=launcher, program=is_needed and program), list(
-            _plain_notes(row, name)
-        )
+        options = options._replace(launcher=launcher, program=is_needed and program)
+        return options, [_plain_note(row, name)]
     job = _Job(name, row, options, gpus)
     length = len(options.command) - len(words)
     before = job.without_variables(options.command[:length])
@@ -118,8 +121,7 @@ def start(
     else:
         message += "takes all GPUs of its node itself: one task per node, and one "
         message += f"server on all nodes{gone}"
-    fix = "otherwise: --launcher NAME, as in srun for a process per GPU"
-    note = Finding("launcher-recognised", "note", f"launcher {launcher}", message, fix)
+    note = _recognised(launcher, message)
     return options._replace(
         launcher=launcher, command=command, program=program, ranks=job.ranks
     ), [note]
@@ -135,8 +137,8 @@ def _port(row: Mapping[str, Any], words: Sequence[str]) -> str:
     return port if port.isdecimal() else ""
 
 
-def _plain_notes(row: Mapping[str, Any], name: str) -> Iterator[Finding]:
-    """Yield the notes on a program that gets nothing from the job."""
+def _plain_note(row: Mapping[str, Any], name: str) -> Finding:
+    """Return the note on a program that gets nothing from the job."""
     launcher = _launcher_of(row)
     message = (
         f"is used, because {name} takes all GPUs of its node itself: one task per node"
@@ -145,28 +147,20 @@ def _plain_notes(row: Mapping[str, Any], name: str) -> Iterator[Finding]:
         message = f"is used, because {name} runs once per job: on the first node"
     elif launcher != NODE:
         message = f"is used, because {name} needs such a cluster, and runs once in it"
-    submits = SUBMITS * bool(row.get("submits"))
+    note = _recognised(launcher, message)
+    if not row.get("submits"):
+        return note
+    return note._replace(severity="warning", message=message + SUBMITS)
+
+
+def _recognised(launcher: str | None, message: str) -> Finding:
     fix = "otherwise: --launcher NAME, as in srun for a process per GPU"
-    yield Finding(
-        "launcher-recognised",
-        "warning" if submits else "note",
-        f"launcher {launcher}",
-        message + submits,
-        fix,
-    )
+    return Finding("launcher-recognised", "note", f"launcher {launcher}", message, fix)
 
 
 def _launcher_of(row: Mapping[str, Any]) -> str | None:
     """Return the launcher of a program: that of the cluster that it needs, if any."""
     return row.get("needs") or KINDS[row["kind"]]
-
-
-def _words(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words that the program gets: options, and variables as NAME=VALUE."""
-    for option, value in row.get("options", {}).items():
-        yield f"{option}={value}" if value != "" else option
-    for variable, value in row.get("variables", {}).items():
-        yield f"{variable}={value}"
 
 
 class _Job:

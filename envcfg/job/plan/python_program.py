@@ -92,14 +92,14 @@ class _Module:
         self.names: dict[str, str] = {}  # the full names of imported ones
         self.definitions: dict[str, ast.AST] = {}
         self.defaults: dict[str, object] = {}  # of the options that it declares
-        # Attributes and variables with a value of their own.
-        self.attributes: set[str] = set()
-        self.variables: set[str] = set()
+        self.assigned: set[str] = set()  # full names with a value of their own
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 self._add_default(node)
             elif isinstance(node, ast.Assign):
-                self._add_assigned(node)
+                names = map(self.full_name, node.targets)
+                value = _last(self.full_name(node.value))
+                self.assigned |= {name for name in names if _last(name) != value}
             elif isinstance(node, _DEFINITION):
                 self.definitions.setdefault(node.name, node)
             elif isinstance(node, ast.Import):
@@ -121,18 +121,9 @@ class _Module:
         default = keys.get("default")
         value = default.value if isinstance(default, ast.Constant) else ...
         value = False if _text(keys.get("action")) == "store_true" else value
-        if self._last(call.func) == "add_argument":
+        if _last(self.full_name(call.func)) == "add_argument":
             names = [_option(_text(word)) for word in call.args]
             self.defaults |= dict.fromkeys(names, value)
-
-    def _add_assigned(self, node: ast.Assign) -> None:
-        for target in node.targets:
-            name, is_variable = self._last(target), isinstance(target, ast.Name)
-            if name != self._last(node.value):
-                (self.variables if is_variable else self.attributes).add(name)
-
-    def _last(self, node: ast.AST) -> str:
-        return self.full_name(node).rpartition(".")[2]
 
     def full_name(self, node: ast.AST) -> str:
         """Return the dotted name of an expression; another expression is ``?``."""
@@ -171,7 +162,8 @@ class _Follower:
             warnings.simplefilter("ignore")
             module = _Module(path, ast.parse(text), package)
         self._options = module.defaults | self._options
-        self._options |= dict.fromkeys(module.attributes, ...)
+        attributes = (_last(name) for name in module.assigned if "." in name)
+        self._options |= dict.fromkeys(attributes, ...)
         for node in module.definitions.values():
             for method in node.body if isinstance(node, ast.ClassDef) else ():
                 if isinstance(method, _DEFINITION):
@@ -182,7 +174,7 @@ class _Follower:
         """Follow the function or class with a full name, if it is here."""
         found = self._definition(name, now.module, 5)
         if found is None and "." in name:
-            found = self._methods.get(name.rpartition(".")[2])
+            found = self._methods.get(_last(name))
         if found is None:
             return
         module, node = found
@@ -274,10 +266,10 @@ class _Follower:
         if isinstance(node, ast.Call):
             is_absent = _is_in(module.full_name(node.func), _table()["absent"])
             return False if is_absent else ...
-        name = module.full_name(node).rpartition(".")[2]
-        if isinstance(node, ast.Name) and name in module.variables:
+        name = module.full_name(node)
+        if "." not in name and name in module.assigned:
             return ...
-        return "__main__" if name == "__name__" else self._options.get(name, ...)
+        return "__main__" if name == "__name__" else self._options.get(_last(name), ...)
 
     def _look(
         self, node: ast.AST, name: str, keys: Sequence[ast.AST], now: _Position
@@ -303,6 +295,10 @@ class _Follower:
             kind, text = "node", f"starts processes: each {text}"
         line, path = getattr(node, "lineno", 0), now.module.path
         self.statements.append(Statement(kind, text, path, line, now.is_sure, sign))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _option(word: str) -> str:

@@ -26,6 +26,7 @@ from envcfg.log.state.traffic import RDMA, Entity, kinds_of, traffic_of
 from envcfg.log.state.world import World
 
 KNOWN = RDMA | {"socket"}  # kinds whose lines report GPU RDMA
+COPIES = "started-per-rank"
 _STORE = "store-unreachable"
 _LIBRARIES = ("nccl", "rccl")
 PLUGIN = "plugin"  # the package of a plugin among the versions of libraries
@@ -325,7 +326,7 @@ def _copies(job: JobLog, expect: Expectations) -> Iterator[Member]:
             f"the program starts its own processes: {len(nodes[host])} times {count} "
         )
         detail += f"on {count} GPUs of each node"
-        yield None, Symptom("started-per-rank", "broken", detail)
+        yield None, Symptom(COPIES, "broken", detail)
 
 
 def _warnings(job: JobLog) -> Iterator[Member]:

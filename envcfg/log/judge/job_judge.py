@@ -246,6 +246,8 @@ def _shown_together(job: JobLog, world: World, expect: Expectations) -> list[Mem
         *checks.job_symptoms(job, world, expect),
         *lag_symptoms(job, world),
     ]
+    # Copies of a program explain a wrong number of ranks.
+    together.sort(key=lambda member: member[1].rule != checks.COPIES)
     # A job that continued after the problem cannot be broken by it.
     for place, (entity, symptom) in enumerate(together):
         spot = symptom.sighting.spot if symptom.sighting else None
