@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from envcfg.common.findings import Finding
 from envcfg.lint.lint_rule import Sample, load_rules
 from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import judge
@@ -63,7 +64,12 @@ _CATALOG = Catalog([built_in_folder()])
 
 
 def severities_of(script: str, sample: Sample, rule: str, folder: Path) -> list[str]:
-    """Return the severities of what one rule finds in a script, as in its sample.
+    """Return the severities of what one rule finds in a script, as in its sample."""
+    return [each.severity for each in findings_of(script, sample, rule, folder)]
+
+
+def findings_of(script: str, sample: Sample, rule: str, folder: Path) -> list[Finding]:
+    """Return what one rule finds in a script.
 
     Args:
         sample: says which files lie beside the script, and for which system it is.
@@ -75,4 +81,4 @@ def severities_of(script: str, sample: Sample, rule: str, folder: Path) -> list[
     sources = Sources()
     given = [sources.add(str(folder / "job.sh"), script.encode())]
     found = judge(given, sources, rules=[rule], profile_of=lambda _: profile)
-    return [each.finding.severity for remarks in found.values() for each in remarks]
+    return [each.finding for remarks in found.values() for each in remarks]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from string import Formatter
 
 import pytest
 import yaml
+from following import findings_of
 
 from envcfg.lint.lint_rule import LintRule, load_rules, unfilled
 from envcfg.report.finding_report import described_rules
@@ -73,19 +73,11 @@ def test_no_placeholder_is_in_sarif() -> None:
 
 def test_no_placeholder_is_in_a_finding(tmp_path: Path) -> None:
     for rule in RULES.values():
-        for number, sample in enumerate(rule.bad):
-            folder = tmp_path / f"{rule.id}-{number}"
-            folder.mkdir()
-            path = folder / "job.sh"
-            path.write_text(sample.script)
-            for name, text in sample.files.items():
-                (folder / name).write_text(text)
-            profile = ("--profile", sample.profile) if sample.profile else ()
-            done = envcfg("lint", "--json", "--select", rule.id, *profile, str(path))
-            for finding in json.loads(done.text)["checked"][0]["findings"]:
-                for key in ("message", "fix"):
-                    left = placeholders(finding[key] or "")
-                    assert {*left} - {"ALL"} <= {*placeholders(sample.script)}, finding
+        for sample in rule.bad:
+            for finding in findings_of(sample.script, sample, rule.id, tmp_path):
+                for text in (finding.message, finding.fix):
+                    left = {*placeholders(text or "")} - {"ALL"}
+                    assert left <= {*placeholders(sample.script)}, finding
 
 
 def test_no_placeholder_is_on_a_page() -> None:
