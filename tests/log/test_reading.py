@@ -100,12 +100,14 @@ def test_a_file_named_twice_counts_once(tmp_path: Path) -> None:
     ("name", "message", "hint"),
     [
         ("slurm-12.ot", "slurm-12.ot: no such file", "did you mean .*slurm-12.out"),
+        ("77", "77: no such file", "did you mean .*train-77.out"),
         ("*.xyz", "no file fits this pattern", "somewhere else"),
         ("empty", "no file in this folder", "name the log file itself"),
     ],
 )
 def test_what_is_not_there(tmp_path: Path, name: str, message: str, hint: str) -> None:
-    (tmp_path / "slurm-12.out").touch()
+    for log in ("slurm-12.out", "train-77.out"):
+        (tmp_path / log).touch()
     (tmp_path / "empty").mkdir()
     with pytest.raises(OutputError, match=message) as caught:
         expand([str(tmp_path / name)])

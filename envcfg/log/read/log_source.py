@@ -84,12 +84,13 @@ def _near(name: str) -> str:
 
     folder = os.path.dirname(name) or "."
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    if (candidate := f"slurm-{name}.out") in names:  # the user gave the job's number
-        return f"did you mean {candidate}?"
-    near = get_close_matches(os.path.basename(name), names, n=1)
-    if near:
+    # The user may have given the job's number.
+    of_job = sorted(
+        each for each in names if each.endswith(f"-{os.path.basename(name)}.out")
+    )
+    if near := of_job or get_close_matches(os.path.basename(name), names, n=1):
         return f"did you mean {os.path.join(os.path.dirname(name), near[0])}?"
-    return "Slurm writes slurm-JOBID.out in the folder where sbatch was called"
+    return "the log is slurm-JOBID.out or NAME-JOBID.out in the folder of sbatch"
 
 
 class LogSource:
