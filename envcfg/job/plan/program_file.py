@@ -26,7 +26,7 @@ _TAKEN = ("source", "date", "also")
 # Keys of rows that decide only if no other row does.
 _ASIDE = ("submits", "weak")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
-_SHELL_SIGNS = re.compile(r"[;&|<>`]|\$\(")  # that only a shell understands
+_SHELL_SIGNS = r"[;&|<>`]|\$\("  # that only a shell understands
 _MOST = 2000  # names of a folder that are compared with a missing one
 
 
@@ -46,7 +46,7 @@ def program_notes(
     first = command[0] if command else ""
     if " " in first and not os.path.exists(os.path.join(folder, first)):
         fix = f"leave out the quotes: -- {first}"
-        if _SHELL_SIGNS.search(first):
+        if re.search(_SHELL_SIGNS, first):
             fix = f"let a shell read it: -- bash -c {shlex.quote(first)}"
         message = "is one word, and no program has this name"
         return [Finding("program-not-here", "warning", first, message, fix)]
