@@ -67,17 +67,8 @@ def named(ranks: Iterable[int | None]) -> int:
 
 
 # Details are written for several ranks, and one rank needs the singular verb.
-_SINGULAR = {
-    "use": "uses",
-    "have": "has",
-    "do": "does",
-    "see": "sees",
-    "are": "is",
-    "send": "sends",
-    "lack": "lacks",
-    "know": "knows",
-    "wait": "waits",
-}
+_SINGULAR = {"have": "has", "do": "does", "are": "is"}
+_REGULAR = "use see send lack know wait".split()
 
 
 def said_of(count: int, detail: str) -> str:
@@ -86,4 +77,5 @@ def said_of(count: int, detail: str) -> str:
         return detail
     verb, space, rest = detail.partition(" ")
     rest = rest.replace(" they have", " it has").replace("their ", "its ")
-    return f"{_SINGULAR.get(verb, verb)}{space}{rest}"
+    verb = f"{verb}s" if verb in _REGULAR else _SINGULAR.get(verb, verb)
+    return f"{verb}{space}{rest}"

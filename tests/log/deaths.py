@@ -99,9 +99,10 @@ def judge_death(death: Death, frame: str) -> Judgement:
     """Judge *death* in *frame* with check-log."""
     report = check(write_log(death, frame))
     words = f"{report.next.words} {report.cause.message if report.cause else ''}"
+    action, nodes = report.next.action, ",".join(report.next.nodes)
     return Judgement(
         all(any(form in report.summary for form in forms) for forms in death.words),
-        report.next.action in death.actions,
+        not {action, f"{action} {nodes}"}.isdisjoint(death.actions),
         any(f"({name})" in words for name in death.classes),
         report.summary,
         report.next.words,

@@ -22,6 +22,7 @@ SHARES = {
     "deaths_wordings.txt": (100, 100, 100),
     "deaths_later.txt": (95, 100, 100),
     "deaths_excerpts.txt": (91, 100, 100),
+    "deaths_support.txt": (100, 100, 100),
 }
 
 
@@ -69,7 +70,7 @@ def test_cause_behind_a_wrapper_or_an_exit_code(
         ("llm-scaler-154", "Worker proc VllmWorker-3 died unexpectedly"),
         ("ray-creation-task", "ended: ValueError: No available memory for the cache"),
         ("sglang-26265", "ended: RuntimeError: Prefill out of memory"),
-        ("ray-46548", "nid001009 lost its node: Ray has marked dead 10.1.1.9"),
+        ("ray-46548", "node 10.1.1.9 (nid001009) was lost: Ray has marked it dead"),
     ],
 )
 def test_cause_of_a_server_is_that_of_its_worker(
@@ -95,7 +96,7 @@ def test_cause_of_a_server_is_that_of_its_worker(
             ),
             "",
         ),
-        (("nid001009: tasks 0-7: Aborted",), ""),
+        (("nid001009: tasks 0-7: Aborted",), "a process on nid001009: "),
     ],
 )
 def test_an_error_without_a_name_is_of_the_only_rank_that_failed(

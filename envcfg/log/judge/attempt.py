@@ -71,6 +71,24 @@ class Attempt:
         self.stop = self._first_stop()
         if self.stop is None:  # an end came before those lines
             self.causes = [c for c in self.causes if not _is_stop(self.rule(c))]
+        self._sort_causes()
+
+    def _sort_causes(self) -> None:
+        """Move the system's report of the first cause before it, if it is of a node with
+        an exit."""
+        first = self.rule(self.causes[0]).id if self.causes else ""
+        nodes = {
+            host
+            for end in self.lines
+            if "tasks" in end.fields
+            for host in end.who.hosts
+        }
+        self.causes.sort(
+            key=lambda end: (
+                first not in self.rule(end).explains
+                or not nodes.issuperset(self.process_of(end).hosts)
+            )
+        )
 
     def _lost(self, job: JobLog) -> set[object]:
         """Return the ranks, or processes without a known rank, that report a loss."""

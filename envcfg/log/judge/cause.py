@@ -25,7 +25,7 @@ from envcfg.log.read.endings import attempt_of
 from envcfg.log.read.exceptions import End, LogException, TracebackFrame
 from envcfg.log.read.line_owner import Owner, named
 from envcfg.log.read.process_facts import Sighting, clip
-from envcfg.log.read.rulebook import LogRule
+from envcfg.log.read.rulebook import RAISED, LogRule
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.world import World
 
@@ -285,10 +285,12 @@ def _of_thrown(thrown: LogException, attempt: Attempt) -> FirstEnd:
     if thrown.earlier:
         text = f"{text}, {thrown.link} {clip(thrown.earlier.text, _WIDE)}"
     where = f" ({frame.short})" if frame else ""
+    rule = attempt.rule(thrown)
+    reason = rule.says if rule.event == RAISED else ""
     return FirstEnd(
-        rule=attempt.rule(thrown),
+        rule=rule,
         process=_raiser(same, attempt),
-        says=f"ended: {text}{where}",
+        says=f"ended: {reason}{text}{where}",
         sighting=thrown.sighting,
         fingerprint=print_,
         frame=frame,

@@ -14,9 +14,14 @@ from envcfg.log.tables import load_table
 from envcfg.log.verdict import Action, CauseClass
 
 
-def class_of(rule: LogRule, words: str) -> CauseClass | Literal[""]:
-    """Return the class of a cause with *rule* and *words*."""
+def class_of(
+    rule: LogRule, words: str, *, some_nodes: bool = False
+) -> CauseClass | Literal[""]:
+    """Return the class of a cause with *rule* and *words*, of all or only *some_nodes*."""
     data = load_table(CLASSES)
+    if some_nodes and rule.id in data["some-nodes"]:
+        class_: CauseClass = data["some-nodes"][rule.id]
+        return class_
     if rule.class_ not in data["general"]:
         return rule.class_
     with_sign = (

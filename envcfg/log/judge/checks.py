@@ -27,7 +27,7 @@ from envcfg.log.state.world import World
 
 KNOWN = RDMA | {"socket"}  # kinds whose lines report GPU RDMA
 COPIES = "started-per-rank"
-_STORE = "store-unreachable"
+_STORES = "store-unreachable", "port-taken"
 _LIBRARIES = ("nccl", "rccl")
 PLUGIN = "plugin"  # the package of a plugin among the versions of libraries
 
@@ -36,7 +36,7 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member
     """Return the problems of the job as a whole, and of ranks that differ from the
     others."""
     # An unreachable store is an error, unless a communicator shows a later success.
-    stores = [p.seen[_STORE] for p in job.everyone if _STORE in p.seen]
+    stores = [p.seen[e] for p in job.everyone for e in _STORES if e in p.seen]
     if any(process.communicators for process in job.everyone):
         stores = []
     detail = "the store of the job was not reached"

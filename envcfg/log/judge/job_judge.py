@@ -25,6 +25,7 @@ from envcfg.log.judge.open_questions import unknowns_of
 from envcfg.log.judge.outcome import (
     cause_of,
     chained,
+    is_of_some_nodes,
     leads,
     of_network,
     owner_of,
@@ -312,7 +313,9 @@ def _with_quote(
         message = f"{cause.message}{quote}"
         clause, *_ = cause.message.partition("; ")  # the rest is in the finding
         summary = summary.replace(cause.message, f"{clause}{quote}", 1)
-    class_ = class_of(rules[cause.rule], message) if cause.rule in rules else ""
+    some = is_of_some_nodes(cause, job)
+    rule = rules.get(cause.rule)
+    class_ = class_of(rule, message, some_nodes=some) if rule else ""
     return cause._replace(message=message, class_=class_), summary
 
 

@@ -36,7 +36,9 @@ def leads(first: FirstEnd | None, job: JobLog) -> bool:
     ]
     if first.rule.consequence:
         return not errors
-    return all(first.sighting.spot <= spot for spot in errors)
+    # What the system reports of a node may come late in the log.
+    reports = bool(first.rule.explains)
+    return reports or all(first.sighting.spot <= spot for spot in errors)
 
 
 def chained(
@@ -87,8 +89,21 @@ def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None
     lines = [end for end in job.endings.lines if end.rule.severity == "error"]
     failed = {rank for end in lines for rank in end.who.ranks}
     # Another rank that failed may have written the line, before the first exit was noticed.
-    is_alone = ended.ranks and failed <= set(ended.ranks)
-    return ended if is_alone and len(ended.ranks) <= occurrence.count else None
+    if not ended.ranks or not failed <= set(ended.ranks):
+        return None
+    if len(ended.ranks) <= occurrence.count:
+        return ended
+    return Owner(hosts=ended.hosts) if len(ended.hosts) == 1 else None
+
+
+def is_of_some_nodes(cause: Cause, job: JobLog) -> bool:
+    """Return whether other nodes than those of *cause* show no error."""
+    lines = job.endings.lines
+    errors = [end for end in lines if end.rule.severity == "error"]
+    failed = {host for end in errors for host in end.who.hosts}
+    shown = {host for end in lines for host in end.who.hosts}
+    shown |= {process.host for process in job.everyone} - {""}
+    return set() < {*cause.nodes} >= failed < shown
 
 
 def with_interface_first(

@@ -21,7 +21,7 @@ STAMP = re.compile(
 # Functions at the beginning of an uncaught traceback: the program, its modules, its
 # processes.
 _TOPS = frozenset(
-    ("<module>", "_run_module_as_main", "_run_code", "_bootstrap", "_wrap", "_main")
+    "<module> _run_module_as_main _run_code _bootstrap _wrap _main".split()
 )
 _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/")
 

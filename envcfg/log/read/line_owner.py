@@ -58,10 +58,11 @@ def named(fields: Mapping[str, str | None]) -> Owner | None:
     host = host if host[:1].isdigit() and "." in host else host.split(".")[0]
     # "localhost" names a different node in each line.
     hosts = (host,) if host and host != "localhost" else ()
-    local = fields.get("local")
-    if not ranks and not hosts and not local:
+    local, address = fields.get("local"), fields.get("address")
+    if not ranks and not hosts and not local and not address:
         return None
-    return Owner(ranks, int(local) if local else None, hosts)
+    node = f"node {address}" if address else ""
+    return Owner(ranks, int(local) if local else None, hosts, node)
 
 
 def numbers_in(text: str) -> Iterator[int]:
