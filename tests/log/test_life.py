@@ -29,6 +29,7 @@ from envcfg.log.expectations import Expectations
 from envcfg.log.read import life_signs
 from envcfg.log.read.rulebook import load_rules
 from envcfg.log.verdict import LogReport
+from envcfg.report.log.log_text import progress_of
 
 SIGNS: list[dict[str, Any]] = yaml.safe_load(
     Path(life_signs.__file__).with_suffix(".yaml").read_text("utf-8")
@@ -209,3 +210,8 @@ def test_what_is_tried_again_is_no_proof_while_the_job_runs(tmp_path: Path) -> N
         log.write_text(finished(name), "utf-8")
         report, proof = follow_logs([str(log)], Expectations(), 0.0)
         assert "broken" not in (report.verdict, proof.verdict), name
+
+
+def test_a_part_of_an_epoch_is_no_step() -> None:
+    line = "{'loss': 1.9043, 'learning_rate': 4.99e-05, 'epoch': 0.02}\n"
+    assert "at epoch 0.02;" in (progress_of(check(line).job) or "")

@@ -154,10 +154,10 @@ def progress_of(job: JobReport) -> str | None:
     step, steps, time, checkpoint, ended = job.progress
     parts = []
     if step is not None:
-        # Step 0 means that lines show progress without a number.
-        number = f"step {step}" if step else "it goes on"
+        # Step 0 means that lines show progress without a number; parts are of epochs.
+        last = f"{'epoch' if '.' in step else 'step'} {step}" if step else "it goes on"
         of = f" of {steps}" if steps else ""
-        parts.append(f"last seen at {number}{of}{f' ({time})' if time else ''}")
+        parts.append(f"last seen at {last}{of}{f' ({time})' if time else ''}")
     if checkpoint:
         parts.append(f"last checkpoint: {checkpoint}")
     parts.append(f"ended: {ended}" if ended else "no line says that it ended")
