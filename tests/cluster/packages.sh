@@ -14,8 +14,7 @@ PACKAGES=(
   libslurm-dev             # a plug-in of ours, too
   mpich openmpi-bin        # their mpiexec starts ranks as on systems with PBS
   charliecloud-runtime podman runc
-  lmod                    # tests load modules by it
-  slurmdbd mariadb-server # accounting, for one test
+  lmod # tests load modules by it
 )
 
 apt() {

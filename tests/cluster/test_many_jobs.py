@@ -90,7 +90,7 @@ def test_a_sweep_an_array_and_a_requeued_job_have_a_row_each(
     cluster.node("login", ["scontrol", "requeue", str(again.id)])
     again.skip_requeue_delay()
     wait_for_all(cluster)
-    last = ["sacct", "--noheader", "--format=State", f"--jobs={again.id}"]
+    last = ["sacct", "-nX", "--format=State", f"--jobs={again.id}"]
     # Slurm sends the end of a job to its database later.
     wait_until("accounting", lambda: "COMPLETED" in cluster.node("login", last).stdout)
     read = f"{tool}/envcfg", "jobs", str(workdir), "--format", "ndjson"
