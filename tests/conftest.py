@@ -162,12 +162,6 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _every_note() -> None:
-    """Tests read all notes on a job, and not only the most important one."""
-    os.environ["ENVCFG_VERBOSE"] = "1"
-
-
-@pytest.fixture(scope="session", autouse=True)
 def _usual_width() -> None:
     """Texts are as wide as where there is no terminal: workers are told one."""
     os.environ.pop("COLUMNS", None)

@@ -421,6 +421,7 @@ def test_in_a_program_every_command_says_what_its_process_says(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert set(NAMES) <= {words.split()[0] for words in ONE_AFTER_ANOTHER}
+    monkeypatch.setenv("ENVCFG_VERBOSE", "1")
     for words in ONE_AFTER_ANOTHER:
         (files / "made.sh").unlink(missing_ok=True)
         done = process(*words.split())

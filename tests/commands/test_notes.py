@@ -25,7 +25,7 @@ NOTED = (
 
 @pytest.fixture
 def noted(wrap: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wrap:
-    monkeypatch.delenv("ENVCFG_VERBOSE")
+    monkeypatch.setenv("ENVCFG_VERBOSE", "")
     for name in ("train.py", "pytorch.sif"):
         (tmp_path / name).write_text("print(1)\n")
     return wrap

@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _usual_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("ENVCFG_VERBOSE")
+    monkeypatch.setenv("ENVCFG_VERBOSE", "")
