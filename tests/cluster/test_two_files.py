@@ -33,7 +33,7 @@ def newer(workdir: Path, tool: Path) -> list[str]:
 
 def write(cluster: Cluster, envcfg: Sequence[str | Path], folder: Path) -> list[Path]:
     """Write the script in this folder; return the files of machinery that are there."""
-    words = [*envcfg, "sbatch", *OPTIONS, "-o", "job.sh", *COMMAND]
+    words = [*envcfg, "sbatch", *OPTIONS, "--split", "-o", "job.sh", *COMMAND]
     cluster.run(words, cwd=folder, check=True)
     return sorted((folder / ".envcfg").iterdir())
 
@@ -118,7 +118,8 @@ def test_a_node_that_does_not_see_the_folder_runs_nothing(
 ) -> None:
     folder = Path("/tmp") / workdir.name  # each host has its own /tmp
     cluster.run(["mkdir", "-p", folder], check=True)
-    words = [tool / "envcfg", "sbatch", *OPTIONS, "-o", f"{folder}/job.sh", *COMMAND]
+    words = [tool / "envcfg", "sbatch", *OPTIONS, "--split"]
+    words += ["-o", f"{folder}/job.sh", *COMMAND]
     cluster.run(words, check=True)
     name = f"{folder}/job.sh"
     output = workdir / "unseen.out"

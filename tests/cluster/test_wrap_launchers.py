@@ -91,11 +91,11 @@ def test_mpi_goes_by_the_pmi_that_srun_is_given(cluster: Cluster, tool: Path) ->
 def test_more_tasks_than_gpus_are_refused_before_they_start(
     cluster: Cluster, tool: Path
 ) -> None:
-    text = job(cluster.pytorch_image, tool, "", "echo started")
+    text = job(cluster.pytorch_image, tool, "", "echo it has begun")
     done = cluster.sbatch(text, *NODES, "--ntasks-per-node=3")
     assert (done.state, done.exit_code) == ("FAILED", 2), done.stdout
     assert "3 tasks per node, but 2 GPUs" in done.stdout
-    assert "started" not in done.stdout
+    assert "it has begun" not in done.stdout
 
 
 def test_a_step_can_be_smaller_than_its_job(cluster: Cluster, tool: Path) -> None:
