@@ -61,7 +61,7 @@ def test_an_array_is_counted(text: str) -> None:
 @pytest.mark.parametrize(
     ("read", "text", "message"),
     [
-        (seconds, "soon", "'soon' is not a time, as in 30 (minutes), 1:30:00 or 2-00:00:00"),
+        (seconds, "soon", "'soon' is not a time, as in 30 (minutes), 24:00:00 or 2-00:00:00"),
         (seconds, "0", "'0' is not a time at all"),
         (mebibytes, "much", "'much' is not a size, as in 60G or 29440M"),
         (array_tasks, "9-0", "'9-0' is not an array, as in 0-9, 1,3,7 or 0-99%10"),
