@@ -312,19 +312,16 @@ def check_degrees(options: Options, gpus: int | None) -> None:
         UsageError: sizes that do not fit, with their places.
     """
     nodes, gpus = options.known_nodes, options.gpus or gpus
+    if not nodes or not gpus:
+        return
     lines: list[tuple[str, Sequence[str]]] = [("", options.command)]
     lines += [(f"{s.path}:{s.line}: ", s.words) for s in options.statements if s.path]
     launcher = LAUNCHERS.get(options.launcher or "")
     is_cluster = bool(launcher and launcher.is_once)
-    if (
-        nodes
-        and gpus
-        and (
-            fault := size_fault(
-                lines, nodes, gpus, options.ranks, read_file, is_cluster=is_cluster
-            )
-        )
-    ):
+    fault = size_fault(
+        lines, nodes, gpus, options.ranks, read_file, is_cluster=is_cluster
+    )
+    if fault:
         raise UsageError(fault, hint="change the sizes, or request other nodes or GPUs")
 
 

@@ -67,14 +67,12 @@ def _bound_agents(job: ScriptJob) -> Iterator[Fault]:
         count = processes_of(
             command, step_shape(step, job.shape) if step else job.shape
         )
+        if not count or count[0] < 2:
+            continue
         for binder in job.model.ancestors(command):
             words = [w.shown for w in binder.words if w.offset < command.offset]
-            if (
-                count
-                and count[0] > 1
-                and binder.name in known_words("EC627", "binders")
-                and _CORES.match(" ".join([*words, ""]))
-            ):
+            is_binder = binder.name in known_words("EC627", "binders")
+            if is_binder and _CORES.match(" ".join([*words, ""])):
                 names = {"binder": binder.name, "name": program_name(command)}
                 yield Fault(binder.offset, {**names, "count": count[0]}, "agent")
 
@@ -97,17 +95,16 @@ def _entries(
 ) -> Iterator[Fault]:
     tasks = step_shape(step, job.shape).per_node
     parts = text.split(":" if kind == "list" else ",")
-    # mpiexec leaves further entries unused.
-    if tasks is not None and len(parts) != (
-        tasks if step.is_srun else max(tasks, len(parts))
-    ):
+    # mpiexec leaves further entries unused, and srun refuses them.
+    is_short = tasks is not None and len(parts) < tasks
+    if is_short or (step.is_srun and tasks not in (None, len(parts))):
         yield Fault(offset, {"kind": kind, "count": len(parts), "tasks": tasks})
         return
     masks = _masks(kind, parts)
-    # Entries of map_cpu may repeat, because each of them names one core, not a set.
     if 0 in masks:
         yield Fault(offset, {"kind": kind}, "empty")
-    # Two tasks on the same core slow each other down; the order matters less.
+    # Two tasks on the same core slow each other down; the order matters less. Entries of
+    # map_cpu may repeat, because each of them names one core, not a set.
     elif kind != "map_cpu" and any(a & b for a, b in combinations(masks, 2)):
         yield Fault(offset, {}, "shared")
     elif _is_other_order(masks, job):

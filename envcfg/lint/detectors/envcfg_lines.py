@@ -64,13 +64,13 @@ def _is_only_printed(command: Command, job: ScriptJob) -> bool:
     words = [word.shown for word in command.arguments]
     if words[:1] != ["wrap"] or "--" not in words or command.is_open:
         return False
-    own = words[: words.index("--")]
     if command.substitution or command.output or command.context.piped:
         return False
     # A block or the whole script may write to a file.
-    text = job.model.flat.chars if job.model.flat else ""
-    is_job = bool(text) and not _BLOCK_OUTPUT.search(text)
-    return is_job and not any(map(_OTHER_OUTPUT.match, own))
+    script = job.model.flat
+    if script is None or _BLOCK_OUTPUT.search(script.chars):
+        return False
+    return not any(map(_OTHER_OUTPUT.match, words[: words.index("--")]))
 
 
 def _is_companion_there(path: str) -> bool:
