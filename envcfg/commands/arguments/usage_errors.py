@@ -20,8 +20,6 @@ _NO_VALUE = re.compile(
 )
 _LONG = 4  # letters after one dash: from here on, it may be a long option
 _MISSING = "the following arguments are required: "
-
-
 _JOB_SCRIPTS = (".sbatch", ".sh", ".slurm")
 
 
@@ -44,16 +42,8 @@ class UsageParser(Protocol):
 def explain(parser: UsageParser, message: str) -> UsageError:
     """Return the error for argparse's *message*; an unknown option comes first."""
     if words := _command_words(parser):
-        text = shlex.join(words)
-        hint = f"write the command after --, as in -- {text}"
-        option, name = ["", "", *parser.words[: -len(words)]][-2:]
-        if option == "--set" and "=" not in name:
-            hint = f"write --set {name}={words[0]}"
-        elif words[0].endswith(_JOB_SCRIPTS):
-            hint = f"a job script is sent by envcfg submit {words[0]}; "
-            hint += f"envcfg wrap --from {words[0]} converts it; a program of ranks "
-            hint += f"goes after --, as in -- {text}"
-        return UsageError(f"unexpected arguments: {text}", hint=hint)
+        msg = f"unexpected arguments: {shlex.join(words)}"
+        return UsageError(msg, hint=_hint_on_command(parser, words))
     if stray := next(_strays(parser), None):
         return _unknown_option(parser, *stray)
     if message.startswith("unrecognized arguments: "):
@@ -72,6 +62,21 @@ def explain(parser: UsageParser, message: str) -> UsageError:
         msg = f"{match['option']} takes no value, but {match['value']} is given"
         return UsageError(msg, hint=_see(parser))
     return UsageError(message.removeprefix("argument "), hint=_see(parser))
+
+
+def _hint_on_command(parser: UsageParser, words: Sequence[str]) -> str:
+    """Return what to type in place of *words*, which end the words of *parser*."""
+    option, name = ["", "", *parser.words[: -len(words)]][-2:]
+    if option == "--set" and "=" not in name:
+        return f"write --set {name}={words[0]}"
+    text = shlex.join(words)
+    if words[0].endswith(_JOB_SCRIPTS):
+        return (
+            f"a job script is sent by envcfg submit {words[0]}; "
+            f"envcfg wrap --from {words[0]} converts it; a program of ranks goes "
+            f"after --, as in -- {text}"
+        )
+    return f"write the command after --, as in -- {text}"
 
 
 def explain_choice(
