@@ -61,14 +61,13 @@ def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
 
 def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:
     """Return the notes that state no decision, without the most important one."""
+    notes = [finding for finding in findings if finding.severity == "note"]
+    if len(notes) < 2:  # then the order is not needed
+        return []
     data = load_kept_file("commands/note_order.yaml")
     places = {rule: place for place, rule in enumerate(data["order"])}
-    notes = [
-        finding
-        for finding in findings
-        if finding.severity == "note" and finding.rule not in data["decisions"]
-    ]
-    return sorted(notes, key=lambda note: places.get(note.rule, len(places)))[1:]
+    minor = [note for note in notes if note.rule not in data["decisions"]]
+    return sorted(minor, key=lambda note: places.get(note.rule, len(places)))[1:]
 
 
 def site_contact(err: Exception) -> list[str]:
