@@ -141,26 +141,21 @@ class _Logs:
             for record in batch
             for name in self.jobs[record.key].files
         }
-        joined = (
-            record._replace(
-                history=(
-                    *self.lost_attempts(record.key, record.history),
-                    *record.history,
-                )
-            )
-            for record in batch
-        )
+        joined = []
+        for record in batch:
+            lost = self.lost_attempts(record.key, record.history)
+            joined.append(record._replace(history=(*lost, *record.history)))
         self._store.put(joined, files)
 
     def lost_attempts(self, key: str, attempts: Sequence[str]) -> Sequence[str]:
         """Return the attempts in the store that come before *attempts* of a job."""
-        is_new = True
-        for name in self.jobs[key].files:
-            before = self._known.get(shown_path(name))
-            if before and has_grown(before.identity, self.files[name].identity):
-                is_new = False
-        old = self._histories.get(key, ())
-        return lost_attempts(old, attempts, is_new_file=is_new)
+        files = [self.files[name] for name in self.jobs[key].files]
+        pairs = [(self._known.get(shown_path(file.path)), file) for file in files]
+        is_old = any(
+            old and has_grown(old.identity, new.identity) for old, new in pairs
+        )
+        old_attempts = self._histories.get(key, ())
+        return lost_attempts(old_attempts, attempts, is_new_file=not is_old)
 
 
 def _marks_of(path: str, skipped: Skipped) -> LogMarks | None:
