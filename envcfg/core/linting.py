@@ -99,7 +99,9 @@ class Linter:
                 now: only they can replace a missing option.
         """
         sources = Sources()
-        inputs = [sources.add(path, _own_part(data)) for path, data in texts.items()]
+        inputs = [
+            sources.add(path, _without_modules(data)) for path, data in texts.items()
+        ]
         with _budget(texts):
             models = read_models(inputs, sources)
             remarks = judge(
@@ -182,7 +184,7 @@ def _marked(finding: Finding) -> Finding:
     return finding._replace(fix=f"{finding.fix} (lint --fix does this)")
 
 
-def _own_part(data: bytes) -> bytes:
+def _without_modules(data: bytes) -> bytes:
     """Return a script of envcfg without the modules that are the same in many scripts.
 
     They are tested, and reading them takes most of the time. A script with two files
