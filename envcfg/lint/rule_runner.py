@@ -16,6 +16,7 @@ from envcfg.lint.lint_rule import (
     Fault,
     Form,
     LintRule,
+    ReadLine,
     ScriptJob,
     load_rules,
 )
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 
 
@@ -53,7 +55,9 @@ def judge(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
-    **given: object,
+    read_line: ReadLine | None = None,
+    facts: Mapping[str, str] = _NONE,
+    environment: Mapping[str, str] | None = None,
 ) -> Mapping[str, list[Remark]]:
     """Return the findings, by the path of each file that was given or read with it.
 
@@ -63,7 +67,9 @@ def judge(
         models: models of *given_sources*; None: they are read now.
         rules: ids.
         profile_of: returns the ``Profile`` of a script's system, or None.
-        given: ``read_line``, ``facts`` and ``environment`` of ``ScriptJob``.
+        read_line: envcfg's own parser.
+        facts: facts about that system: its Slurm version.
+        environment: the variables of the submission, if the script is submitted now.
     """
     remarks: dict[str, dict[tuple[str, int], Remark]] = {
         s.path: {} for s in given_sources
@@ -71,7 +77,15 @@ def judge(
     rule_ids = list(rules)
     for model in read_models(given_sources, sources) if models is None else models:
         profile = profile_of(model)
-        for remark in judge_model(model, sources, rule_ids, profile, **given):
+        for remark in judge_model(
+            model,
+            sources,
+            rule_ids,
+            profile,
+            read_line=read_line,
+            facts=facts,
+            environment=environment,
+        ):
             where = remark.finding.place
             path = where.path if where else model.path
             # Two scripts that source one file find its faults twice.
@@ -94,9 +108,12 @@ def judge_model(
     sources: Sources,
     rules: Iterable[str],
     profile: Profile | None = None,
-    **given: object,
+    *,
+    read_line: ReadLine | None = None,
+    facts: Mapping[str, str] = _NONE,
+    environment: Mapping[str, str] | None = None,
 ) -> list[Remark]:
-    """Return the findings of one script and its programs; *given*: as for ``judge``."""
+    """Return the findings of one script and the programs that it starts."""
     job = ScriptJob(
         model,
         job_shape(model),
@@ -104,7 +121,9 @@ def judge_model(
         before=sources.before,
         behind=sources.behind,
         around=lambda offset: "\n".join(sources.lines(offset)),
-        **given,  # type: ignore[arg-type]
+        read_line=read_line,
+        facts=facts,
+        environment=environment,
     )
     all_rules, detectors = load_rules(), load_detectors()
     remarks = [
