@@ -314,7 +314,9 @@ def check_degrees(options: Options, gpus: int | None) -> None:
     nodes, gpus = options.known_nodes, options.gpus or gpus
     if not nodes or not gpus:
         return
-    lines: list[tuple[str, Sequence[str]]] = [("", options.command)]
+    lines: list[tuple[str, Sequence[str]]] = [
+        ("", (*options.agent_options, *options.command))
+    ]
     lines += [(f"{s.path}:{s.line}: ", s.words) for s in options.statements if s.path]
     launcher = LAUNCHERS.get(options.launcher or "")
     is_cluster = bool(launcher and launcher.is_once)

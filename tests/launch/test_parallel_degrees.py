@@ -40,6 +40,11 @@ CASES: dict[str, tuple[int, int, str, str, str]] = {
     "batch without a factor": (3, 4, "t.py --deepspeed_config c.json", '{\n "train_batch_size": 64,\n "train_micro_batch_size_per_gpu": 4\n}', "is not c.json:3: train_micro_batch_size_per_gpu=4 x 12 ranks"),
     "batch, automatic": (3, 4, "t.py --deepspeed_config c.json", '{\n "train_batch_size": "auto",\n "train_micro_batch_size_per_gpu": 4\n}', ""),
     "batch of tensor groups": (3, 4, "t.py --deepspeed_config c.json --model-parallel-size 4", '{\n "train_batch_size": 64,\n "train_micro_batch_size_per_gpu": 4\n}', ""),
+    "accelerate, one process": (2, 4, "accelerate launch --config_file c.yaml t.py", "compute_environment: LOCAL_MACHINE\ndistributed_type: 'NO'\nnum_processes: 8\n", "c.yaml:2: distributed_type=NO starts one process; the job: 2 nodes"),
+    "accelerate, CPU": (2, 4, "accelerate launch --config_file=c.yaml t.py", "distributed_type: MULTI_GPU\nuse_cpu: true\n", "c.yaml:2: use_cpu=true starts one process"),
+    "accelerate, ranks": (2, 4, "accelerate launch --config_file c.yaml t.py", "distributed_type: FSDP\nnum_machines: 9\nuse_cpu: false\n", ""),
+    "accelerate, told": (2, 4, "accelerate launch --config_file c.yaml --use_fsdp t.py", "distributed_type: 'NO'\n", ""),
+    "accelerate, one GPU": (1, 1, "accelerate launch --config_file c.yaml t.py", "distributed_type: 'NO'\n", ""),
     "a variable": (1, 8, f"{MEGATRON} $TP", "", ""),
     "unknown nodes": (0, 8, f"{MEGATRON} 64", "", ""),
 }  # fmt: skip

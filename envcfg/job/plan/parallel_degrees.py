@@ -45,7 +45,8 @@ def size_fault(
     """
     table: Mapping[str, Any] = load_kept_file("knowledge/parallel_degrees.yaml")
     # The last of several equal names counts.
-    found = {size[:2]: size for size in _sizes(lines, read) if size[2].isdecimal()}
+    named = {size[:2]: size for size in _sizes(lines, read)}
+    found = {key: size for key, size in named.items() if size[2].isdecimal()}
     job = f"the job: {nodes} nodes with {gpus} GPUs each"
     limits = {"nodes": nodes, "gpus": gpus}
     for (_, name, value, text), unit in product(found.values(), limits):
@@ -53,6 +54,11 @@ def size_fault(
             return f"{text} does not fit {job}"
     flags = {_plain(word) for _, words in lines for word in words}
     total = nodes * (ranks or gpus)
+    alone = table["one_process"]
+    for _, name, value, text in named.values():
+        is_one = value.upper() in alone["names"].get(name, "").split()
+        if is_one and total > 1 and flags.isdisjoint(alone["unless"].split()):
+            return f"{text} starts one process; {job}"
     for group, key in product(table["groups"], {group for group, _ in found}):
         rows = group["sizes"][: -1 if group.get("unless") in flags else None]
         names = [(key, name) for row in rows for name in row.split()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os.path import dirname, join
 
 from envcfg.backends.launchers import ONCE
 from envcfg.common.characters import whole_number
@@ -11,6 +12,7 @@ from envcfg.job.plan.program_start import KINDS
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects
 from envcfg.lint.resource_facts import step_nodes, step_shape
 from envcfg.lint.script_model import Command
+from envcfg.lint.script_source import read_beside
 from envcfg.lint.traced_text import INSIDE, holes
 from envcfg.lint.value_flow import (
     CommandOption,
@@ -120,6 +122,9 @@ def _own_id(
 @detects("EC666")
 def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
     """Sizes of parallel groups that do not fit the GPUs of the job."""
+    # The files of a job are looked for next to its script; another folder has others.
+    folder = dirname(job.model.path)
+    has_moved = any(command.name in {"cd", "pushd"} for command in job.model.commands)
     for command in job.model.commands:
         # The words of a step are those of its program, too.
         step, gpus = job.model.step_of(command), job.shape.gpus_per_node
@@ -131,6 +136,11 @@ def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
         is_cluster = "needs" in row or KINDS.get(row.get("kind", "")) == ONCE
         lines = [("", [word.shown for word in command.words])]
         if fault := size_fault(
-            lines, nodes, gpus, None, lambda _: None, is_cluster=is_cluster
+            lines,
+            nodes,
+            gpus,
+            None,
+            lambda path: None if has_moved else read_beside(join(folder, path)),
+            is_cluster=is_cluster,
         ):
             yield Fault(command.offset, {"fault": fault})
