@@ -175,7 +175,7 @@ def test_few_modules_make_temporary_files_or_start_programs() -> None:
         for module, files in found.items():
             if re.search(rf"^ *(?:import|from) {module}\b", text, re.MULTILINE):
                 files.add(str(path.relative_to(PACKAGE)))
-    assert found["tempfile"] == {"image/runtime_query.py"}
+    assert found["tempfile"] == {"image/spython_process.py"}
     assert found["subprocess"] == {
         "common/child_process.py",
         # The command of --on-bad is the user's, with the terminal of envcfg.

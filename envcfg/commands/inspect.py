@@ -13,7 +13,7 @@ from envcfg.core.option import Option
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``inspect``."""
     parser.add_argument(
-        "image", metavar="IMAGE", nargs="?", help="file, folder or name"
+        "image", metavar="IMAGE", nargs="?", help="file, folder, name or recipe"
     )
     facts = "print only --fact options for wrap and job"
     add_option(parser, Option("--json", "the full report, as JSON", kind="switch"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from envcfg.common.bind import Bind
@@ -10,6 +11,7 @@ from envcfg.common.budget import Budget, SpentError
 from envcfg.common.errors import ImageError, OutputError
 from envcfg.common.findings import Finding, finding_in
 from envcfg.core.image_cache import MEGABYTES, PATIENCE, runtime_here, step_facts
+from envcfg.image.bounded_file import FormError
 from envcfg.image.communication import loaded_plugin
 from envcfg.image.fact_patterns import load_signs
 from envcfg.image.host_libraries import read_host
@@ -19,7 +21,8 @@ from envcfg.image.image_record import Inspection
 from envcfg.image.layers import Overlay
 from envcfg.image.library_chain import Chain, follow, judge_chain
 from envcfg.image.library_index import LibraryIndex
-from envcfg.image.open_image import open_image
+from envcfg.image.open_image import ClosedTree, open_image
+from envcfg.image.recipe import inspect_recipe, recipe_text
 from envcfg.image.tree import FolderTree, Tree
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ def inspect(
     writable: bool = False,
 ) -> Inspected:
     """Return the contents of *image*: a file, a folder, or a name that the runtime
-    knows.
+    knows; or the contents that a recipe will build.
 
     Nothing in it is executed or unpacked. The binds of *profile* are laid over it, from
     this machine; without a profile there are none. If *writable*, members of the user's
@@ -60,9 +63,8 @@ def inspect(
     try:
         with (
             Budget(image, seconds=_SECONDS, megabytes=_MEGABYTES),
-            open_image(image, program=runtime_here()) as (tree, metadata),
+            _opened(image) as (tree, inspection),
         ):
-            inspection = inspect_tree(tree, metadata, image)
             chain, findings = judge_image(tree, inspection, profile, writable=writable)
     except OSError as err:
         msg = f"{image}: cannot be read: {err.strerror or err}"
@@ -71,6 +73,17 @@ def inspect(
     return Inspected(
         inspection._replace(findings=(*findings, *inspection.findings)), chain
     )
+
+
+@contextmanager
+def _opened(image: str) -> Iterator[tuple[Tree, Inspection]]:
+    """Yield the files of *image* and its facts; a recipe has no files."""
+    if (text := recipe_text(image)) is not None:
+        closed = FormError("a recipe has no files", "build it")
+        yield ClosedTree(closed), inspect_recipe(image, text)
+        return
+    with open_image(image, program=runtime_here()) as (tree, metadata):
+        yield tree, inspect_tree(tree, metadata, image)
 
 
 def judge_image(

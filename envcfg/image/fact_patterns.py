@@ -81,6 +81,11 @@ class Signs(NamedTuple):
     first: tuple[str, ...]
     last: tuple[str, ...]
     plugin_files: tuple[str, ...]
+    recipes: tuple[Mapping[str, Any], ...]
+    repositories: Mapping[str, str]
+    once: tuple[str, ...]
+    asked: tuple[str, ...]
+    vendors: tuple[Sequence[str], ...]
 
 
 @cache

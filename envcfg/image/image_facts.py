@@ -38,7 +38,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         OSError: the image is damaged, or cannot be read.
     """
     if tree.is_closed:
-        facts, remarks = _with_labels([*_declared(metadata)], metadata)
+        facts, remarks = add_labels([*_declared(metadata)], metadata)
         return Inspection(image, metadata, tuple(facts), findings=tuple(remarks))
     variables = read_environment(tree, metadata)
     environ = {name: variable.value for name, variable in variables.items()}
@@ -77,7 +77,7 @@ def inspect_tree(tree: Tree, metadata: Metadata, image: str) -> Inspection:
         *_system_facts(tree, index, metadata, environ),
     ]
     # Labels come last: they describe the maker's intention, and files may differ.
-    facts, remarks = _with_labels(prefer_wheel(tree, facts, counted), metadata)
+    facts, remarks = add_labels(prefer_wheel(tree, facts, counted), metadata)
     return Inspection(
         image=image,
         metadata=metadata,
@@ -226,7 +226,7 @@ def _libraries(index: LibraryIndex, facts: Sequence[ImageFact]) -> Iterator[Libr
     yield from {library.path: library for library in libraries if library}.values()
 
 
-def _with_labels(
+def add_labels(
     facts: list[ImageFact], metadata: Metadata
 ) -> tuple[list[ImageFact], list[Finding]]:
     """Add the facts of labels that files do not contradict; report unread parts."""
@@ -276,6 +276,11 @@ def _remarks(
         # an error.
         if package in present and not any(fact in present for fact in facts):
             yield finding_in("image", "image-extension-missing", package)
+    yield from variable_remarks(variables)
+
+
+def variable_remarks(variables: Mapping[str, ImageVariable]) -> Iterator[Finding]:
+    """Yield a finding on each variable that matters to communication."""
     for name, (value, evidence) in sorted(variables.items()):
         if re.fullmatch(load_signs().variables, name):
             # Values may be long or contain control characters.

@@ -25,7 +25,7 @@ _BASE_LABELS = (
 _HISTORY = "/.singularity.d/bootstrap_history/*"
 _NOW = "/.singularity.d/Singularity"
 _MOST = 16
-_FROM = re.compile(r"^[ \t]*from[ \t]*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+FROM = re.compile(r"^[ \t]*from[ \t]*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 def machine(architecture: str) -> str:
@@ -102,7 +102,7 @@ def bases_of(tree: Tree, labels: Mapping[str, str]) -> tuple[str, ...]:
     numbers = {path: int(match[0]) if match else -1 for path, match in numbered.items()}
     history = sorted(numbers, key=lambda path: numbers[path], reverse=True)
     paths = (_NOW, *history[:_MOST])
-    matches = (_FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
+    matches = (FROM.search(tree.text(path, 1 << 16) or "") for path in paths)
     named_bases = (labels[name] for name in _BASE_LABELS if labels.get(name))
     signs = (base["name"] for base in load_signs().bases if tree.entry(base["path"]))
     bases = (*named_bases, *(match[1].rstrip() for match in matches if match), *signs)

@@ -180,6 +180,11 @@ def _recognise(descriptor: int, head: bytes, path: str, program: str) -> FormErr
     if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         return _archive(descriptor, path, program)
     if not set(head) & set(range(9)):
+        from envcfg.image.recipe import recipe_kind
+
+        if recipe_kind(head.decode("latin-1")):
+            hint = f"envcfg inspect {path} shows what the image will have"
+            return DamageError("a recipe, which must be built first", hint)
         return DamageError("a text", formats["any"])
     return FormError("no image of a form that is known", formats["any"])
 
