@@ -1,9 +1,10 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 c29a08a96c613a7f)
+# envcfg 0.1.0, profile alps-clariden (sha256 57dc6b2d087fc440)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container my-environment --fact cuda=13.0 --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --network=disable_rdzv_get \
+#     --cpu-bind=mask_cpu:0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000 \
 #     "${ENVCFG_SRUN[@]}" --environment "$ENVCFG_PLACED/environment.toml" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
@@ -11,67 +12,70 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_NODE_CORES='288' # of a node, for jobs
 ENVCFG_IMAGE='my-environment'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
+# each GH200 is a NUMA node, with a GPU and the 72 cores next to it [profiles/alps-clariden.yaml:76]
+ENVCFG_CPU_MASKS=0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000
+ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=0-71:72-143:144-215:216-287
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
 # unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
   # the hook brings the site's plugin and libfabric; without it NCCL goes by TCP
-  # [profiles/alps-clariden.yaml:91]
+  # [profiles/alps-clariden.yaml:100]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.enabled=true
   # the plugin for every CUDA; an image without libcudart.so needs the host's one for its CUDA.
   # Clariden and Daint ignore this and take a stack of CSCS, unless netstack.source is host
-  # [profiles/alps-clariden.yaml:96]
+  # [profiles/alps-clariden.yaml:105]
   envcfg_argument --annotation=com.hooks.aws_ofi_nccl.variant=cuda-dl
-  envcfg_bind_if /capstor  # the file system of scratch [profiles/alps-clariden.yaml:80]
-  envcfg_bind_if /iopsstor # the file system of scratch for many small files [profiles/alps-clariden.yaml:85]
+  envcfg_bind_if /capstor  # the file system of scratch [profiles/alps-clariden.yaml:89]
+  envcfg_bind_if /iopsstor # the file system of scratch for many small files [profiles/alps-clariden.yaml:94]
   envcfg_bind /data /data:/mnt/data:ro
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a single-node job has no address on Slingshot
-  # [profiles/alps-clariden.yaml:162]
+  # [profiles/alps-clariden.yaml:171]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/alps-clariden.yaml:167]
+  # version of the plugin accepts this name [profiles/alps-clariden.yaml:176]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the value in CSCS's own images; NCCL reads it as a prefix of the four names
-  # [profiles/alps-clariden.yaml:175]
+  # [profiles/alps-clariden.yaml:184]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:190]
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:214]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:199]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:223]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:208]
+  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:217]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:202]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:211]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:220]
+  # [profiles/alps-clariden.yaml:229]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can
-  # silently deliver wrong data [profiles/alps-clariden.yaml:182]
+  # silently deliver wrong data [profiles/alps-clariden.yaml:191]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:232]
+  # [profiles/alps-clariden.yaml:241]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:238]
+  # [profiles/alps-clariden.yaml:247]
   envcfg_set CUDA_CACHE_DISABLE 1
-  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:252]
   if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
@@ -100,6 +104,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, srun/cores, container, srun/plugin, place, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -1,9 +1,10 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 c29a08a96c613a7f)
+# envcfg 0.1.0, profile alps-clariden (sha256 57dc6b2d087fc440)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --network=disable_rdzv_get \
+#     --cpu-bind=mask_cpu:0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000 \
 #     "${ENVCFG_SRUN[@]}" --environment "$ENVCFG_PLACED/environment.toml" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
 
@@ -11,23 +12,26 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_NODE_CORES='288' # of a node, for jobs
 ENVCFG_IMAGE='ghcr.io#eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
+# each GH200 is a NUMA node, with a GPU and the 72 cores next to it [profiles/alps-clariden.yaml:76]
+ENVCFG_CPU_MASKS=0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000
+ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=0-71:72-143:144-215:216-287
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
 # unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_IMAGE_IS_FILE='' ENVCFG_RANKS='' ENVCFG_RUNTIMES='' ENVCFG_RUNTIME_MODULES='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:103]
-  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:108]
-  envcfg_bind_if /capstor                                  # the file system of scratch [profiles/alps-clariden.yaml:80]
-  envcfg_bind_if /iopsstor                                 # the file system of scratch for many small files [profiles/alps-clariden.yaml:85]
+  envcfg_argument --annotation=com.hooks.cxi.enabled=false # the image brings libfabric and the plugin; the hook would put the host's over them [profiles/alps-clariden.yaml:112]
+  envcfg_argument --entrypoint                             # the image sets the variables of its network where it starts [profiles/alps-clariden.yaml:117]
+  envcfg_bind_if /capstor                                  # the file system of scratch [profiles/alps-clariden.yaml:89]
+  envcfg_bind_if /iopsstor                                 # the file system of scratch for many small files [profiles/alps-clariden.yaml:94]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -36,9 +40,9 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:238]
+  # [profiles/alps-clariden.yaml:247]
   envcfg_set CUDA_CACHE_DISABLE 1
-  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:252]
   if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
   # A value that the job exports itself wins over the profile's.
   envcfg_keep_exported 'profile: set in each task' TRITON_CACHE_DIR TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR
@@ -67,6 +71,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, srun/cores, container, srun/plugin, place, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -6,8 +6,10 @@
 # Submit it by: sbatch FILE
 # Source and date of each value: envcfg profiles show alps-clariden
 # It starts the ranks by:
-#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
-#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   srun --kill-on-bad-exit=1 --export=ALL \
+#     --cpu-bind=mask_cpu:0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000 \
+#     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -55,61 +57,64 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
-ENVCFG_NODE_CORES='288'     # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
+# each GH200 is a NUMA node, with a GPU and the 72 cores next to it [profiles/alps-clariden.yaml:76]
+ENVCFG_CPU_MASKS=0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000
+ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=0-71:72-143:144-215:216-287
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
 # unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
   # as in the family; a single-node job has no address on Slingshot
-  # [profiles/alps-clariden.yaml:162]
+  # [profiles/alps-clariden.yaml:171]
   # the job then ends if the plugin does not load; without it, NCCL would continue over TCP; every
-  # version of the plugin accepts this name [profiles/alps-clariden.yaml:167]
+  # version of the plugin accepts this name [profiles/alps-clariden.yaml:176]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the value in CSCS's own images; NCCL reads it as a prefix of the four names
-  # [profiles/alps-clariden.yaml:175]
+  # [profiles/alps-clariden.yaml:184]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:190]
+  envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:199]
   # Slingshot is not a rail network. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:196]
+  # [profiles/alps-clariden.yaml:205]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:214]
+  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:223]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
-  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:208]
+  # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:217]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
-  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:202]
+  envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072 # large jobs overrun the default completion queue [profiles/alps-clariden.yaml:211]
   # CSCS measured it best over many programs; the 32768 of older lists is not valid
-  # [profiles/alps-clariden.yaml:220]
+  # [profiles/alps-clariden.yaml:229]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 16384
   # CSCS measured it best over many programs. In the Container Engine the hook decides it
-  # [profiles/alps-clariden.yaml:226]
+  # [profiles/alps-clariden.yaml:235]
   envcfg_set FI_CXI_RX_MATCH_MODE software
   # from 2.27 on NCCL uses LL128 between nodes, which is slower on Slingshot, and on GH200 can
-  # silently deliver wrong data [profiles/alps-clariden.yaml:182]
+  # silently deliver wrong data [profiles/alps-clariden.yaml:191]
   envcfg_set NCCL_PROTO '^LL128'
   # PMIx looks for munge, which is not in the container, and warns in every rank
-  # [profiles/alps-clariden.yaml:232]
+  # [profiles/alps-clariden.yaml:241]
   envcfg_set PMIX_MCA_psec '^munge'
   # CUDA keeps compiled kernels in the home folder, which many ranks share
-  # [profiles/alps-clariden.yaml:238]
+  # [profiles/alps-clariden.yaml:247]
   envcfg_set CUDA_CACHE_DISABLE 1
-  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:243]
+  # models go to scratch, as the home folder is too small [profiles/alps-clariden.yaml:252]
   if [ -n "${SCRATCH-}" ]; then envcfg_set HF_HOME "${SCRATCH}"/huggingface; fi
   # Triton's files stay in the memory of the node; CSCS has it for its uenv
-  # [profiles/alps-clariden.yaml:249]
+  # [profiles/alps-clariden.yaml:258]
   envcfg_set TRITON_HOME /dev/shm
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET

@@ -6,8 +6,9 @@
 # Submit it by: qsub FILE
 # Source and date of each value: envcfg profiles show derecho
 # It starts the ranks by:
-#   mpiexec "${ENVCFG_SIZED[@]}" "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" \
-#     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind list:48-63:32-47:16-31:0-15 -d 16 \
+#     "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
+#     -- python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -25,7 +26,9 @@
 # 64 cores and four A100 of 40 GB, a Slingshot port for each
 #PBS -l select=1:ngpus=2:ncpus=32
 
-# given for this job
+# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order
+# of the cores next to them: NCAR's tool binds cores 0, 16, 32 and 48 to GPUs 3 to 0, as
+# nvidia-smi reports them; each has a quarter of the 64 cores
 #PBS -l place=scatter:excl
 
 # the job ends at this limit; shorter jobs often start sooner
@@ -51,31 +54,37 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_RANKS='2'            # on each node
 ENVCFG_GPUS='4'             # on each node
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# the GPUs are numbered in the opposite order of the cores next to them: NCAR's tool binds cores 0,
+# 16, 32 and 48 to GPUs 3 to 0, as nvidia-smi reports them; each has a quarter of the 64 cores
+# [profiles/derecho.yaml:45]
+ENVCFG_CPU_MASKS=0xffff000000000000,0x0000ffff00000000,0x00000000ffff0000,0x000000000000ffff
+ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=48-63:32-47:16-31:0-15
 # node-local, and in memory on LUMI, whose nodes have no disk; inferred for the other systems,
 # unless they name a source [profiles/slingshot.yaml:51]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_CPU_LISTS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_SUFFIX=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_SUFFIX=''
 
 # Modules for the step.
 envcfg_modules() {
-  envcfg_module load apptainer # brings Apptainer, also by the name of singularity [profiles/derecho.yaml:73]
-  envcfg_module load cuda      # NCAR warns that nodes may lock up if programs use GPUs without it [profiles/derecho.yaml:78]
+  envcfg_module load apptainer # brings Apptainer, also by the name of singularity [profiles/derecho.yaml:83]
+  envcfg_module load cuda      # NCAR warns that nodes may lock up if programs use GPUs without it [profiles/derecho.yaml:88]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # as in the family; a single-node job has no address on Slingshot [profiles/derecho.yaml:143]
+  # as in the family; a single-node job has no address on Slingshot [profiles/derecho.yaml:153]
   # the job then ends if the plugin does not load; a PyTorch from elsewhere would continue over
-  # sockets; every version of the plugin accepts this name [profiles/derecho.yaml:148]
+  # sockets; every version of the plugin accepts this name [profiles/derecho.yaml:158]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
   # the value in the guide for Derecho; NCCL reads it as a prefix of the four names
-  # [profiles/derecho.yaml:156]
+  # [profiles/derecho.yaml:166]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
@@ -89,7 +98,7 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4  # more channels to each peer, which large messages fill [profiles/derecho.yaml:161]
+  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4  # more channels to each peer, which large messages fill [profiles/derecho.yaml:171]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log

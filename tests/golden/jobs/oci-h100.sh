@@ -6,8 +6,10 @@
 # Submit it by: sbatch FILE
 # Source and date of each value: envcfg profiles show oci-h100
 # It starts the ranks by:
-#   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
-#     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+#   srun --kill-on-bad-exit=1 --export=ALL \
+#     --cpu-bind=mask_cpu:0x00000000000000000000000000003fff,0x0000000000000000000000000fffc000,0x0000000000000000000003fff0000000,0x000000000000000000fffc0000000000,0x000000000000003fff00000000000000,0x00000000000fffc00000000000000000,0x00000003fff000000000000000000000,0x0000fffc000000000000000000000000 \
+#     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
+#     python3 dump.py out 'a b'
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -40,25 +42,31 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
+# four GPUs are next to each of two sockets of 56 cores; by envcfg's rule they share its cores in
+# equal parts; the second threads are left out because some clusters switch them off
+# [profiles/oci-h100.yaml:37]
+ENVCFG_CPU_MASKS=0x00000000000000000000000000003fff,0x0000000000000000000000000fffc000,0x0000000000000000000003fff0000000,0x000000000000000000fffc0000000000,0x000000000000003fff00000000000000,0x00000000000fffc00000000000000000,0x00000003fff000000000000000000000,0x0000fffc000000000000000000000000
+ENVCFG_CPU_MASKS_UNION=0000ffff,ffffffff,ffffffff,ffffffff # cores of all of them
+ENVCFG_CPU_LISTS=0-13:14-27:28-41:42-55:56-69:70-83:84-97:98-111
 # node-local on nearly all clusters, and the runtimes show it to the container by themselves
 # [profiles/infiniband-cuda.yaml:70]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
-ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENVCFG_CPU_MASKS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_NODE_CORES='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
+ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_CLUSTERS='' ENVCFG_COMPONENTS='' ENVCFG_LOG='' ENVCFG_LOG_STAYS='' ENVCFG_RANKS='' ENVCFG_SUFFIX='' ENVCFG_UNBOUND=''
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  envcfg_set NCCL_IB_GID_INDEX 3 # as Oracle sets it, whatever the version of NCCL [profiles/oci-h100.yaml:58]
-  # the 16 adapters of the GPUs; mlx5_2 and mlx5_11 are the front end's [profiles/oci-h100.yaml:53]
+  envcfg_set NCCL_IB_GID_INDEX 3 # as Oracle sets it, whatever the version of NCCL [profiles/oci-h100.yaml:75]
+  # the 16 adapters of the GPUs; mlx5_2 and mlx5_11 are the front end's [profiles/oci-h100.yaml:70]
   envcfg_set NCCL_IB_HCA =mlx5_0,mlx5_1,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8,mlx5_9,mlx5_10,mlx5_12,mlx5_13,mlx5_14,mlx5_15,mlx5_16,mlx5_17
-  envcfg_set NCCL_IB_TC 41           # the class of traffic that Oracle's network keeps for GPUs [profiles/oci-h100.yaml:63]
-  envcfg_set NCCL_IB_TIMEOUT 22      # a timeout for lost packets that is four times NCCL's default of 20 [profiles/oci-h100.yaml:68]
-  envcfg_set NCCL_SOCKET_IFNAME eth0 # the front-end interface; those of the adapters are for RDMA [profiles/oci-h100.yaml:73]
+  envcfg_set NCCL_IB_TC 41           # the class of traffic that Oracle's network keeps for GPUs [profiles/oci-h100.yaml:80]
+  envcfg_set NCCL_IB_TIMEOUT 22      # a timeout for lost packets that is four times NCCL's default of 20 [profiles/oci-h100.yaml:85]
+  envcfg_set NCCL_SOCKET_IFNAME eth0 # the front-end interface; those of the adapters are for RDMA [profiles/oci-h100.yaml:90]
   # NCCL's threads go to the cores next to their GPU, wherever Slurm has put the rank
-  # [profiles/oci-h100.yaml:78]
+  # [profiles/oci-h100.yaml:95]
   envcfg_set NCCL_IGNORE_CPU_AFFINITY 1
-  envcfg_set NCCL_CUMEM_ENABLE 0 # as all of Oracle's scripts for this shape have it [profiles/oci-h100.yaml:83]
+  envcfg_set NCCL_CUMEM_ENABLE 0 # as all of Oracle's scripts for this shape have it [profiles/oci-h100.yaml:100]
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
