@@ -68,105 +68,101 @@ def _zstd(data: bytes, most: int) -> bytes:
     return bytes(text)
 
 
+class _PackedBlock:
+    """A block of LZ4 or LZO while it is read: its next byte, and the bytes so far."""
+
+    def __init__(self, data: bytes, most: int) -> None:
+        self.data, self.most, self.position = data, most, 0
+        self.out = bytearray()
+
+    def byte(self) -> int:
+        """Return the next byte."""
+        self.position += 1
+        return self.data[self.position - 1]
+
+    def pair(self) -> int:
+        """Return the number in the next two bytes, the lower one first."""
+        return self.byte() | self.byte() << 8
+
+    def length(self, count: int, on: int) -> int:
+        """Return *count* with the next bytes added; a byte *on* is 255, and continues."""
+        while (byte := self.byte()) == on:
+            count += 255
+        return count + byte
+
+    def copy(self, count: int) -> None:
+        """Append the next *count* bytes of the block."""
+        start, self.position = self.position, self.position + count
+        if self.position > len(self.data):
+            raise IndexError
+        self.out += self.data[start : self.position]
+
+    def repeat(self, distance: int, count: int) -> None:
+        """Append *count* bytes that begin *distance* before the end; they may overlap."""
+        start = len(self.out) - distance
+        if distance == 0 or start < 0:
+            refuse("a block refers to what is before its beginning")
+        if len(self.out) + count > self.most:
+            refuse("a block is larger than it may be")
+        if distance >= count:
+            self.out += self.out[start : start + count]
+        else:
+            self.out += (bytes(self.out[start:]) * (count // distance + 1))[:count]
+
+
 def _lz4(data: bytes, most: int) -> bytes:
     """Read a block of LZ4: literals and matches in turns (LZ4's block format, 1.6.3)."""
-    out, position = bytearray(), 0
+    block = _PackedBlock(data, most)
     try:
-        while len(out) <= most:
-            token = data[position]
-            position += 1
-            count = token >> 4
-            count, position = _length(data, position, count, 255, is_long=count == 15)
-            _copy_literals(out, data, position, count)
-            position += count
-            if position == len(data):
+        while len(block.out) <= most:
+            token = block.byte()
+            literals, count = token >> 4, token & 15
+            block.copy(block.length(15, 255) if literals == 15 else literals)
+            if block.position == len(data):
                 break
-            distance = data[position] | data[position + 1] << 8
-            count = token & 15
-            count, position = _length(
-                data, position + 2, count, 255, is_long=count == 15
-            )
-            _copy_match(out, distance, count + 4, most)
+            distance = block.pair()
+            count = block.length(15, 255) if count == 15 else count
+            block.repeat(distance, count + 4)
     except IndexError:
         refuse("a block of lz4 ends early")
-    return bytes(out)
+    return bytes(block.out)
 
 
 def _lzo(data: bytes, most: int) -> bytes:
     """Read a block of LZO1X (Documentation/staging/lzo.rst of Linux 6.1)."""
-    out, position, state = bytearray(), 0, 0
+    block, state = _PackedBlock(data, most), 0
     try:
         if data[0] > 17:
-            state, position = min(data[0] - 17, 4), 1
-            _copy_literals(out, data, position, data[0] - 17)
-            position += data[0] - 17
-        while len(out) <= most:
-            code = data[position]
-            position += 1
+            block.position, state = 1, min(data[0] - 17, 4)
+            block.copy(data[0] - 17)
+        while len(block.out) <= most:
+            code = block.byte()
             if code < 16 and state == 0:
-                count, position = _length(
-                    data, position, code or 15, 0, is_long=not code
-                )
-                _copy_literals(out, data, position, count + 3)
-                position, state = position + count + 3, 4
+                block.copy((code or block.length(15, 0)) + 3)
+                state = 4
                 continue
             if code < 16:
                 near, count = (2049, 3) if state == 4 else (1, 2)
-                distance = (data[position] << 2) + (code >> 2) + near
-                state, position = code & 3, position + 1
+                distance = (block.byte() << 2) + (code >> 2) + near
+                state = code & 3
             elif code < 64:
                 full = 31 if code >= 32 else 7
-                count = code & full
-                count, position = _length(
-                    data, position, count or full, 0, is_long=not count
-                )
-                pair = data[position] | data[position + 1] << 8
-                distance, count, position = (pair >> 2) + 1, count + 2, position + 2
+                count = (code & full or block.length(full, 0)) + 2
+                pair = block.pair()
+                distance, state = (pair >> 2) + 1, pair & 3
                 if code < 32:
                     distance += 16383 + ((code & 8) << 11)
                     if distance == 16384:
-                        return bytes(out)
-                state = pair & 3
+                        break
             else:
                 count = (code >> 5) + 1
-                distance = (data[position] << 3) + ((code >> 2) & 7) + 1
-                state, position = code & 3, position + 1
-            _copy_match(out, distance, count, most)
-            _copy_literals(out, data, position, state)
-            position += state
+                distance = (block.byte() << 3) + ((code >> 2) & 7) + 1
+                state = code & 3
+            block.repeat(distance, count)
+            block.copy(state)
     except IndexError:
         refuse("a block of lzo ends early")
-    return bytes(out)
-
-
-def _length(
-    data: bytes, position: int, count: int, on: int, *, is_long: bool
-) -> tuple[int, int]:
-    """Return a length and the offset after it; bytes of 255 continue the length."""
-    if not is_long:
-        return count, position
-    while data[position] == on:
-        count, position = count + 255, position + 1
-    return count + data[position], position + 1
-
-
-def _copy_literals(out: bytearray, data: bytes, position: int, count: int) -> None:
-    if position + count > len(data):
-        raise IndexError
-    out += data[position : position + count]
-
-
-def _copy_match(out: bytearray, distance: int, count: int, most: int) -> None:
-    """Append *count* bytes that begin *distance* before the end; they may overlap."""
-    start = len(out) - distance
-    if distance == 0 or start < 0:
-        refuse("a block refers to what is before its beginning")
-    if len(out) + count > most:
-        refuse("a block is larger than it may be")
-    if distance >= count:
-        out += out[start : start + count]
-    else:
-        out += (bytes(out[start:]) * (count // distance + 1))[:count]
+    return bytes(block.out)
 
 
 _ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
