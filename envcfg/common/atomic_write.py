@@ -1,7 +1,5 @@
 """Files that replace others: written completely next to them, with the same mode."""
 
-from __future__ import annotations
-
 import os
 
 from envcfg.common.failure import put

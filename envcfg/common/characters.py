@@ -5,8 +5,6 @@ Logs, file names and profiles may contain any byte. They are read with
 They may also contain escapes that change the display of a terminal.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from functools import lru_cache

@@ -5,8 +5,6 @@ output of ``scripts/build-zipapp``), the path continues after the archive's. The
 importer of the modules then reads the data too.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache

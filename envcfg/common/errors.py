@@ -5,8 +5,6 @@ Exit codes, for all commands: 0 ok, 1 findings, 2 wrong usage or configuration,
 another signal: 128 + its number).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from envcfg.common.findings import Finding

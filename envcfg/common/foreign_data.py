@@ -1,7 +1,5 @@
 """Values from outside, such as JSON: a value of another type counts as missing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

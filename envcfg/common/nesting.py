@@ -4,8 +4,6 @@ Python, its JSON and TOML readers and libyaml have their own limits, which diffe
 between versions; some raise a RecursionError. Real data have only a few levels.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import NoReturn

@@ -1,7 +1,5 @@
 """The mark of envcfg's own files, which also shows later changes."""
 
-from __future__ import annotations
-
 # OpenSSL is avoided: loading it takes longer than making a script.
 try:  # CPython 3.12 and later
     from _sha2 import sha256

@@ -5,8 +5,6 @@ shell (``/dev/stdout``, ``>(cat)``) are written directly. A file is replaced in 
 if the command does not read it, and if envcfg has written it before.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence

@@ -4,8 +4,6 @@
 the same patterns, for the notes of a job.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Read a TOML file of options, within limits of size and depth."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ They are checked as the loader would: architecture, versions of symbols, glibc, 
 interface of NCCL. Parts that do not fit are refused; pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

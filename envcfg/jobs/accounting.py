@@ -1,7 +1,5 @@
 """The scheduler's accounting of jobs: rows of ``sacct --parsable2``; pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Jobs without names: hashes replace users, accounts, names and paths."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

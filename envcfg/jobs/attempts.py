@@ -1,7 +1,5 @@
 """The attempts of a job in the store: as text, and joined with those of its log; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 

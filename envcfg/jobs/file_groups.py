@@ -4,8 +4,6 @@ Logs of different jobs lie in one folder, so a name alone joins files only if it
 job, the two outputs of one job, or a part of it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The logs below folders: regular files that may be output of a job, each once."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

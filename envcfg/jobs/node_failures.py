@@ -1,7 +1,5 @@
 """Nodes on which more jobs fail than chance explains; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple

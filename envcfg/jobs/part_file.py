@@ -1,7 +1,5 @@
 """A file of ``--part``: a job on each line, with the identity of its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Questions to a store: counts, histories of causes, and nodes that fail."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from envcfg.jobs.job_record import DEAD

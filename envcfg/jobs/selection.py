@@ -1,7 +1,5 @@
 """``--where``: conditions on the fields of jobs, as SQL with bound values; pure."""
 
-from __future__ import annotations
-
 import getpass
 import re
 

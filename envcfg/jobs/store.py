@@ -1,7 +1,5 @@
 """The store of jobs: a database of SQLite, in a file or only for one command."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A bug of envcfg in one part of a check: it is reported, and the other parts go on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from types import TracebackType

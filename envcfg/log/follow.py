@@ -1,7 +1,5 @@
 """Follow a growing log: read new lines, and stop at the first reliable verdict."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Sequence

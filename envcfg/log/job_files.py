@@ -1,7 +1,5 @@
 """The job of each file: by the job's id in its lines, else by the file's name."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Names and versions in a log: networks, libfabric providers, interfaces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache

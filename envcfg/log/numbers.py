@@ -1,7 +1,5 @@
 """Numbers and lists in sentences, and things in groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 

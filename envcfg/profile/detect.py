@@ -4,8 +4,6 @@ To ask every profile there is, only the few lines of each file that say it are p
 the whole file is read where these cannot be told apart by their indentation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase

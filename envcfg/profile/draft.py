@@ -1,7 +1,5 @@
 """The text of a new profile: valid, with comments on the values to fill in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 

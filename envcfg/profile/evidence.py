@@ -4,8 +4,6 @@
 first one counts, because it states the value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

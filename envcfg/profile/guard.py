@@ -1,7 +1,5 @@
 """Check which users can write a file that affects a job, and refuse or ignore it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shlex

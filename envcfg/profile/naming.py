@@ -1,7 +1,5 @@
 """Errors for a name or path that is not a profile."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Sequence
 

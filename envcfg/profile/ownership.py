@@ -5,8 +5,6 @@ count only if no other user except root can have written or replaced them. The u
 accept the members of a group, but never everybody.
 """
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Collection, Sequence
 from typing import Literal, NamedTuple

@@ -3,8 +3,6 @@
 The file of a profile and the plan of a job share these checks and their wording.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 

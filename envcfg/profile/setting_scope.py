@@ -8,8 +8,6 @@ does not set them for itself: a library path for the program must not affect sru
 Inside, *node* and *rank* differ only if one task starts several ranks (torchrun).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Literal

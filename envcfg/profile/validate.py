@@ -1,7 +1,5 @@
 """All errors of a profile file, including those that only its resolution shows."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ for a day and wins. A limit that is older than half a year refuses nothing. In a
 nothing is asked, and ``wrap`` uses no limits at all.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

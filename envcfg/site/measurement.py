@@ -1,7 +1,5 @@
 """The questions of a probe to nodes, and the profile made from the answers."""
 
-from __future__ import annotations
-
 import os.path
 import re
 from collections.abc import Mapping, Sequence

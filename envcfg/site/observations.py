@@ -1,7 +1,5 @@
 """The observations of nodes and ranks: rows of words by kind (docs/probe.md); pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 A node that reports nothing about a value neither confirms nor contradicts it.
 """
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Each entry states its source and the points to check. A machine's answer is data
 becomes a scalar or a one-line comment, or is left out if no profile accepts it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

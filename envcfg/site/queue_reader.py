@@ -1,7 +1,5 @@
 """The queues and nodes of a scheduler; unreadable parts are left out."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The answers of Slurm's commands; unreadable parts are left out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation

@@ -5,8 +5,6 @@ that has not ended on all ranks decides. Ranks that did not call it hold up the 
 if all called it, those on which it has not ended do. A rank that is ahead is never behind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

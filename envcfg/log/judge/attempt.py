@@ -1,8 +1,6 @@
 """One attempt of a job: the process that ended first, and the reactions of the other
 ranks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -3,8 +3,6 @@
 The rules are data, in ``attempt_rules.yaml``: each needs facts that the attempts show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime

@@ -6,8 +6,6 @@ outlive. If all ends are consequences, the cause is a silent rank that all other
 else the first exit code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The classes are data, in ``cause_classes.yaml``; each rule names one. An excepti
 line without a rule of its own has a general class, which its words may make more precise.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

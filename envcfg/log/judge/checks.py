@@ -1,7 +1,5 @@
 """Checks over all ranks: networks, plugins, versions and places."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Build findings from the evidence of lines and ranks, with the places of the lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """The last words of a program that ended without a known cause."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 

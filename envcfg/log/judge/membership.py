@@ -6,8 +6,6 @@ collectives in the same order. A rank holds the others up if it has not ended th
 open collective, called another operation under one number, or is silent.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The next step after a job: one answer for the text, for JSON and for ``--next``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from envcfg.log.bugs import REMEDY, Bugs

@@ -1,7 +1,5 @@
 """Open questions: the facts that a log does not show, most important first."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

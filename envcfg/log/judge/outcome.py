@@ -1,7 +1,5 @@
 """The first end of a process, at the head of the findings of its job."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """All ranks of a job: the verdict of each alone, and then with the evidence of the job."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -5,8 +5,6 @@ Such a rule names the findings that it ``explains``, and the required facts of a
 has better words for it, because the right advice depends on the network.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

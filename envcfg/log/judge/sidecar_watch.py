@@ -4,8 +4,6 @@ They are written at once or rank after rank. They are read when none of them has
 for a moment, and a log is not mistaken for one while it only begins.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The job as a whole: in records, in a sentence, and the questions that stay open."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 They show hangs, and not the network of a job: they can make a verdict worse, never better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from envcfg.common.characters import one_line

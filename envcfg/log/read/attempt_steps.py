@@ -1,7 +1,5 @@
 """The steps of each attempt of a job, in the forms of any program."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

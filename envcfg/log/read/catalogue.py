@@ -6,8 +6,6 @@ read only for unknown warnings. An entry names a warning and causes no verdict: 
 the library, the part of it, and whether the call fails.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

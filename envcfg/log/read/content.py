@@ -1,8 +1,6 @@
 """The content type of a file, by its first bytes: text, compressed, other encoding, or
 none."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Ends of processes, line by line: exceptions, exit codes, signals, messages of shells."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set

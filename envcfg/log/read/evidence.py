@@ -5,8 +5,6 @@
 3. Output of the program: steps, good ends, quotes, fences. It removes nothing by itself.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from envcfg.log.read.endings import Endings

@@ -1,7 +1,5 @@
 """Exceptions of Python programs, and single lines that report an uncaught error."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

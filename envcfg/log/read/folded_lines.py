@@ -5,8 +5,6 @@ A launcher writes its report in one piece, and a collector keeps the piece as on
 its own line: ``"message": "train.py FAILED",``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ middle one place of each MB is examined, and only the last signs of a block, bec
 show nothing new.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """The owner of a line: by its prefix, its fields, or the name of its file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

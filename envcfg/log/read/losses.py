@@ -1,7 +1,5 @@
 """Losses that are no number (NaN or infinite), and the step from which on they are."""
 
-from __future__ import annotations
-
 import re
 
 from envcfg.log.read.attempt_steps import step_in

@@ -10,8 +10,6 @@ Channel lines are most of a debug log and differ only in the channel number, so 
 is examined once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ line to that of its module. Ranks do so at the same time, and a launcher may mix
 lines: a mixed stack is not read.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

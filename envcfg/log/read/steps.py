@@ -1,7 +1,5 @@
 """Steps of a program in its own output, and whether they show that it went on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from envcfg.log.numbers import grouped

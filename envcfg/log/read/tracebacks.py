@@ -5,8 +5,6 @@ lines of ranks that are mixed, and names the rank. Lines after an exception are 
 a while, because later training steps prove that the program survived it.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """Several jobs in files or in one log, by names or lines: each has its own verdict."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

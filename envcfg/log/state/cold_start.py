@@ -5,8 +5,6 @@ the line of the first step has it: a progress bar counts its own, and a clock ne
 earlier line with a clock of the same form. Otherwise there is no answer.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

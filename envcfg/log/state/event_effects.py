@@ -2,8 +2,6 @@
 lines.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from sys import intern

@@ -1,7 +1,5 @@
 """The state of a job: records go in, processes and occurrences of rules add up."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from sys import intern

@@ -1,7 +1,5 @@
 """The process of each line, and a cache of the effect of repeated lines."""
 
-from __future__ import annotations
-
 from envcfg.log.read.process_facts import ProcessFacts, Room
 from envcfg.log.state.process import Process
 

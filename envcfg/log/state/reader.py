@@ -1,7 +1,5 @@
 """From sources to a job: one pass over every block, in bounded memory."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence, Set

@@ -5,8 +5,6 @@ srun ends the whole step and names the node. If another node had not finished by
 second step asks the remaining ones.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -1,7 +1,5 @@
 """The differences of two resolved profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """An overview of all profiles, and their values of a variable."""
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A resolved profile as a list of values, each with its place, reason and condition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Readers for blocks of plain keys that carry one reason, by the types of their fields."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Each reader takes a ``Field`` and returns the model, or None with a problem collected.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Parse the bytes of one profile into the model; one run reports every problem."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from itertools import takewhile

@@ -1,7 +1,5 @@
 """The scheduler section of a profile: requests, partitions, modules, cost, bundles."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import TypeVar

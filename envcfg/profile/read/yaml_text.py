@@ -5,8 +5,6 @@ process. The composer also loses the places of tags. Aliases are refused, becaus
 hide the origin of a value and can grow without bound.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
