@@ -16,10 +16,10 @@ from support import ROOT, Wrap, bash
 
 BARE = ("--container", "none", "--no-modules")
 FORMS = {
+    "torchrun": ("--profile", "lumi-g", *BARE, "--launcher", "torchrun", "--ranks", "2"),
     "local": ("--profile", "workstation", *BARE, "--ranks", "1"),
     "caches": ("--profile", "lumi-g", *BARE),
     "suffix": ("--profile", "juwels-booster", *BARE),
-    "torchrun": ("--profile", "lumi-g", *BARE, "--launcher", "torchrun", "--ranks", "2"),
     "bundle": ("--profile", "frontier", *BARE),
     "container": ("--profile", "lumi-g", "--no-modules", "--runtime", "apptainer", "--container", "x.sif"),
     "flux": ("--profile", "tuolumne", *BARE),

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # signals 9: pass signals to the processes of a step, and wait for their end
+# shellcheck shell=bash # signals 10: pass signals to the processes of a step, and wait for their end
 # A forked shell has its parent's traps for a moment, and loses what comes then: so each says
 # when it has none any more. Traps only hold signals, and what waits passes them on.
 # "builtin": these run in the job's own shell, too, which may have functions of such names.
@@ -62,7 +62,7 @@ envcfg_spawn() { # WORD...: start it with this shell's input; not after a signal
   fi
   ENVCFG_PIDS+=("$!")
   envcfg_line=''
-  while [[ ${envcfg_line-} != ready ]] && builtin kill -0 "${ENVCFG_PIDS[-1]}" 2>/dev/null; do
+  while [[ ${envcfg_line-} != ready ]] && envcfg_is_child "${ENVCFG_PIDS[-1]}"; do
     builtin read -r -t 1 -u "$ENVCFG_PIPE" envcfg_line || builtin :
   done
   envcfg_release
@@ -73,6 +73,8 @@ envcfg_is_child() { # PID: whether it is a child whose end this shell still has 
   envcfg_stat=''
   { IFS= builtin read -r -d '' envcfg_stat <"/proc/$1/stat"; } 2>/dev/null || builtin :
   envcfg_stat=${envcfg_stat##*) } # behind the name: state, parent
+  # Bash 5.2 may miss an end, and not look again: the end of another child makes it read all of them.
+  if [[ $envcfg_stat == "Z $BASHPID "* ]]; then (\builtin :) || builtin :; fi
   [[ ${envcfg_stat#* } == "$BASHPID "* ]]
 }
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # srun/agent 4: Slurm: one task per node, in which an agent starts the ranks
+# shellcheck shell=bash # srun/agent 5: Slurm: one task per node, in which an agent starts the ranks
 # needs: srun/alone; reads: ENVCFG_CPU_MASKS ENVCFG_GPUS ENVCFG_RANKS ENVCFG_UNBOUND
 envcfg_launch() { # COMMAND...
   local envcfg_ranks=$ENVCFG_RANKS
@@ -9,6 +9,7 @@ envcfg_launch() { # COMMAND...
     return 2
   fi
   envcfg_alone
+  unset -v ENVCFG_CORES # of an outer step
   if [[ -n ${SLURM_CPU_BIND-} || " ${ENVCFG_SRUN[*]}" == *' --cpu-bind'* ]]; then
     :                                # the user's own binding
   elif [[ -z $ENVCFG_WORKER ]]; then # a program that starts its own ranks
