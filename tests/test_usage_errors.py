@@ -79,6 +79,7 @@ SLIPS: dict[str, Slip] = {
     "wrap: an assignment": (("wrap", *IMAGE, "--", "A=1", "python", "t.py"), 0, "warning: A=1: is an assignment", "--set A=1 --"),
     "wrap: two --": (("wrap", *IMAGE, "--", "--", "true"), 0, "warning: --: is a second --", "leave one out"),
     "wrap: a container in the container": (("wrap", "--profile", "lumi-g", "--container", "x.sif", "--", "apptainer", "exec", "x.sif", "true"), 0, "warning: apptainer: starts a container in the container", "--launch-line"),
+    "wrap: envcfg in a step": (("wrap", *IMAGE, "--", "envcfg", "wrap", "--", "true"), 0, "warning: envcfg: only writes the bash of a step", "source <(envcfg wrap"),
     "wrap: a setting without =": (("wrap", *IMAGE, "--set", "A", "7", "--", "true"), 2, "unexpected arguments: 7", "write --set A=7"),
     "wrap: a job script": (("wrap", *IMAGE, "old.sh"), 2, "unexpected arguments: old.sh", "envcfg submit old.sh; envcfg wrap --from old.sh converts it"),
     "wrap: a name of Docker": (("wrap", "--profile", "lumi-g", "--container", "pytorch/pytorch:latest", "--", "true"), 0, "pytorch/pytorch:latest: does not exist", "docker://pytorch/pytorch:latest"),

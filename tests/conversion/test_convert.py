@@ -195,6 +195,7 @@ REFUSED = [
     ("srun singularity shell x.sif t.py $A\n", "a shell to type in"),
     ("srun $ARGS apptainer shell x.sif t.py $A\n", "a shell to type in"),
     ("$RUN singularity shell $IMAGE\n", "a shell to type in"),
+    ("srun envcfg wrap --container x.sif -- python t.py\n", "source <(envcfg wrap"),
     ("set -o posix\nsrun x y\n", "cannot be moved under set -o posix"),
     ("set -eT\nsrun x y\n", "cannot be moved under set -eT"),
     (f'{WORK}work\nssh node2 "$(declare -f work); work"\n', COPIED),

@@ -15,8 +15,8 @@ from support import envcfg
 pytestmark = pytest.mark.nightly
 
 # envcfg does by itself what they ask for: EC649's masks are in ``gpus.clear`` of a profile.
-# EC650 says nothing about processes that envcfg starts.
-MENDED = frozenset({"EC521", "EC626", "EC649", "EC650"})
+# EC650 says nothing about processes that envcfg starts. Profiles give models a folder (EC364).
+MENDED = frozenset({"EC364", "EC521", "EC626", "EC649", "EC650"})
 SAMPLES = [
     (f"{rule.id}-{number}", sample)
     for rule in load_rules().values()

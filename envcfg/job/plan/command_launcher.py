@@ -114,6 +114,8 @@ def _unknown_notes(options: Options, gpus: int | None) -> Iterator[Finding]:
     if options.launcher or options.ranks or not words or (gpus or 1) == 1:
         return
     name = words[0].rpartition("/")[2]
+    if name in load_kept_file("knowledge/plain_tools.yaml")["words"].split():
+        return
     module = _interpreter(name, words)[1]
     message = "has no row in the table of programs, and no file that envcfg can read: "
     message += "it is started once per rank"

@@ -137,6 +137,8 @@ class _Reader:
         for command in chain[1:]:
             if command.name in SHELLS or command.unit != root.unit:
                 self._fail(root, "shell", name=chain[0].name)
+        if any(command.name == "envcfg" for command in (*chain, *self._below(root))):
+            self._fail(root, "envcfg")
         for command in chain:
             if command.is_step and not begins_line(command.name):
                 self._fail(root, "starter", name=command.name)
