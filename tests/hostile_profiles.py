@@ -37,6 +37,7 @@ def everything() -> dict[str, Json]:
             "nics": ["hsn0"],
             **SAID,
         },
+        "slurm": {"version": "24.05.8", **SAID},
         "attachment": {"nics": ["hsn0"], "buses": ["c1"], **SAID},
         "launch": {
             "launchers": ["srun", "torchrun", "local"],
@@ -82,6 +83,7 @@ def everything() -> dict[str, Json]:
                 "when": {"nodes": ">0", "container": "*"},
                 "otherwise": "2",
                 "force": True,
+                "optional": True,
                 **SAID,
             },
             "TWO": {
@@ -188,6 +190,22 @@ def by_interface() -> dict[str, Json]:
     made = everything()
     made["rendezvous"] = {"interface": "hsn0", **SAID}
     made["request"]["gpus"] = "--gres"
+    return made
+
+
+# The parts of a profile that a kind of nodes may have, too.
+OF_KINDS = """
+    verified node launch visibility rendezvous container internet home slurm nvlink attachment
+    scratch env bundles request modules billing expect
+"""
+
+
+def by_kind() -> dict[str, Json]:
+    """Return the same profile with a kind of nodes, the one of the default partition."""
+    made = everything()
+    signs = {"partitions": ["gpu"], "constraints": ["c"], "gres": ["a100"], "hosts": ["node*"]}  # fmt: skip
+    own = {part: made[part] for part in OF_KINDS.split()}
+    made["nodes"] = {"fat": {"select": signs, "summary": "s", **own}}
     return made
 
 

@@ -45,4 +45,6 @@ def test_no_finding_on_a_job_of_any_system(profile: str, tmp_path: Path) -> None
     done = envcfg("job", *asking(profile, 2), *step)
     assert done.code == 0, done.err
     (tmp_path / "job.sh").write_bytes(done.out)
-    assert found(tmp_path / "job.sh", profile) == []
+    remarks = found(tmp_path / "job.sh", profile)
+    # The user chose an image of a registry, which nodes without internet cannot reach.
+    assert [each for each in remarks if not each.endswith(" EC759")] == []
