@@ -15,7 +15,9 @@ from envcfg.lint.detectors.system_limits import ADMISSION
 from envcfg.lint.lint_rule import load_rules
 from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import judge_model
+from envcfg.lint.script_model import text_of
 from envcfg.lint.script_source import Sources
+from envcfg.lint.traced_text import holes
 from envcfg.profile.setting_scope import CHOICE, INSIDE
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ def wrong_exports(
 
     Args:
         remarks: all findings of lint on the script.
+
+    Raises:
+        UsageError: the ranks are jobs of an array.
     """
     messages = {
         sources.line_number(remark.offset): remark.finding.message
@@ -53,6 +58,9 @@ def wrong_exports(
     exports = []
     for assignment in exports_of(model, source, _NAMES):
         line = sources.line_number(assignment.offset)
+        origins = {hole.name for hole in holes(text_of(assignment.value))}
+        if assignment.name == "RANK" and any("ARRAY" in name for name in origins):
+            refuse("array", path=source.path, number=line, name=assignment.name)
         if line in messages:
             removable = _is_removable(assignment, line, model, sources)
             exports.append(

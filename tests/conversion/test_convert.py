@@ -315,6 +315,17 @@ def test_an_export_that_is_wrong_for_ranks_ends_the_conversion(
     assert bash(f"bash -n {here}/old.sh").returncode == 0
 
 
+def test_ranks_that_are_jobs_of_an_array_are_not_converted(here: Path) -> None:
+    body = "export RANK=$SLURM_ARRAY_TASK_ID\nexport WORLD_SIZE=4\n"
+    for options in ((), ("--drop-known",)):
+        done = convert(HEAD + body + PLAIN, *options)
+        assert done.code == 2
+        assert "RANK is the number of a job in an array" in done.err
+    other = "export SEED=$SLURM_ARRAY_TASK_ID MASTER_PORT=$((20000 + SLURM_ARRAY_TASK_ID))\n"
+    assert convert(HEAD + other + PLAIN).code == 0
+    assert here.exists()
+
+
 @pytest.mark.parametrize("case", IN_USE)
 def test_an_export_that_other_text_needs_is_not_removed(here: Path, case: str) -> None:
     body = IN_USE[case].format(WRONG_EXPORTS["mask"][0])
