@@ -117,6 +117,14 @@ def _own_rows() -> Iterator[DoctorRow]:
             hint = f"python3 -m pip install {package}"
             value = f"missing, needed for {use}"
             yield DoctorRow("envcfg", package, value, "problem", hint)
+    # The import takes time, and no other row needs it.
+    from envcfg.lint.shellcheck import OLDEST, find_shellcheck
+
+    path, oldest = find_shellcheck(), ".".join(map(str, OLDEST))
+    value = (
+        short(path) or f"none of version {oldest} or newer: lint reports no SC codes"
+    )
+    yield DoctorRow("envcfg", "shellcheck", value, "ok" if path else "absent")
 
 
 def _version_of(package: str) -> str | None:

@@ -79,7 +79,7 @@ def explain(
         if name in rules or name in findings:
             return [rules[name] if name in rules else findings[name]]
         # The pattern avoids loading the lint rules, which is slow, for other names.
-        if re.fullmatch(r"EC\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
+        if re.fullmatch(r"[ES]C\d+|[a-z0-9]+(?:-[a-z0-9]+)+|port", name):
             lint = load_lint_rules().values()
             if explainables := [rule for rule in lint if name in (rule.id, rule.name)]:
                 return explainables

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from envcfg.backends.schedulers import SUBMITTERS
+from envcfg.backends.schedulers import SCHEDULERS, SUBMITTERS
 from envcfg.job.plan.shell_text import SHELLS
 from envcfg.lint.environment import kept_names
 from envcfg.lint.interpreter import Frame
@@ -27,9 +28,10 @@ from envcfg.lint.shell_builtins import (
     find_written,
     note_written,
 )
-from envcfg.lint.traced_text import Told, Word, plain, shown, spaced
+from envcfg.lint.traced_text import Text, Told, Word, joined, plain, shown, spaced
 
 _DEEPEST = 40
+_UNCLEAR = re.compile(r"[\s\"'#\\]")  # in a directive, such a word would need quotes
 _PREFIXES = ("APPTAINERENV_", "SINGULARITYENV_")
 _SAME = frozenset("exec command builtin time".split())  # they run in the same shell
 Assigns = Callable[[Frame, int], object]
@@ -188,6 +190,11 @@ def assign_words(
 def _start(
     frame: Frame, command: Command, start_found: StartedProgram, redirects: Redirects
 ) -> None:
+    # An interactive session requests what its user types later.
+    rest = start_found.rest
+    if command.name == "salloc" and rest and rest[0].literal not in SHELLS:
+        options = command.arguments[: -len(rest)]
+        frame.model.submitted.extend(_with_directives(frame, options))
     scope = start_found.scope or frame.scope
     is_same = start_found.scope is None and command.name in _SAME
     state = frame.state
@@ -245,8 +252,26 @@ def _shell(frame: Frame, command: Command, redirects: Redirects) -> None:
 def _submit(frame: Frame, command: Command, redirects: Redirects) -> None:
     """Store a script that another job runs: it is read separately."""
     written = [frame.state.files.get(file_key(w.shown)) for w in command.arguments]
-    texts = (text for text in (redirects.document, *written) if text is not None)
+    texts = [text for text in (redirects.document, *written) if text is not None]
+    for index, word in enumerate(words := command.arguments):
+        if word.shown.startswith("--wrap="):
+            body, rest = split_at(word, len("--wrap=")), words[index + 1 :]
+        elif word.literal == "--wrap" and words[index + 1 :]:
+            body, rest = words[index + 1], words[index + 2 :]
+        else:
+            continue
+        texts += _with_directives(frame, (*words[:index], *rest), body.text)
     frame.model.submitted.extend(texts)
+
+
+def _with_directives(
+    frame: Frame, options: Sequence[Word], body: Text = ()
+) -> list[Text]:
+    """Return the script that sbatch makes of options and a text; none if one is unclear."""
+    if any(word.is_loose or _UNCLEAR.search(word.shown) for word in options):
+        return []
+    mark = plain(f"#!/bin/bash\n{SCHEDULERS[frame.model.scheduler].mark} ")
+    return [joined((mark, spaced(options), plain("\n"), body, plain("\n")))]
 
 
 def run_file(frame: Frame, word: Word, rest: Sequence[Word], command: Command) -> None:

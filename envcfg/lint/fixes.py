@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.lint_rule import Edit
+from envcfg.lint.lint_rule import Edit, load_rules
 from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_model import Model
@@ -65,8 +65,8 @@ def mend(
         profile_of: returns a function from a script's model to its profile.
         facts: facts about the system: its Slurm version.
     """
-    first = texts
-    look = partial(_look, rules=rules, profile_of=profile_of, facts=facts)
+    first, own = texts, [name for name in rules if not load_rules()[name].is_foreign]
+    look = partial(_look, rules=own, profile_of=profile_of, facts=facts)
     faults = look(texts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0

@@ -44,7 +44,9 @@ class Form(NamedTuple):
 class LintRule(NamedTuple):
     """One fault of scripts."""
 
-    id: str  # `EC` with its group and its number in the list of all rules; never reused
+    # `EC` with its group and its number in the list of all rules; never reused. A code of
+    # shellcheck begins with `SC`.
+    id: str
     name: str
     group: str
     severity: Severity
@@ -61,6 +63,21 @@ class LintRule(NamedTuple):
     knows: Mapping[str, Any] = {}
     # True if it is only about scripts that run as a job's batch shell.
     batch: bool = False
+    # False if only its full id or name selects it.
+    default: bool = True
+    # Of a code of shellcheck: rules that report the same fault of a command, and a
+    # pattern of lines that are right nevertheless.
+    same_as: str = ""
+    unless: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether shellcheck looks for it, and no detector."""
+        return self.id.startswith("SC")
+
+    def begins_with(self, name: str) -> bool:
+        """Return whether *name* is the begin of its id or name."""
+        return self.id.startswith(name) or self.name.startswith(name)
 
 
 class _Placeholders(dict[str, str]):
@@ -167,9 +184,15 @@ def chosen(
     rules: Mapping[str, LintRule], select: Sequence[str], ignore: Sequence[str]
 ) -> list[str]:
     """Return the ids of *select* without *ignore*: beginnings of ids or names."""
-    wanted = [r for r in rules if not select or _is_selected(rules[r], select)]
-    return [r for r in wanted if not _is_selected(rules[r], ignore)]
+    return [
+        name
+        for name, rule in rules.items()
+        if (_is_selected(rule, select) if select else rule.default)
+        and not any(map(rule.begins_with, ignore))
+    ]
 
 
 def _is_selected(rule: LintRule, names: Sequence[str]) -> bool:
-    return any(rule.id.startswith(name) or rule.name.startswith(name) for name in names)
+    if rule.default:
+        return any(map(rule.begins_with, names))
+    return rule.id in names or rule.name in names

@@ -133,7 +133,7 @@ def asked_by(source: Source) -> tuple[str | None, list[GivenOption]]:
 def _read_with(model: Model, flat: Flat, source: Source, sources: Sources) -> None:
     """Record the effects of *flat*, which is *source* or a part of it."""
     model.own, model.size = source.base, len(source.chars)
-    if scheduler := find_scheduler(source.chars):
+    if scheduler := find_scheduler(flat.chars):
         model.scheduler = scheduler
         model.flat = flat
     foreign = re.search(SCHEDULERS[model.scheduler].foreign, flat.chars, re.MULTILINE)

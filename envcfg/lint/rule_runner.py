@@ -24,6 +24,7 @@ from envcfg.lint.model_builder import read_models
 from envcfg.lint.resource_facts import job_shape
 from envcfg.lint.script_model import Model, ShellText
 from envcfg.lint.script_source import BASH, LARGEST, Source, Sources
+from envcfg.lint.shellcheck import ShellcheckError, find_comments
 
 if TYPE_CHECKING:
     from envcfg.profile.profile_model import Profile
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
+_NEAR = 3  # lines between the begin of a command and the fault of shellcheck in it
 _NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 
@@ -91,6 +93,7 @@ def judge(
             # Two scripts that source one file find its faults twice.
             key = (remark.finding.rule, remark.offset)
             remarks.setdefault(path, {}).setdefault(key, remark)
+    _add_comments(remarks, given_sources, sources, rule_ids)
     for source in sources.all:
         if source.is_cut:
             last = source.base + len(source.chars) - 1
@@ -101,6 +104,35 @@ def judge(
         path: sorted(remarks_of_file.values(), key=lambda r: (r.offset, r.finding.rule))
         for path, remarks_of_file in remarks.items()
     }
+
+
+def _add_comments(
+    remarks: Mapping[str, dict[tuple[str, int], Remark]],
+    given_sources: Sequence[Source],
+    sources: Sources,
+    names: Iterable[str],
+) -> None:
+    """Add the findings of shellcheck, except those that a rule of lint replaces."""
+    rules = load_rules()
+    codes = [name for name in names if rules[name].is_foreign]
+    try:
+        comments = [*find_comments(given_sources, codes)]
+    except ShellcheckError as err:
+        first = given_sources[0]
+        why = f"shellcheck did not read the scripts: {err}"
+        remarks[first.path]["", first.base] = _unread(sources, first.base, message=why)
+        return
+    for name, offset in comments:
+        place, rule = sources.place(offset), rules[name]
+        distances = {name: 0, **dict.fromkeys(rule.same_as.split(), _NEAR)}
+        is_known = any(
+            0 <= place.line - sources.line_number(other) <= distances.get(known, -1)
+            for known, other in remarks[place.path]
+        )
+        is_right = rule.unless and re.search(rule.unless, sources.line(offset))
+        if not (is_known or is_right or is_ignored(name, sources, offset)):
+            remark = _remark(rule, Fault(offset), sources, "slurm")
+            remarks[place.path][name, offset] = remark
 
 
 def judge_model(
@@ -133,7 +165,8 @@ def judge_model(
     remarks += _unparsed(model, sources)
     closed = job._replace(model=model.without_unknown_words())
     for name in rules:
-        if all_rules[name].batch and model.scope != "batch":
+        rule = all_rules[name]
+        if rule.is_foreign or (rule.batch and model.scope != "batch"):
             continue
         # The first fault at one place is the most specific one of its detector.
         faults: dict[int, Fault] = {}
@@ -144,7 +177,7 @@ def judge_model(
         ):
             model.undecided.add(name)
         remarks += [
-            _remark(all_rules[name], fault, sources, model.scheduler)
+            _remark(rule, fault, sources, model.scheduler)
             for offset, fault in faults.items()
             if offset >= 0 and not is_ignored(name, sources, offset)
         ]

@@ -32,7 +32,7 @@ RANKS = re.compile(
 TESTS = frozenset("[ [[ (( test".split())
 _PREFIX = re.compile(r"^(?:SINGULARITY|APPTAINER)ENV_")
 _SERVER = re.compile(
-    r"(?i)^(?:ray|redis|dask|mlflow|vllm)\b|serve|head|master|schedul|control"
+    r"(?i)^(?:ray|redis|dask|mlflow|vllm|tensorboard|jupyter)\b|serve|head|master|schedul|control"
 )
 
 

@@ -43,7 +43,8 @@ def _page(rule: LintRule) -> Iterator[str]:
     for sample in rule.bad[:1]:
         yield from _sample(sample)
         yield from _repair(rule, sample)
-    yield from ("", "## Also found in")
+    if rule.bad[1:]:
+        yield from ("", "## Also found in")
     for sample in rule.bad[1:]:
         yield from _sample(sample)
     yield from ("", "## Not found in")

@@ -249,7 +249,7 @@ def test_no_other_command_imports_the_grammar() -> None:
 def test_the_page_has_every_rule() -> None:
     page = (ROOT / "docs/lint.md").read_text()
     told = re.findall(
-        r"^\| \[`(EC\d+)`\]\(lint/EC\d+\.md\) \| (\S+) \| (\w+) \| ([^|]+) \|$",
+        r"^\| \[`([ES]C\d+)`\]\(lint/[ES]C\d+\.md\) \| (\S+) \| (\w+) \| ([^|]+) \|$",
         page,
         re.M,
     )

@@ -223,8 +223,8 @@ MISSED: dict[str, str] = {
     name: reason
     for reason, names in {
         "the script reads the exit code, and lint does not compute what it makes of it": (
-            "status taken too late", "assignment last", "if status without exit",
-            "if status false", "PIPESTATUS of the wrong one", "wait for an id and echo",
+            "assignment last",
+            "PIPESTATUS of the wrong one", "wait for an id and echo",
             "wait for any and echo", "ids lost", "ids by number", "status in a file",
             "group in the background", "pipe in the background",
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envcfg.lint.lint_rule import load_rules
+from envcfg.lint.detectors import load_detectors
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_source import Sources
 from suites import mark_sample
@@ -31,7 +31,7 @@ def judged(text: str) -> list[Remark]:
     """Return the findings of all rules on a script."""
     sources = Sources()
     source = sources.add("job.sh", text.encode())
-    return judge([source], sources, rules=list(load_rules()))["job.sh"]
+    return judge([source], sources, rules=list(load_detectors()))["job.sh"]
 
 
 def is_accepted(text: str) -> bool:

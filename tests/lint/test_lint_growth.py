@@ -8,7 +8,7 @@ from types import FrameType
 import pytest
 
 from envcfg.lint.detectors import load_detectors
-from envcfg.lint.lint_rule import ScriptJob, load_rules
+from envcfg.lint.lint_rule import ScriptJob
 from envcfg.lint.model_builder import read_script
 from envcfg.lint.resource_facts import job_shape
 from envcfg.lint.rule_runner import judge
@@ -39,7 +39,7 @@ def calls(text: str) -> int:
     given = [sources.add("job.sh", text.encode())]
     sys.setprofile(count)
     try:
-        judge(given, sources, rules=list(load_rules()))
+        judge(given, sources, rules=list(load_detectors()))
     finally:
         sys.setprofile(None)
     return number
@@ -76,7 +76,7 @@ def with_counting_names(model: Model) -> Model:
     return model
 
 
-@pytest.mark.parametrize("rule", load_rules())
+@pytest.mark.parametrize("rule", load_detectors())
 def test_a_rule_compares_each_name_a_few_times(rule: str) -> None:
     numbers = []
     for size in (60, 240):

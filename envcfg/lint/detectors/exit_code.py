@@ -208,13 +208,20 @@ def _last_reads(job: ScriptJob, names: Collection[str]) -> int:
         expansion.number
         for expansion in job.model.expansions
         if expansion.name in names
-        # "source <(envcfg wrap ... || echo exit $?)" reads the exit code of envcfg.
+        # "source <(envcfg wrap ... || echo exit $?)" reads the exit code of envcfg. If a
+        # test has an effect on the exit code, its branch has a command that keeps it.
         and not any(
-            c.substitution or _shows(c, expansion)
+            c.substitution or c.name in TESTS or _shows(c, expansion)
             for c in commands[expansion.number : expansion.number + 1]
         )
+        and not _follows_echo(commands[: expansion.number])
     )
     return max(numbers, default=-1)
+
+
+def _follows_echo(before: Sequence[Command]) -> bool:
+    """Return whether ``$?`` after these commands is that of a command that only shows."""
+    return bool(before) and before[-1].name in _SHOWERS and not before[-1].substitution
 
 
 def _shows(command: Command, expansion: Expansion) -> bool:
@@ -228,6 +235,8 @@ def _keeps(command: Command, job: ScriptJob) -> bool:
     words = [word.shown for word in command.arguments]
     # A variable with the exit code may still hold 0 here, so the text decides.
     if command.name in _EXITS:
+        if words == ["$?"] and _follows_echo(job.model.commands[: command.number]):
+            return False
         return bool(words) and not _EXIT_0.match(job.behind(command.stands))
     if command.name == "kill":
         return not {"0", "$$"}.isdisjoint(words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_words
+from envcfg.lint.program_starts import helpers
 from envcfg.lint.resource_facts import is_helper, step_nodes
 from envcfg.lint.script_model import Command
 from envcfg.lint.value_flow import has_server_name
@@ -27,13 +28,15 @@ def endless_wait(job: ScriptJob) -> Iterator[Fault]:
         context = command.context
         if command.name in known_words("EC765", "stops"):
             return
-        if context.background and has_server_name(command, job):
+        if context.background and _is_endless(command, job):
             servers.append(command)
         elif command.is_step or command.name.startswith(("python", "torchrun")):
             is_job &= command.substitution or is_helper(command, job.model)
         is_for_all = command.name == "wait" and len(command.words) == 1
         if is_for_all and servers and not (is_job or context.is_chosen):
-            yield Fault(command.offset, {"name": servers[0].name}, "server")
+            is_loop = servers[0].context.loop
+            name = "a loop" if is_loop else servers[0].name
+            yield Fault(command.offset, {"name": name}, "server")
             return
 
 
@@ -49,7 +52,7 @@ def _blocked(batch: list[Command], job: ScriptJob) -> Iterator[Fault]:
             continue
         is_sharing = "overlap" in options or step.substitution
         for first in () if is_sharing else running[-_MOST:]:
-            is_endless = has_server_name(first, job) or _is_monitor(first, job)
+            is_endless = _is_endless(first, job)
             is_parallel = step.context.background and not is_helper(first, job.model)
             if _meet(first, step, job) and (is_endless or is_parallel):
                 form = "blocked" if is_endless else ""
@@ -71,8 +74,15 @@ def _meet(first: Command, second: Command, job: ScriptJob) -> bool:
     return nodes == 1 or (len(same) == 1 and None not in names and not in_loop)
 
 
-def _is_monitor(step: Command, job: ScriptJob) -> bool:
-    """Return whether a step repeats its measurement until the end of the job."""
-    endless = known_words("EC765", "endless")
-    names = {word.shown.partition("=")[0] for word in step.words}
-    return is_helper(step, job.model) and not endless.isdisjoint(names)
+def _is_endless(command: Command, job: ScriptJob) -> bool:
+    """Return whether a program in the background runs until the end of the job."""
+    words = known_words("EC765", "endless") & {
+        word.shown.partition("=")[0] for word in command.words
+    }
+    if words and (is_helper(command, job.model) or command.name in helpers()):
+        return True
+    # The condition of "while true", in a script that leaves no loop early.
+    if command.name in ("true", ":") and command.context.loop:
+        names = {other.name for other in job.model.commands}
+        return command.context.tested and names.isdisjoint(("break", "exit", "return"))
+    return has_server_name(command, job)

@@ -18,7 +18,7 @@ _IN_DIRECTIVE = re.compile(
 )
 # A part of a path or of a bind; a tag such as <pad> alone may be meant.
 _IN_PATH = re.compile(
-    rf"(?:(?<=/)<{_NAME}>(?=[/:,.]|$)|(?:^|(?<=[=:,]))<{_NAME}>(?=:?/))"
+    rf"(?<=/)<{_NAME}>(?=[/:,.]|$)|(?:^|(?<=[=:,]))(?:<{_NAME}>(?=:?/)|/path/to(?=/))"
 )
 # bash takes both signs for redirections, and reports nothing.
 _BARE = re.compile(r"(?<![<\w&$])<([A-Za-z][\w-]*)>(?![>&(|])")
@@ -51,7 +51,7 @@ def placeholder(job: ScriptJob) -> Iterator[Fault]:
 
 def _in_path(text: Text) -> Iterator[Fault]:
     flat = Flat(text)
-    if "<" in flat.chars and (match := _IN_PATH.search(flat.chars)):
+    if match := _IN_PATH.search(flat.chars):
         yield Fault(flat.origin(match.start()), {"name": match[0]})
 
 

@@ -19,7 +19,7 @@ from envcfg.job.request.queue_limits import (
     exceeded,
     is_closed,
 )
-from envcfg.job.request.queues import beyond_limits
+from envcfg.job.request.queues import beyond_limits, chosen_queues
 from envcfg.job.request.request_rules import check_rules
 from envcfg.job.request.scheduler_options import option_table
 from envcfg.job.request.shape import gpus_beyond
@@ -31,6 +31,7 @@ from envcfg.lint.lint_rule import (
     known_values,
     known_words,
 )
+from envcfg.lint.resource_facts import step_shape, steps
 from envcfg.lint.system_recognition import (
     asked_partition,
     directives,
@@ -38,6 +39,7 @@ from envcfg.lint.system_recognition import (
     most_cores,
     most_memory,
 )
+from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Billing, Partition
 
@@ -46,6 +48,7 @@ _THREADS = frozenset("threads-per-core hint core-spec ntasks-per-core".split())
 _GIB = 1024
 _HOURS = re.compile(r"(?:--time[= ]|-t *)((\d+)h)(?!\S)")
 _OPEN = re.compile(r"[\x01$<{]")  # in a value that a template or variable fills in
+_GPU_TYPE = re.compile(r"([A-Za-z][\w.-]*)(?:[:=,]|$)")
 _MANY = 100_000  # cores; a larger number is a misread value, because no node has it
 # Rules about the acceptance of a job, which every command applies to a script.
 _BOOKED = frozenset({"--account", "account"})
@@ -70,9 +73,29 @@ def over_limit(job: ScriptJob) -> Iterator[Fault]:
             (requested[name].offset for name in names if name in requested), -1
         )
         yield _fault(offset, beyond, job)
+    yield from _gpu_types(job.profile, requested)
     yield from _cores(job, requested)
     yield from _memory(job, requested)
-    yield from _partition(job, requested)
+    yield from _queues(job, requested)
+
+
+def _gpu_types(profile: Profile, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+    """Yield types of GPUs that no kind of node has; systems without types are skipped."""
+    schedulers = [kind.request for kind in all_kinds(profile) if kind.request]
+    types = {scheduler.gpu_type or "" for scheduler in schedulers} - {""}
+    types.update(*(kind.gres or () for kind in profile.nodes.values() if kind))
+    for name in ("gres", "gpus-per-node", "gpus", "gpus-per-task"):
+        value = (requested[name].value or "") if name in requested else ""
+        match = _GPU_TYPE.match(value.partition("gpu:")[2] if name == "gres" else value)
+        kind = match[1] if match else ""
+        # A type can have a longer and a shorter name.
+        if kind and types and not any(kind in one or one in kind for one in types):
+            words = {
+                "type": kind,
+                "name": profile.name,
+                "known": ", ".join(sorted(types)),
+            }
+            yield Fault(requested[name].offset, words, "type")
 
 
 def _cores(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
@@ -94,53 +117,58 @@ def _memory(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault
     most = most_memory(job.profile)
     if most is None or not job.profile or not job.profile.node:
         return
-    gpus = min(job.shape.gpus_per_node or 1, job.profile.node.gpus)
-    for name, times in (
-        ("mem", 1),
-        ("mem-per-gpu", gpus),
-        ("mem-per-cpu", (job.shape.cpus or 1) * (job.shape.per_node or 1)),
-    ):
-        size = (amount(mebibytes, _asked(job, name)) or 0) * times
-        # Slurm keeps memory for the system, so that a whole node's memory is refused.
-        if size >= most:
-            words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
-            words["limit"] = f"less than {most // _GIB} GiB"
-            yield Fault(requested[name].offset, words)
+    options = {n: (option.value, option.offset) for n, option in requested.items()}
+    requests = [(job.shape, options)]
+    for step in steps(job.model):
+        if step.is_srun and "jobid" not in step.options:
+            own = {n: (word.literal, word.offset) for n, word in step.options.items()}
+            requests.append((step_shape(step, job.shape), own))
+    for shape, options in requests:
+        gpus = min(shape.gpus_per_node or 1, job.profile.node.gpus)
+        for name, times in (
+            ("mem", 1),
+            ("mem-per-gpu", gpus),
+            ("mem-per-cpu", (shape.cpus or 1) * (shape.per_node or 1)),
+        ):
+            text, offset = options.get(name, (None, -1))
+            size = (amount(mebibytes, text) or 0) * times
+            # Slurm keeps memory for the system, so that a whole node's memory is refused.
+            if size >= most:
+                words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
+                words["limit"] = f"less than {most // _GIB} GiB"
+                yield Fault(offset, words)
 
 
-def _partition(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
-    if job.profile is None:
+def _queues(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
+    """Yield unknown names of a partition and a QOS, and requests above their limits."""
+    profile, names, told = job.profile, dict[str, str](), list[Finding]()
+    if profile is None:
         return
-    if "partition" not in requested:
-        # Without a partition the scheduler uses its default one.
-        yield from _limits(job, requested, default_partition(job.profile))
-        return
-    name = requested["partition"].value or ""
-    partitions = {
-        n: partition for n, partition in job.profile.partitions.items() if partition
-    }
-    found = partitions.get(name) or job.profile.seen.get(name)
-    if found is None:
+    gone = known_values("EC628", "gone").get(profile.name, "").split()
+    for name in [name for name in ("partition", "qos") if name in requested]:
+        option = requested[name]
+        value = names[f"--{name}"] = option.value or ""
         # A name with a variable cannot be compared with the profile.
-        if partitions and is_gpu_job(job) and re.fullmatch(r"[\w-]+", name):
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, partitions, 1, 0.85)
-            # A similar name is probably a typing error; another one may be a new partition.
-            severity: Severity = "warning" if near else "note"
-            if job.profile.seen:
-                severity = "error"  # the scheduler itself has listed all partitions
-            words = {
-                "partition": name,
-                "name": _name(job),
-                "known": ", ".join(partitions),
-            }
-            if name in known_values("EC628", "gone").get(job.profile.name, "").split():
-                yield Fault(requested["partition"].offset, words, "gone")
-            else:
-                yield Fault(requested["partition"].offset, words, "partition", severity)
-        return
-    yield from _limits(job, requested, found)
+        if not re.fullmatch(r"[\w.-]+", value):
+            return
+        if value in gone:
+            words = {"partition": value, "name": profile.name}
+            yield Fault(option.offset, words, "gone")
+            return
+        # Only a list of the scheduler itself certainly has all names.
+        lists = profile if profile.seen else profile._replace(closed=None)
+        _, _, refusals, notes = chosen_queues(lists, names)
+        for finding in [f for f in (*refusals, *notes) if f not in told]:
+            told.append(finding)
+            # A new QOS is no fault, and a new partition has other nodes.
+            is_new = name == "partition" and finding.rule == "queue-unknown"
+            if finding.severity != "note" or is_new:
+                yield _fault(option.offset, finding, job, finding.severity)
+    value = names.get("--partition", "")
+    partition = profile.partitions.get(value) or profile.seen.get(value)
+    if partition or "partition" not in requested:
+        # Without a partition the scheduler uses its default one.
+        yield from _limits(job, requested, partition or default_partition(profile))
 
 
 def _limits(
