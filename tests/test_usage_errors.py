@@ -20,6 +20,7 @@ Said = Callable[..., tuple[int, str]]
 IMAGE = ("--profile", "workstation", "--container", "x.sif")
 JOB = (*IMAGE[2:], "--profile", "lumi-g", "--account", "project_465000001")
 JOB = (*JOB, "--time", "30", "--partition", "standard-g")
+LUMI = ("--profile", "lumi-g", "--no-inspect", "--container", "x.sif")
 COMMANDS = ("", *NAMES)
 EVERY = (*COMMANDS, *(f"profiles {action}" for action in ACTIONS))
 
@@ -37,6 +38,8 @@ def said(
     (tmp_path / "folder").mkdir()
     for name in ("x.sif", "a.txt", "slurm-12.out"):
         (tmp_path / name).touch()
+    (tmp_path / "t.py").write_text("raise SystemExit(1)\n")
+    (tmp_path / "old.sh").write_text("#!/bin/bash\nsrun python t.py\n")
 
     def run(*words: str) -> tuple[int, str]:
         code = cli.main(words)
@@ -99,8 +102,8 @@ SLIPS: dict[str, Slip] = {
     "wrap: -p": (("wrap", *IMAGE, "-p", "small"), 2, "unknown option -p", "write --profile NAME; the job asks for a partition"),
     "wrap: -N": (("wrap", *IMAGE, "-N2"), 2, "unknown option -N2", "#SBATCH -N, or envcfg job"),
     "wrap: an option of sbatch": (("wrap", *IMAGE, "--nodes", "2"), 2, "unknown option --nodes", "#SBATCH --nodes, or envcfg job"),
-    "wrap: an option of torchrun": (("wrap", *IMAGE, "--nproc-per-node=8"), 2, "unknown option --nproc-per-node", "write --ranks N"),
-    "wrap: an option of apptainer": (("wrap", *IMAGE, "--env", "A=1"), 2, "unknown option --env", "write --set NAME=VALUE"),
+    "wrap: an option of torchrun": (("wrap", *IMAGE, "--nproc-per-node=8"), 2, "unknown option --nproc-per-node", "write --ranks 8"),
+    "wrap: an option of apptainer": (("wrap", *IMAGE, "--env", "A=1"), 2, "unknown option --env", "write --set A=1"),
     "wrap: option given twice": (("wrap", *IMAGE, "--ranks", "4", "--ranks", "8"), 0, "note: --ranks: is given twice", "the last one counts"),
     "wrap: misspelt profile": (("wrap", "--container", "none", "--profile", "lumi"), 2, "unknown profile 'lumi'", "did you mean 'lumi-g'? envcfg profiles list"),
     "wrap: path of no profile": (("wrap", "--container", "none", "--profile", "./no.yaml"), 2, "profile ./no.yaml: no such file", "envcfg profiles list"),
@@ -120,16 +123,16 @@ SLIPS: dict[str, Slip] = {
     "sbatch: -c that GPUs cannot share": (("sbatch", *JOB, "-N1", "-n4", "-c", "7", "--", "true"), 2, "no whole number for each of 8 GPUs", "--cpus-per-gpu N"),
     "sbatch: -o of sbatch": (("sbatch", *JOB, "-o", "%x-%j.out", "--", "true"), 2, "-o names the script here", "--log=%x-%j.out"),
     "sbatch: -o of sbatch in a folder with a space": (("sbatch", *JOB, "-o", "my logs/%j.out", "--", "true"), 2, "-o names the script here", "'--log=my logs/%j.out'"),
-    "sbatch: -D": (("sbatch", *JOB, "-D", "/x", "--", "true"), 2, "unknown option -D", "write --request-arg=--chdir=FOLDER"),
+    "sbatch: -D": (("sbatch", *JOB, "-D", "/x", "--", "true"), 2, "unknown option -D", "write --request-arg=--chdir=/x"),
     "qsub: -t": (("qsub", *JOB, "-t", "30", "--", "true"), 2, "unknown option -t", "write --time"),
     "qsub: -l": (("qsub", *JOB, "-l", "select=2", "--", "true"), 2, "unknown option -l", "write --nodes, --time"),
-    "sbatch: --gres": (("sbatch", *JOB, "--gres=gpu:8", "--", "true"), 2, "unknown option --gres", "write --gpus-per-node"),
+    "sbatch: --gres": (("sbatch", *JOB, "--gres=gpu:8", "--", "true"), 2, "unknown option --gres", "write --gpus-per-node 8"),
     "sbatch: --mem": (("sbatch", *JOB, "--mem", "60G", "--", "true"), 2, "unknown option --mem", "write --mem-per-gpu"),
-    "sbatch: --nodelist": (("sbatch", *JOB, "--nodelist=n1", "--", "true"), 2, "unknown option --nodelist", "write --request-arg=--nodelist=VALUE"),
+    "sbatch: --nodelist": (("sbatch", *JOB, "--nodelist=n1", "--", "true"), 2, "unknown option --nodelist", "write --request-arg=--nodelist=n1"),
     "sbatch: word for a number": (("sbatch", *JOB, "--nodes", "two", "--", "true"), 2, "'two' is not a number of nodes", "sbatch --help"),
     "sbatch: number with a unit": (("sbatch", *JOB, "--nvme", "100G", "--", "true"), 2, "'100G' is not a number of GiB", "sbatch --help"),
     "sbatch: GPUs with a unit": (("sbatch", *JOB, "--gpus", "8x", "--", "true"), 2, "'8x' is not a number of GPUs", "sbatch --help"),
-    "sbatch: time with a unit": (("sbatch", *JOB, "--time", "2h", "--", "true"), 2, "'2h' is not a time, as in 30 (minutes)", "sbatch --help"),
+    "sbatch: time with a unit": (("sbatch", *JOB, "--time", "2h", "--", "true"), 2, "'2h' is not a time: write 2:00:00", "sbatch --help"),
     "sbatch: misspelt profile": (("sbatch", *JOB, "--profile", "lumig", "--", "true"), 2, "unknown profile 'lumig'", "did you mean 'lumi-g'?"),
     "sbatch: option given twice": (("sbatch", *JOB, "--time", "60", "--", "true"), 0, "note: --time: is given twice", "the last one counts"),
     # check-log
@@ -174,7 +177,41 @@ SLIPS: dict[str, Slip] = {
     "explain: small letters": (("explain", "nccl_debug"), 2, "unknown rule or variable", "'NCCL_DEBUG'? upper and lower"),
     "explain: a profile": (("explain", "lumi-g"), 2, "unknown rule or variable 'lumi-g'", "envcfg profiles show lumi-g"),
     "explain: a command": (("explain", "NCCL_NET", "--", "true"), 2, "takes no command", "leave out -- true"),
-    "explain: -p": (("explain", "-p", "lumi-g", "NCCL_NET"), 2, "unknown option -p", "write --profile NAME"),
+    "explain: -p": (("explain", "-p", "lumi-g", "NCCL_NET"), 2, "unknown option -p", "write --profile lumi-g"),
+    "a Python file for a command": (("t.py",), 2, "unknown command 't.py'", "envcfg submit --container IMAGE -- python t.py"),
+    "a log for a command": (("slurm-12.out",), 2, "unknown command 'slurm-12.out'", "envcfg check-log slurm-12.out"),
+    "a script for a command": (("old.sh",), 2, "unknown command 'old.sh'", "envcfg submit old.sh submits it"),
+    "an image for a command": (("x.sif",), 2, "unknown command 'x.sif'", "envcfg inspect x.sif"),
+    "wrap: the image without its option": (("wrap", "x.sif", "python", "t.py"), 2, "unexpected arguments: x.sif python t.py", "write --container x.sif -- python t.py"),
+    "wrap: help as a word": (("wrap", "help"), 2, "unexpected arguments: help", "see envcfg wrap --help"),
+    "wrap: a misspelt image": (("wrap", *IMAGE[:3], "y.sif", "--", "true"), 0, "y.sif: does not exist", "did you mean x.sif?"),
+    "wrap: an option as the program": (("wrap", *IMAGE, "--", "--gpus", "8", "python", "t.py"), 0, "--gpus: is an option, and no program", "write it before the --"),
+    "wrap: a program of terminals": (("wrap", *IMAGE, "--", "nohup", "python", "t.py"), 0, "nohup: is for a terminal", "leave it out"),
+    "wrap: a redirection as a word": (("wrap", *IMAGE, "--", "python", "t.py", ">", "a.txt"), 0, ">: is a sign of a shell", "-- bash -c 'python t.py > a.txt'"),
+    "wrap: an ampersand as a word": (("wrap", *IMAGE, "--", "true", "&"), 0, "&: is a sign of a shell", "-- bash -c 'true &'"),
+    "wrap: quotes of a word processor": (("wrap", *IMAGE, "--", "python", "\u2018t.py\u2019"), 0, "has quotes of a word processor", "type it again: t.py"),
+    "wrap: a home folder of the program": (("wrap", *IMAGE, "--", "python", "~/t.py"), 0, "~/t.py: does not exist", "write $HOME, in double quotes"),
+    "wrap: spaces around =": (("wrap", *IMAGE, "--set", "A = 1"), 2, "'A = 1' has a space before the =: write A=1", "wrap --help"),
+    "wrap: a file of variables": (("wrap", *IMAGE, "--env-file", ".env"), 2, "unknown option --env-file", "write --setup .env"),
+    "wrap: mpirun as the launcher": (("wrap", *IMAGE, "--launcher", "mpirun"), 2, "--launcher: unknown value 'mpirun'", "--launcher mpi"),
+    "wrap: Slurm as the launcher": (("wrap", *IMAGE, "--launcher", "slurm"), 2, "--launcher: unknown value 'slurm'", "--launcher srun"),
+    "wrap: more ranks than GPUs": (("wrap", *LUMI, "--ranks", "16", "--", "true"), 0, "--ranks 16: counts on each node, and a node has 8 GPUs", "--ranks 8"),
+    "job: a time of minutes": (("job", *JOB[:-3], "4:00", *JOB[-2:], "--", "true"), 0, "--time 4:00 is 4 minutes", "for 4 hours: --time 4:00:00"),
+    "job: ranks that cannot meet": (("job", *JOB, "-N2", "--set", "MASTER_ADDR=localhost", "--", "true"), 0, "the ranks of 2 nodes cannot meet there", "leave it out"),
+    "job: more ranks than GPUs": (("job", *JOB, "-N2", "--ranks", "16", "--", "true"), 0, "--ranks 16: counts on each node", "--ranks 8"),
+    "job: a script with its own steps": (("job", *JOB, "-N2", "--", "bash", "old.sh"), 0, "old.sh starts srun (line 2): once per job; an image has no such program", "wrap --from old.sh"),
+    "job: GPUs in the form of --gres": (("job", *JOB, "--gpus-per-node", "gpu:9", "--", "true"), 2, "9 GPUs on a node, but a node has 8", "8 at most"),
+    "job: --ntasks-per-node": (("job", *JOB, "--ntasks-per-node", "8", "--", "true"), 2, "unknown option --ntasks-per-node", "write --ranks 8"),
+    "job: an account of the program": (("job", *JOB, "--", "python", "t.py", "--qos=debug"), 0, "--qos: is after --, so the program gets it", "write --qos before the --"),
+    "job: a log as the script": (("job", *JOB, "-o", "out.log", "--", "true"), 2, "-o names the script here", "--log=out.log"),
+    "job: quotes of a word processor": (("job", *JOB, "--job-name", "\u201cx\u201d", "--", "true"), 2, "holds what a line of a job script cannot", "job --help"),
+    "check-log: a program": (("check-log", "t.py"), 2, "t.py: a program or a script, not a log", "slurm-123.out"),
+    "check-log: a script": (("check-log", "old.sh"), 2, "old.sh: a program or a script, not a log", "envcfg lint"),
+    "hang: a log": (("hang", "slurm-12.out"), 2, "'slurm-12.out' is not a job id", "envcfg check-log slurm-12.out"),
+    "jobs: --json": (("jobs", "--json", "folder"), 2, "unknown option --json", "write --format json"),
+    "jobs: nothing fits": (("jobs", "--where", "node=nid9", "slurm-12.out"), 0, "no job with node=nid9", "without --where"),
+    "jobs: a user": (("jobs", "--user", "anna", "folder"), 2, "unknown option --user", "--where user=anna"),
+    "jobs: a program": (("jobs", "t.py"), 0, "0 logs; 1 other file left out", ""),
 }  # fmt: skip
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from envcfg.commands.formats import add_own
 from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.commands.reports import (
-    add_report_options,
     check_page,
     forgotten_name,
     put_reports,
@@ -46,123 +46,17 @@ _BAD = ("degraded", "broken")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``check-log``."""
-    parser.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="*",
-        help="log, also .gz .xz .zst; folder; pattern; - for standard input; what ncclras "
-        "printed, Flight Recorder dumps",
+    add_own(
+        parser,
+        "check-log",
+        ranks=number_of("ranks"),
+        NICs=number_of("NICs"),
+        seconds=within(0, 1e9, "seconds"),
+        offset=int,
+        silence=read_silence,
+        after=read_after,
     )
-    group = parser.add_argument_group("what the log must show")
-    group.add_argument(
-        "--profile", metavar="NAME|FILE", help="what this system's profile expects"
-    )
-    group.add_argument(
-        "--expect-ranks", metavar="N", type=number_of("ranks"), help="size of the world"
-    )
-    group.add_argument(
-        "--expect-network",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="as NCCL names it, as in 'AWS Libfabric'; may be repeated",
-    )
-    group.add_argument(
-        "--expect-provider", metavar="NAME", help="libfabric provider, as in cxi"
-    )
-    group.add_argument(
-        "--expect-nics",
-        metavar="N",
-        type=number_of("NICs"),
-        help="NICs that each process sees",
-    )
-    group.add_argument(
-        "--require-gdr", action="store_true", help="GPU RDMA must be proven"
-    )
-    group.add_argument(
-        "--allow-socket",
-        action="store_true",
-        help="TCP between nodes is what is wanted",
-    )
-    group.add_argument(
-        "--strict",
-        action="store_true",
-        help="inconclusive counts as a finding: exit code 1",
-    )
-    out = parser.add_argument_group("what to write")
-    add_report_options(out)
-    out.add_argument(
-        "--next",
-        action="store_true",
-        help="one line, for a script: done, fix first, restart, restart without NODES, "
-        "wait or unknown, and why",
-    )
-    out.add_argument(
-        "--unknown",
-        choices=("unknown", "restart"),
-        default="unknown",
-        help="the next step if the log does not show it: restart only if you ask for it",
-    )
-    out.add_argument(
-        "--exclude-from",
-        metavar="FILE",
-        help="with --next: leave out the nodes of this list too, and add those that the "
-        "log names",
-    )
-    out.add_argument(
-        "--store",
-        metavar="FILE",
-        help="a store of envcfg jobs: earlier attempts of the job, and how often the same "
-        "cause occurred before",
-    )
-    _add_live(parser.add_argument_group("while the job runs"))
     add_defaults(parser, "profile")
-
-
-def _add_live(live: argparse._ArgumentGroup) -> None:
-    """Add the options for a log that still grows."""
-    live.add_argument(
-        "--follow",
-        action="store_true",
-        help="read on while the log grows, until the verdict is safe",
-    )
-    live.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=within(0, 1e9, "seconds"),
-        help="with --follow: answer then, whatever is known (default: wait on)",
-    )
-    live.add_argument(
-        "--on-bad",
-        metavar="COMMAND",
-        help="with --follow: run by sh when degraded or broken, with ENVCFG_VERDICT and "
-        "ENVCFG_SUMMARY set",
-    )
-    live.add_argument(
-        "--watch-step",
-        choices=("warn", "stop", "off"),
-        help="what wrap --verify starts: FILE is NCCL's log or output of the step",
-    )
-    live.add_argument(
-        "--since",
-        metavar="N",
-        action="append",
-        default=[],
-        type=int,
-        help="with --watch-step: first byte of the step, for each FILE of output",
-    )
-    live.add_argument(
-        "--on-silence",
-        metavar="TIME[=stop]",
-        type=read_silence,
-        help="with --watch-step: ask envcfg hang where nothing was written for this long",
-    )
-    live.add_argument(
-        "--verify-after",
-        metavar="TIME",
-        type=read_after,
-        help="with --watch-step: first report on the GPUs of all nodes (default: 5m)",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands.option_arguments import add_option
-from envcfg.core.option import switch
+from envcfg.commands.formats import add_own
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
-    add_option(parser, switch("--json", "the same, as JSON"))
-    text = "print a skill for agents (SKILL.md): which command answers which question"
-    add_option(parser, switch("--skill", text))
+    add_own(parser, "doctor")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,13 +8,11 @@ import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import check_format, format_option, put_result
-from envcfg.commands.option_arguments import add_option
+from envcfg.commands.formats import add_own, check_format, put_result
 from envcfg.common.budget import Budget
 from envcfg.common.characters import one_line, whole_number
 from envcfg.common.errors import OutputError, UsageError
 from envcfg.common.findings import Result, exit_code
-from envcfg.core.option import switch
 
 if TYPE_CHECKING:
     from envcfg.job.plan.rank_environment import RankEnvironment, Row
@@ -25,16 +23,7 @@ _MOST = 64 << 20  # bytes; Linux allows two megabytes of variables
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``environment``."""
-    parser.add_argument(
-        "file",
-        metavar="FILE|DIR",
-        help="the file of one rank, or the folder of several",
-    )
-    add_option(parser, switch("--all", "variables that envcfg does not know, too"))
-    add_option(parser, switch("--json", "the whole answer, as JSON"))
-    purpose = "what is not as planned, as another program reads it"
-    add_option(parser, format_option(purpose))
-    add_option(parser, switch("--strict", "another value than planned fails, too"))
+    add_own(parser, "environment")
 
 
 def run(options: argparse.Namespace) -> int:

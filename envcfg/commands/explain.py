@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from envcfg.commands.formats import add_own
 from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say, tell
 from envcfg.common.characters import one_line
@@ -10,18 +11,7 @@ from envcfg.common.characters import one_line
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``explain``."""
-    parser.add_argument(
-        "names",
-        metavar="RULE|VARIABLE|WORDS",
-        nargs="*",
-        help="id of a rule, as findings name it; a variable; a line of a log; or words",
-    )
-    parser.add_argument(
-        "--profile",
-        metavar="NAME|FILE",
-        help="what this profile sets a variable to (default: all profiles)",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_own(parser, "explain")
     add_defaults(parser, "profile")
 
 

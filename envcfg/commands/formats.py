@@ -1,12 +1,14 @@
-"""``--format``: the findings of a check on stdout, for other programs."""
+"""The options of checks, and ``--format``: findings on stdout, for other programs."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from envcfg.commands.option_arguments import add_option
+from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import exit_code
 from envcfg.core.option import Option, switch
@@ -30,6 +32,31 @@ def format_option(subject: str, *, default: str | None = None) -> Option:
         choices=FORMATS,
         default=default,
     )
+
+
+def add_own(
+    parser: argparse.ArgumentParser, command: str, **readers: Callable[[str], Any]
+) -> None:
+    """Let *parser* read the options of *command* in ``options.yaml``.
+
+    Args:
+        readers: by the name in ``type`` of a row.
+    """
+    for title, rows in load_kept_file("commands/options.yaml")[command].items():
+        group = parser.add_argument_group(title) if title else parser
+        for key, row in rows.items():
+            names = key.split()
+            columns = {"help": row} if isinstance(row, str) else dict(row)
+            if names[1:] and names[-1][0] != "-":
+                columns["metavar"] = names.pop()
+            elif isinstance(row, str):
+                columns["action"] = "store_true"
+            if "type" in columns:
+                columns["type"] = readers[columns["type"]]
+            if "form" in columns:
+                add_option(group, format_option(columns["form"]))
+            else:
+                group.add_argument(*names, **columns)
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

@@ -8,18 +8,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import check_format, format_option, put_result
+from envcfg.commands.formats import add_own, check_format, put_result
 from envcfg.commands.job_target import (
-    add_target,
     find_job,
     job_name,
     no_answer,
 )
-from envcfg.commands.option_arguments import add_option
 from envcfg.common.findings import exit_code
 from envcfg.common.interrupts import raise_signals
 from envcfg.common.secrets import safe_line
-from envcfg.core.option import Option
 
 if TYPE_CHECKING:
     from envcfg.nodes.hang.hang_judge import Judgement
@@ -28,10 +25,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``hang``."""
-    add_target(parser)
-    add_option(parser, Option("--json", "all that was seen, as JSON", kind="switch"))
-    add_option(parser, format_option("print only the findings"))
-    add_option(parser, Option("--strict", "warnings fail too", kind="switch"))
+    add_own(parser, "hang")
 
 
 def run(options: argparse.Namespace) -> int:

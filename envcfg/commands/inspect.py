@@ -3,25 +3,15 @@
 import argparse
 import sys
 
-from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
+from envcfg.commands.formats import add_own, check_format, put_result
+from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import exit_code
-from envcfg.core.option import Option
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``inspect``."""
-    parser.add_argument(
-        "image", metavar="IMAGE", nargs="?", help="file, folder, name or recipe"
-    )
-    facts = "print only --fact options for wrap and job"
-    add_option(parser, Option("--json", "the full report, as JSON", kind="switch"))
-    add_option(parser, Option("--facts", facts, kind="switch"))
-    add_option(parser, format_option("print only the problems"))
-    add_option(parser, STRICT)
-    binds = "lay this system's binds over the image (default: $ENVCFG_PROFILE, or none)"
-    add_option(parser, Option("--profile", binds, "NAME|FILE"))
+    add_own(parser, "inspect")
     add_defaults(parser, "profile", "container")
 
 

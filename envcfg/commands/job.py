@@ -1,6 +1,7 @@
 """``envcfg job`` writes a job script; ``envcfg submit`` submits one."""
 
 import argparse
+import re
 import shlex
 
 from envcfg.commands.formats import STRICT, check_format, format_option, put_result
@@ -122,7 +123,7 @@ def _place(
 
 
 def _check(options: argparse.Namespace) -> None:
-    if "%" in (options.output or ""):
+    if re.search(r"%|\.(?:out|log|err)$", options.output or ""):
         msg = "-o names the script here, and the job's output is --log"
         raise UsageError(msg, hint=shlex.quote(f"--log={options.output}"))
     if options.submit and options.format:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 from collections.abc import Sequence
@@ -26,23 +25,6 @@ _REMEDIES = (
 )
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """Add the options for the job to examine, and its nodes."""
-    parser.add_argument(
-        "job", metavar="JOBID", nargs="?", help="default: the current job"
-    )
-    parser.add_argument(
-        "--nodes", metavar="LIST", help="only these, as in nid[001000-001003]"
-    )
-    parser.add_argument(
-        "--srun-arg",
-        metavar="OPTION",
-        action="append",
-        default=[],
-        help="a further option of srun; may be repeated",
-    )
-
-
 def job_name(value: str | None, command: str) -> str:
     """Return the job for ``envcfg COMMAND``: *value*, or the current job.
 
@@ -56,6 +38,10 @@ def job_name(value: str | None, command: str) -> str:
     if not re.fullmatch(r"[0-9]+(?:[_+][0-9]+)?", name, re.ASCII):
         msg = f"{name!r} is not a job id"
         hint = "as squeue shows it: 4321, of an array 4321_7; check-log reads files"
+        if os.path.isfile(name):
+            hint = (
+                f"a log is for envcfg check-log {name}; a job has a number, as in 4321"
+            )
         raise UsageError(msg, hint=hint)
     return name
 

@@ -9,12 +9,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from envcfg.commands.option_arguments import add_option
+from envcfg.commands.formats import add_own
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError
 from envcfg.common.failure import STDOUT
-from envcfg.core.option import Option, switch
 from envcfg.log.numbers import count_of
 
 if TYPE_CHECKING:
@@ -24,66 +23,11 @@ if TYPE_CHECKING:
 
 _UNREAD = 3  # exit code: the answer is incomplete
 _NAMED = 5  # unreadable files in messages
-_BY = ("cause", "node", "user", "account", "partition", "week")
-_FORMATS = ("text", "json", "csv", "ndjson", "openmetrics", "bad-nodes")
-_OPTIONS = {
-    "what to read": (
-        Option(
-            "--store",
-            "keep the jobs in this file: the next run reads new and changed logs only; "
-            "without a PATH, answer from it",
-            metavar="FILE",
-        ),
-        Option(
-            "--accounting",
-            "output of sacct --duplicates --parsable2, instead of asking the scheduler",
-            metavar="FILE",
-        ),
-        Option(
-            "--part",
-            "judge part I of N of the jobs, and print them as NDJSON for --store",
-            metavar="I/N",
-        ),
-    ),
-    "which jobs": (
-        Option(
-            "--where",
-            "jobs with these values, as in 'verdict=degraded and user=me'",
-            metavar="CONDITIONS",
-        ),
-        Option("--by", "count jobs and GPU-hours by this", choices=_BY),
-    ),
-    "what to write": (
-        switch("--ids", "only the ids, one per line"),
-        Option(
-            "--format",
-            "what to print (default: text); bad-nodes: a list for --exclude-from",
-            choices=_FORMATS,
-            default="text",
-        ),
-        Option(
-            "--html",
-            "also write a page that stands alone; -: on stdout, instead of the text",
-            metavar="FILE",
-        ),
-        switch("--force", "with --html: replace a file that envcfg did not write"),
-        switch("--anonymous", "hashes instead of users, accounts, names and paths"),
-    ),
-}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``jobs``."""
-    parser.add_argument(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        help="folder with logs, read recursively; log; output of --part",
-    )
-    for title, options in _OPTIONS.items():
-        group = parser.add_argument_group(title)
-        for option in options:
-            add_option(group, option)
+    add_own(parser, "jobs")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -105,6 +49,8 @@ def run(options: argparse.Namespace) -> int:
         for note in add_accounting(store, options.accounting, part):
             tell(note)
     store.where, store.values = where
+    if options.where is not None and next(store.records(), None) is None:
+        tell(f"no job with {options.where}", "envcfg jobs without --where shows all")
     if options.anonymous:
         store = _anonymous(store)
     _put(options, store, page)

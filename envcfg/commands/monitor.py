@@ -8,14 +8,14 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import STRICT, check_format, format_option, put_result
-from envcfg.commands.job_target import add_target, find_job, job_name, no_answer
-from envcfg.commands.option_arguments import add_defaults, add_option, use_defaults
+from envcfg.commands.formats import add_own, check_format, put_result
+from envcfg.commands.job_target import find_job, job_name, no_answer
+from envcfg.commands.option_arguments import add_defaults, use_defaults
 from envcfg.commands.printing import say
 from envcfg.common.characters import one_line
 from envcfg.common.errors import JobError
 from envcfg.common.interrupts import raise_signals
-from envcfg.core.option import Option, within
+from envcfg.core.option import within
 
 if TYPE_CHECKING:
     from envcfg.common.child_process import ChildProcess
@@ -29,30 +29,12 @@ _END_SECONDS = 5.0  # until Slurm reports an end that was already observed
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``monitor``."""
-    add_target(parser)
-    parser.add_argument(
-        "--interval",
-        metavar="SECONDS",
-        type=within(0.2, 86400, "seconds"),
-        default=2.0,
-        help="between two samples (default: 2)",
+    add_own(
+        parser,
+        "monitor",
+        seconds=within(0.2, 86400, "seconds"),
+        percent=within(0, 100, "percent"),
     )
-    json = "a line of JSON for each sample; with --once one document"
-    once = "take two samples, for the rates, and exit"
-    add_option(parser, Option("--once", once, kind="switch"))
-    add_option(parser, Option("--json", json, kind="switch"))
-    form = "sample as with --once, and print only unusual values"
-    add_option(parser, format_option(form))
-    add_option(parser, STRICT)
-    parser.add_argument(
-        "--gpus-idle-below",
-        metavar="PERCENT",
-        type=within(0, 100, "percent"),
-        default=5.0,
-        help="mark GPUs that are used less (default: 5)",
-    )
-    has = "which GPUs and interfaces a node has (default: of the system detected here)"
-    add_option(parser, Option("--profile", has, "NAME|FILE"))
     add_defaults(parser, "profile")
 
 

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from envcfg.commands.formats import check_format, format_option
-from envcfg.commands.option_arguments import add_option
+from envcfg.commands.formats import check_format
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EXIT_BUG, UsageError
@@ -22,24 +21,6 @@ from envcfg.report.log.log_findings import verdict_finding
 
 if TYPE_CHECKING:
     from envcfg.common.safe_output import Output
-
-
-def add_report_options(group: argparse._ArgumentGroup) -> None:
-    """Add the options for the form of the report, and for its page."""
-    group.add_argument(
-        "--json", action="store_true", help="the answer as JSON on stdout"
-    )
-    add_option(group, format_option("the verdict and its findings, by file"))
-    group.add_argument(
-        "--html",
-        metavar="FILE",
-        help="also write a page that stands alone; -: on stdout, instead of the text",
-    )
-    group.add_argument(
-        "--force",
-        action="store_true",
-        help="with --html: replace a file that envcfg did not write",
-    )
 
 
 def forgotten_name(options: argparse.Namespace) -> str | None:

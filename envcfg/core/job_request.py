@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from envcfg.common.errors import UsageError
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, finding_in
 from envcfg.core.bad_nodes import excluded
-from envcfg.core.request_options import asked_for
+from envcfg.core.request_options import REQUEST, asked_for
 from envcfg.core.step import Step, complete, resolve_step
 from envcfg.job.plan.plan import Plan
 from envcfg.job.plan.script_files import Files, MachineryPlace
@@ -21,6 +23,9 @@ from envcfg.job.request.shape import UserRequest, nodes_and_gpus, shape_of
 from envcfg.profile.node_kinds import check_reached, read_signs
 from envcfg.profile.profile_model import Profile
 from envcfg.site.current_limits import as_of_today
+
+# Options that programs rarely have.
+_OF_SLURM = ("--account", "--partition", "--gpus-per-node", "--qos")
 
 
 class Job(NamedTuple):
@@ -93,8 +98,30 @@ def make_job(
         asked=asked,
         made_by=tuple(made_by),
     )
-    findings = [*plan.notes, *notes, *request.findings, *charge_findings]
+    findings = [
+        *plan.notes,
+        *notes,
+        *_option_notes(values, command),
+        *request.findings,
+        *charge_findings,
+    ]
     return Job(plan, request, cost, findings, render_job(script))
+
+
+def _option_notes(
+    values: Mapping[str, Any], command: Sequence[str]
+) -> Iterator[Finding]:
+    """Yield notes on a time of few minutes, and on options that the program gets."""
+    if match := re.fullmatch(r"0?([1-9]|1\d|2[0-4]):(\d\d)", values["time"] or ""):
+        minutes, seconds = match.groups()
+        words = {"minutes": minutes, "seconds": seconds}
+        yield finding_in("job/request", "time-of-minutes", "", **words)
+    rows = {row.flag: row.name for row in chain(*REQUEST.values())}
+    for word in command[1:]:
+        option = word.partition("=")[0]
+        if option in _OF_SLURM and values[rows[option]] is None:
+            words = {"option": option}
+            yield finding_in("job/request", "option-of-program", option, **words)
 
 
 def _without_bad_nodes(

@@ -31,6 +31,9 @@ def read_binds(text: str) -> tuple[Bind, ...]:
 def read_pair(text: str) -> tuple[str, str]:
     """Read NAME=VALUE."""
     name, separator, value = text.partition("=")
+    if name.endswith(" ") and name.strip():
+        msg = f"{text!r} has a space before the =: write {name.strip()}={value.strip()}"
+        raise ValueError(msg)
     if not separator or not name:
         msg = f"{text!r} is not NAME=VALUE"
         raise ValueError(msg)

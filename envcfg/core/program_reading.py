@@ -120,7 +120,7 @@ def _statements(command: Sequence[str]) -> Iterator[Statement]:
             )
         elif place.path and entry.name in STARTERS:
             text = f"starts {entry.name}"
-            row = {"kind": "once"}
+            row = {"kind": "once", "steps": True}
             yield Statement("once", text, place.path, place.line, is_sure, row)
         elif entry.name.startswith("python") or entry.name.endswith(".py"):
             yield from _python(entry.name, words, is_sure=is_sure)

@@ -73,9 +73,10 @@ class TypedGpus(int):
 
 
 def _typed_gpus(text: str) -> int:
-    gpu_type, colon, number = text.rpartition(":")
+    # The word gpu, as in --gres=gpu:8, is no type.
+    gpu_type, colon, number = text.removeprefix("gpu:").rpartition(":")
     if not colon:
-        return _gpus(text)
+        return _gpus(number)
     if not re.fullmatch(GPU_TYPE, gpu_type):
         msg = f"{text!r} is not a number of GPUs, or TYPE:N as in a100:4"
         raise ValueError(msg)

@@ -33,8 +33,8 @@ from envcfg.job.plan.image_files import locate_image, missing_sources
 from envcfg.job.plan.parallel_degrees import size_fault
 from envcfg.job.plan.plan import ImageFacts, Options, Plan, Statement
 from envcfg.job.plan.plan_facts import check_facts
-from envcfg.job.plan.plan_notes import one_node_notes
-from envcfg.job.plan.program_file import literal_notes, program_notes
+from envcfg.job.plan.plan_notes import rank_notes
+from envcfg.job.plan.program_file import literal_notes, literal_signs, program_notes
 from envcfg.job.plan.resolve import resolve
 from envcfg.profile.conditions import CHOSEN
 from envcfg.profile.entries import BindMount
@@ -374,10 +374,15 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
             is_contained=plan.container is not None,
         ),
         # The job's shell has expanded the words of a launch line.
-        *(() if plan.options.keeps_launch_line else literal_notes(_words_of(plan))),
-        *one_node_notes(plan, nodes),
+        *(() if plan.options.keeps_launch_line else _literal_words(plan)),
+        *rank_notes(plan, nodes),
     )
     return plan._replace(notes=(*findings, *plan.notes))
+
+
+def _literal_words(plan: Plan) -> Iterator[Finding]:
+    yield from literal_notes(_words_of(plan))
+    yield from literal_signs(plan.options.command)
 
 
 def _words_of(plan: Plan) -> list[str]:

@@ -102,7 +102,10 @@ def submit(
         raise FindingsError(errors)
     if not directives and not _has_variables(scheduler):
         msg = f"{script} has no {scheduler.mark} line, so it requests no nodes and no time"
-        raise UsageError(msg, hint="a job script of envcfg has them: envcfg job --help")
+        make = "a job script of envcfg has them: envcfg job --help"
+        if script.endswith(".py"):
+            make = f"as a program: envcfg submit --container IMAGE -- python {script}"
+        raise UsageError(msg, hint=make)
     if dry_run and not scheduler.test:
         msg = f"{scheduler.title} does not say when a job would start"
         raise UsageError(msg, hint="leave out --dry-run; the script has no error")

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -15,7 +15,11 @@ from envcfg.log.verdict import LogReport
 
 _CUT = 300  # characters of a text
 _NODES = 4096  # of a job; the number of nodes counts all
-_PLACE = re.compile(r"\d+|\([\w.-]+:\d+\)$")
+# A place in a file, an address, a number. A short number that belongs to a word, as in
+# `b2` and `SH-4`, is a part of a name.
+_NUMBER = re.compile(
+    r"\([\w.-]+:\d+\)$|0x[0-9a-f]+|(?<![A-Za-z_])(?<![A-Za-z]-)\d+|(?<!\d)\d{3,}"
+)
 _SOCKET = "Socket"  # NCCL's name of TCP
 
 
@@ -127,6 +131,7 @@ def _with_report(record: JobRecord, report: LogReport) -> JobRecord:
         network = f"mixed: {', '.join(facts.networks)}"
     progress = facts.progress
     steps = (progress.step, progress.checkpoint) if progress else ()
+    bad = tuple(map(plain_text, cause.nodes)) if cause else ()
     versions = [
         f"{name} {one}" for name, many in facts.versions.items() for one in many
     ]
@@ -141,8 +146,9 @@ def _with_report(record: JobRecord, report: LogReport) -> JobRecord:
         fingerprint=fingerprint,
         next=report.next.answer,
         progress=plain_text("/".join(step or "" for step in steps)),
-        node_names=tuple(map(plain_text, facts.nodes[:_NODES])),
-        bad_nodes=tuple(map(plain_text, cause.nodes)) if cause else (),
+        # A node that ended a job may be in no line of NCCL.
+        node_names=tuple(dict.fromkeys((*map(plain_text, facts.nodes[:_NODES]), *bad))),
+        bad_nodes=bad,
         versions=tuple(map(plain_text, (*versions, f"envcfg {__version__}"))),
     )
 
@@ -154,14 +160,17 @@ def cause_texts(report: LogReport) -> tuple[str, str, str]:
     message = (
         report.cause.message if report.cause else report.summary.partition(": ")[2]
     )
-    title = plain_text(_title(message))
+    nodes = {*report.job.nodes, *(report.cause.nodes if report.cause else ())}
+    title = plain_text(_title(message, nodes))
     return plain_text(message), title, plain_text(report.next.fingerprint or title)
 
 
-def _title(message: str) -> str:
-    """Return *message* without the process and the numbers, but with its place."""
+def _title(message: str, nodes: Collection[str]) -> str:
+    """Return *message* without the process, numbers and *nodes*, but with its place."""
     message = message.partition(" ended: ")[2] or message
-    return _PLACE.sub(lambda m: m[0] if m[0][0] == "(" else "N", message)
+    for node in sorted(nodes, key=len, reverse=True):
+        message = message.replace(node, "NODE")
+    return _NUMBER.sub(lambda m: m[0] if m[0][0] == "(" else "N", message)
 
 
 def _name_of(job: JobFiles) -> str:

@@ -10,11 +10,11 @@ from envcfg.common.errors import OutputError
 from envcfg.common.nesting import MAX_DEPTH
 from envcfg.log.collective.sidecars import kinds_of, read_edges
 from envcfg.log.job_files import EDGE
-from envcfg.log.read.content import kind_of
+from envcfg.log.read.content import SOURCES, kind_of
 
 # Endings of files next to logs. A file with such a name is read only if it is given.
 _OTHER = re.compile(
-    r"\.(?:py|pyc|sh|bash|sbatch|slurm|pbs|lua|ya?ml|json|jsonl|ndjson|toml|cfg|ini|conf|md|rst|csv|tsv"
+    r"\.(?:pyc|lua|ya?ml|json|jsonl|ndjson|toml|cfg|ini|conf|md|rst|csv|tsv"
     r"|html?|xml|js|css|ipynb|c|cc|cpp|cu|h|hpp|f90|rs|go|java|patch|diff|lock|db|sqlite|key"
     r"|pt|pth|bin|ckpt|npy|npz|safetensors|pkl|h5|hdf5|parquet|arrow|sif|sqsh|squashfs|tar|tgz|zip"
     r"|so|a|o|png|jpe?g|gif|pdf|svg|mp4|wav|nsys-rep|qdrep)(?:\.(?:gz|xz|zst))?$",
@@ -67,7 +67,7 @@ def find_logs(paths: Sequence[str], skipped: Skipped) -> Iterator[LogFile]:
             except OSError as err:
                 skipped.unreadable[path] = f"{err.strerror}"
                 continue
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(status.st_mode) or SOURCES.search(path):
                 skipped.others += 1
             elif status.st_size > _SPARSE * (status.st_blocks + 1) * 512:
                 skipped.unreadable[path] = f"{status.st_size:,} bytes, mostly holes"

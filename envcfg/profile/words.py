@@ -148,7 +148,11 @@ def is_plain(text: str) -> bool:
     Versions of the schedulers read quotes there in different ways, so nothing can be
     quoted.
     """
-    return text != "" and text.isprintable() and not set(text) & set(" #'\"\\`")
+    return (
+        text != ""
+        and text.isprintable()
+        and not set(text) & set(" #'\"\\`\u201c\u201d\u2018\u2019")
+    )
 
 
 def quote_comment(text: str) -> str:

@@ -21,6 +21,9 @@ _NO_VALUE = re.compile(
 _LONG = 4  # letters after one dash: from here on, it may be a long option
 _MISSING = "the following arguments are required: "
 _JOB_SCRIPTS = (".sbatch", ".sh", ".slurm")
+_IMAGE = r"\.(?:sif|sqsh|squashfs)$|://"
+# A placeholder in the name of an option in envcfg, for the user's own value.
+_PLACE = r"\b(?:N|VALUE|NAME=VALUE|FILE|LIST|FOLDER|SOURCE\[:TARGET\]|TYPE|NAME)$"
 
 
 class UsageParser(Protocol):
@@ -69,7 +72,12 @@ def _hint_on_command(parser: UsageParser, words: Sequence[str]) -> str:
     option, name = ["", "", *parser.words[: -len(words)]][-2:]
     if option == "--set" and "=" not in name:
         return f"write --set {name}={words[0]}"
+    if words == ["help"]:
+        return _see(parser)
     text = shlex.join(words)
+    if re.search(_IMAGE, words[0]):
+        own = f" -- {shlex.join(words[1:])}" if words[1:] else ""
+        return f"write --container {shlex.quote(words[0])}{own}"
     if words[0].endswith(_JOB_SCRIPTS):
         return (
             f"a job script is sent by envcfg submit {words[0]}; "
@@ -88,9 +96,13 @@ def explain_choice(
     choices = [str(choice) for choice in action.choices or ()]
     if action.option_strings:
         msg = f"{action.option_strings[-1]}: unknown value {value!r}"
-        return UsageError(msg, hint=suggest(value, choices))
+        choice = _synonym(parser, f"{action.option_strings[-1]}={value}")
+        return UsageError(msg, hint=choice or suggest(value, choices))
     msg = f"unknown {str(action.metavar).lower()} {value!r}"
-    hint = _synonym(parser, value) or f"{suggest(value, choices)}; {_see(parser)}"
+    ending = value[value.rfind(".") :] if "." in value else value
+    hint = _synonym(parser, value) or _synonym(parser, ending)
+    hint = hint and hint.replace(ending, value)
+    hint = hint or f"{suggest(value, choices)}; {_see(parser)}"
     return UsageError(msg, hint=hint)
 
 
@@ -161,6 +173,8 @@ def _unknown_option(parser: UsageParser, option: str, before: str | None) -> Usa
         right = "--" + option.lstrip("-" + _DASHES)
         return UsageError(msg, hint=f"its dash is not a hyphen: write {right}")
     synonym = _synonym(parser, option if option[1] == "-" else option[:2])
+    if synonym and (value := _value_of(parser, option)):
+        synonym = re.sub(_PLACE, lambda _: shlex.quote(value), synonym)
     if near := _nearest(parser, option):
         hint = f"did you mean {near}? {everything}"
     elif synonym:
@@ -172,6 +186,16 @@ def _unknown_option(parser: UsageParser, option: str, before: str | None) -> Usa
     else:
         hint = everything
     return UsageError(msg, hint=hint)
+
+
+def _value_of(parser: UsageParser, option: str) -> str:
+    """Return the user's value of an unknown *option*; empty if there is none."""
+    for word, following in zip(parser.words, (*parser.words[1:], "-"), strict=False):
+        name, _, value = word.partition("=")
+        if name == option:
+            value = value or ("" if following.startswith("-") else following)
+            return value.removeprefix("gpu:")
+    return ""
 
 
 def _nearest(parser: UsageParser, option: str) -> str | None:

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from envcfg.commands.formats import add_own
 from envcfg.commands.printing import tell
 from envcfg.common.characters import one_line
 from envcfg.common.errors import OutputError, UsageError
@@ -13,21 +14,7 @@ from envcfg.profile.words import PROFILE_NAME
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("name", metavar="NAME", help="as in my-cluster")
-    parser.add_argument(
-        "--extends",
-        metavar="FAMILY",
-        help="the profile that it is to build on (default: by network and GPUs)",
-    )
-    parser.add_argument(
-        "--blank", action="store_true", help="with nothing of this machine in it"
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="NAME.yaml anywhere; -: standard output"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="replace a file that is there"
-    )
+    add_own(parser, "profiles new")
 
 
 def run(options: argparse.Namespace, catalog: Catalog) -> int:

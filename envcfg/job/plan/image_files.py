@@ -10,6 +10,7 @@ from envcfg.backends.runtimes.runtime import Runtime
 from envcfg.common.errors import UsageError
 from envcfg.common.findings import Finding
 from envcfg.job.plan.plan import Container
+from envcfg.job.plan.program_file import literal_path_fix, near_file
 
 # USER:PASSWORD@. The digest after NAME:TAG@ does not match.
 _LOGIN = r"[^/@]*:[^/@]*@(?!sha\d+:)"
@@ -48,7 +49,11 @@ def locate_image(
         fix = f"a URI is written {meant}"
         return container, [_not_here("image-not-here", container)._replace(fix=fix)]
     where = "" if container.startswith("/") else ", in the folder where it starts"
-    return container, [_not_here("image-not-here", container, where)]
+    finding = _not_here("image-not-here", container, where)
+    if near := near_file(path):
+        fix = f"did you mean {os.path.join(os.path.dirname(container), near)}?"
+        finding = finding._replace(fix=fix)
+    return container, [finding]
 
 
 def _check_reference(container: str) -> None:
@@ -93,9 +98,5 @@ def _no_image(container: str, path: str, runtime: Runtime) -> list[Finding]:
 
 def _not_here(rule: str, subject: str, where: str = "") -> Finding:
     message = f"does not exist on this machine; the job checks again{where}"
-    fix = "give the path as the compute nodes see it"
-    if "$" in subject:
-        fix = "envcfg expands no variables: let your shell do it, in double quotes"
-    elif "~" in subject:
-        fix = "~ in quotes stays as it is: write $HOME, in double quotes"
+    fix = literal_path_fix(subject) or "give the path as the compute nodes see it"
     return Finding(rule, "warning", subject, message, fix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from envcfg.common.findings import Finding
@@ -20,6 +21,9 @@ _WRITTEN = {
     "inferred": "partly inferred from other systems",
     "generated": "generated from the values of another tool",
 }
+
+
+_LOOPBACK = r"localhost|127\.|::1$|0\.0\.0\.0$"
 
 
 def unknown_notes(unknown: Mapping[str, list[str]]) -> Iterable[Finding]:
@@ -143,8 +147,21 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
         )
 
 
-def one_node_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
-    """Warn of ranks that start on one node of a job that has more."""
+def rank_notes(plan: Plan, nodes: int) -> Iterable[Finding]:
+    """Warn of ranks that share GPUs, that start on one of several nodes, or that
+    cannot meet."""
+    gpus, ranks = plan.options.gpus or plan.profile.gpus, plan.options.ranks
+    if ranks and gpus and ranks > gpus:
+        message = f"counts on each node, and a node has {gpus} GPUs: ranks share them"
+        fix = f"one rank per GPU: --ranks {gpus}"
+        yield Finding("ranks-share-gpus", "warning", f"--ranks {ranks}", message, fix)
+    address = plan.options.settings.get("MASTER_ADDR")
+    text = format_word(address) if address else ""
+    if nodes > 1 and re.match(_LOOPBACK, text):
+        message = f"the ranks of {nodes} nodes cannot meet there, and the script stops"
+        fix = "leave it out: envcfg sets the first node"
+        subject = f"--set MASTER_ADDR={text}"
+        yield Finding("loopback-set", "warning", subject, message, fix)
     if not plan.starter.spans_nodes and nodes > 1:
         message = f"the job has {nodes} nodes, but all ranks start on one of them"
         fix = (

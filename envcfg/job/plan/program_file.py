@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from envcfg.backends.launchers import LAUNCHERS
@@ -27,6 +27,9 @@ _TAKEN = ("source", "date", "also")
 _ASIDE = ("submits", "weak")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
 _SHELL_SIGNS = r"[;&|<>`]|\$\("  # that only a shell understands
+_OWN_STEPS = "a script that starts its own ranks: envcfg submit {0}, or wrap --from {0}"
+_SIGN_WORD = r"&&?|\|\|?|;|[12&]?>>?|<|2>&1"
+_QUOTES = "\u201c\u201d\u2018\u2019\u201e"
 _MOST = 2000  # names of a folder that are compared with a missing one
 
 
@@ -62,8 +65,8 @@ def program_notes(
         fix = f"-- python {path} ..."
         note = Finding("program-not-started", "warning", path, message, fix)
         return [note] if is_python else []
-    fix = "give the path as the job sees it"
-    if near := _near(program):
+    fix = literal_path_fix(path) or "give the path as the job sees it"
+    if near := near_file(program):
         like = os.path.join(os.path.dirname(path), near)
         fix = f"did you mean {'python ' if is_python else ''}{like}?"
     elif is_contained and path.startswith("/"):
@@ -77,6 +80,8 @@ def _first_word(word: str, *, is_contained: bool) -> tuple[str, str] | None:
     """Return why no rank can start *word*, and what to type instead."""
     if re.match(r"[A-Za-z_]\w*=", word):
         return "is an assignment, and no program has this name", f"--set {word} --"
+    if word.startswith("-") and word != "--":
+        return "is an option, and no program has this name", "write it before the --"
     for kind, entry in load_kept_file("knowledge/first_words.yaml").items():
         if word in entry["words"].split() and (is_contained or kind != "container"):
             return entry["message"], entry["fix"]
@@ -98,6 +103,31 @@ def literal_notes(command: Sequence[str]) -> list[Finding]:
     return [Finding("variable-literal", "note", words, message, fix)] * bool(literal)
 
 
+def literal_signs(command: Sequence[str]) -> Iterator[Finding]:
+    """Yield a warning on the first sign of a shell, and on quotes of a word processor."""
+    sign = next((word for word in command if re.fullmatch(_SIGN_WORD, word)), "")
+    if sign:
+        message = "is a sign of a shell, and the program gets it as a word"
+        text = " ".join(w if w == sign else shlex.quote(w) for w in command)
+        fix = f"let a shell read it: -- bash -c {shlex.quote(text)}"
+        yield Finding("word-literal", "warning", sign, message, fix)
+    for word in command:
+        if word and (word[0] in _QUOTES or word[-1] in _QUOTES):
+            message = "has quotes of a word processor, which no shell removes"
+            fix = f"type it again: {shlex.quote(word.strip(_QUOTES))}"
+            yield Finding("word-literal", "warning", word, message, fix)
+            return
+
+
+def literal_path_fix(path: str) -> str:
+    """Return what to type for a *path* that only a shell would expand; else nothing."""
+    if "$" in path:
+        return "envcfg expands no variables: let your shell do it, in double quotes"
+    if "~" in path:
+        return "~ in quotes stays as it is: write $HOME, in double quotes"
+    return ""
+
+
 def _file_of(command: Sequence[str]) -> str | None:
     """Return the file that Python or a shell would run, or that the command names by
     path."""
@@ -116,7 +146,7 @@ def _is_program(name: str) -> bool:
     return which(name) is not None
 
 
-def _near(path: str) -> str | None:
+def near_file(path: str) -> str | None:
     """Return a file with a name similar to that of *path*, and the same suffix, if any."""
     folder, name = os.path.split(path)
     stem, ending = os.path.splitext(name)
@@ -194,6 +224,8 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     }
     if statement.row.get("submits"):
         alone = SUBMITS
+    elif statement.row.get("steps") and options.container:
+        alone = "; an image has no such program"
     elif options.known_nodes != 1 and meets and option_names.isdisjoint(meets):
         alone = f"; on several nodes each works alone, as it is not told {meets[0]}"
     elif "launcher" in statement.row and not meets and options.known_nodes != 1:
@@ -201,6 +233,9 @@ def start_as_read(options: Options, gpus: int | None) -> tuple[Options, list[Fin
     note = notes[0]._replace(
         severity="warning" if alone else "note",
         message=f"is used, because {statement}{alone}",
+        fix=_OWN_STEPS.format(statement.path)
+        if statement.row.get("steps")
+        else notes[0].fix,
     )
     return started, [note]
 

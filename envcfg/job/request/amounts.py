@@ -7,6 +7,8 @@ import re
 _TIME = re.compile(
     r"(?:(?P<days>[0-9]{1,4})-)?(?P<first>[0-9]{1,6})(?::(?P<second>[0-9]{1,2}))?(?::(?P<third>[0-9]{1,2}))?"
 )
+_UNIT = r"([1-9][0-9]{0,2}) ?(m|min|minutes?|h|hours?|d|days?)"
+_FORMS = {"m": "", "h": ":00:00", "d": "-00:00:00"}
 _SIZE = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[KMGT]?)B?", re.IGNORECASE)
 _RANGE = re.compile(
     r"(?P<first>[0-9]{1,7})(?:-(?P<last>[0-9]{1,7})(?::(?P<step>[1-9][0-9]{0,6}))?)?"
@@ -23,6 +25,8 @@ def seconds(text: str) -> int:
     match = _TIME.fullmatch(text)
     if not match:
         msg = f"{text!r} is not a time, as in 30 (minutes), 24:00:00 or 2-00:00:00"
+        if unit := re.fullmatch(_UNIT, text):
+            msg = f"{text!r} is not a time: write {unit[1]}{_FORMS[unit[2][0]]}"
         raise ValueError(msg)
     days = int(match["days"] or 0)
     parts = [int(match[name] or 0) for name in ("first", "second", "third")]

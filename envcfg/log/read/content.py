@@ -3,6 +3,7 @@ none."""
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 _PIECE = 1 << 15  # bytes to recode at once
 _HEAD = 512  # bytes that identify a file
 _ZSTD_WINDOW = 27  # as a power of 2: the limit of zstd itself without an option
+# Names of programs and job scripts, whose texts may look like the lines of a log.
+SOURCES = re.compile(r"\.(?:py|sh|bash|csh|sbatch|slurm|pbs)$")
 # First bytes of files that users pass by mistake and that are not logs.
 _KINDS = (
     (b"PK\x03\x04", "a zip archive, which must be unpacked first"),

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.common.errors import OutputError, UsageError
 from envcfg.common.nesting import walk_folder
-from envcfg.log.read.content import decompressed, head_of, kind_of
+from envcfg.log.read.content import SOURCES, decompressed, head_of, kind_of
 
 BLOCK = 1 << 17  # a larger block is slower, because it leaves the processor's cache
 LONGEST = 1 << 20  # bytes of a line; a longer one is split
 _OF_RANK = re.compile(r"(?:^|/)attempt_[^/]*/[^/.][^/]*/std[^/]{3}\.log$")
+_OUTPUT = "give the output of its job, as in slurm-123.out; scripts: envcfg lint"
 _OVERLAP = 1 << 12  # bytes of a piece that are read again with the next one
 _ENDLESS = 1 << 26  # bytes without a line's end, after which a pipe is not a log
 LARGE = 1 << 24  # bytes; only samples of the middle of a larger file are read
@@ -34,9 +35,13 @@ def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
         elif os.path.isfile(name) or (
             must_exist and (name == "-" or os.path.exists(name))
         ):
+            if SOURCES.search(name):
+                msg = f"{name}: a program or a script, not a log"
+                raise UsageError(msg, hint=_OUTPUT)
             inside = [name]  # a pipe is no file
         else:
-            inside = sorted(filter(os.path.isfile, glob.glob(name)))
+            fitting = filter(os.path.isfile, glob.glob(name))
+            inside = sorted(path for path in fitting if not SOURCES.search(path))
             if glob.has_magic(name):
                 problem = "no file fits this pattern"
                 hint = "is the job's output somewhere else?"
@@ -53,12 +58,14 @@ def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
 
 
 def files_in(folder: str) -> list[str]:
-    """Return the files of a folder, without hidden ones, sorted."""
+    """Return the files of a folder, without hidden ones and programs, sorted."""
     with os.scandir(folder) as entries:
         return sorted(
             entry.path
             for entry in entries
-            if entry.is_file() and not entry.name.startswith(".")
+            if entry.is_file()
+            and not entry.name.startswith(".")
+            and not SOURCES.search(entry.name)
         )
 
 
