@@ -18,14 +18,14 @@ from envcfg import __version__
 from envcfg.backends.scheduler_client import renew_limits
 from envcfg.commands import NAMES, ROLES, add_command, load, run, texts
 from envcfg.commands.arguments.parser import ParseError, Parser
-from envcfg.common.characters import one_line, text_width
+from envcfg.common.characters import fold, one_line, screen_width, text_width
 from envcfg.common.errors import (
     EXIT_BUG,
     EXIT_CANNOT,
     EnvcfgError,
     UsageError,
 )
-from envcfg.common.failure import CommandLine, fail, may_want_script
+from envcfg.common.failure import STDERR, CommandLine, fail, may_want_script
 from envcfg.common.interrupts import BlockedSignals, interruption, raise_signals
 
 
@@ -187,8 +187,9 @@ def _fail(words: Sequence[str], lines: Sequence[str], exit_code: int) -> int:
         CommandLine.script = may_want_script(words, NAMES)
     with suppress(OSError, ValueError):  # a caller's stderr may fail on earlier text
         sys.stderr.flush()
+    width = screen_width(STDERR)
     with BlockedSignals() as output:
-        fail(lines, exit_code)
+        fail([part for line in lines for part in fold(line, width)], exit_code)
         output.finish()
     return exit_code
 

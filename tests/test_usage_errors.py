@@ -343,5 +343,5 @@ def test_help_has_its_own_width_where_the_terminal_has_none(
 
     monkeypatch.setattr(os, "get_terminal_size", no_terminal)
     text_width.cache_clear()
-    assert text_width() == 88
+    assert text_width() == 80
     text_width.cache_clear()

@@ -10,10 +10,16 @@ from stat import S_ISFIFO
 from typing import TYPE_CHECKING
 
 from envcfg.commands import ALIASES, texts
-from envcfg.common.characters import one_line
+from envcfg.common.characters import fold, one_line, screen_width
 from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import EXIT_USAGE, UsageError
-from envcfg.common.failure import STDOUT, failing_script, put_stream, stream_descriptor
+from envcfg.common.failure import (
+    STDERR,
+    STDOUT,
+    failing_script,
+    put_stream,
+    stream_descriptor,
+)
 from envcfg.common.findings import Finding
 from envcfg.common.interrupts import BlockedSignals
 from envcfg.common.secrets import hide, safe_line
@@ -37,10 +43,20 @@ OUTPUT = (
 )
 
 
+def put_messages(*lines: str) -> None:
+    """Write *lines* to stderr, no wider than its terminal.
+
+    In a pipe and in the log of a job, each message stays one line for other programs.
+    """
+    width = screen_width(STDERR)
+    parts = (part for line in lines for part in fold(safe_line(line), width))
+    sys.stderr.write("".join(f"{part}\n" for part in parts))
+
+
 def say(findings: Iterable[Finding]) -> None:
     """Write *findings* to stderr."""
     for finding in findings:
-        sys.stderr.write("\n".join(finding.lines()) + "\n")
+        put_messages(*finding.lines())
 
 
 def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
@@ -56,7 +72,7 @@ def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
     left_out = [] if is_complete else _minor_notes(findings)
     say(finding for finding in findings if finding not in left_out)
     if left_out:
-        sys.stderr.write(f"envcfg: notes left out: {len(left_out)} (-v prints them)\n")
+        put_messages(f"envcfg: notes left out: {len(left_out)} (-v prints them)")
 
 
 def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:
@@ -88,9 +104,9 @@ def tell(text: str, hint: str | None = None, *, severity: str = "note") -> None:
     Both may contain text from files of others, so each becomes one line, safe for a
     terminal.
     """
-    sys.stderr.write(f"{safe_line(f'envcfg: {severity}: {text}')}\n")
+    put_messages(f"envcfg: {severity}: {text}")
     if hint:
-        sys.stderr.write(f"{safe_line(f'  hint: {hint}')}\n")
+        put_messages(f"  hint: {hint}")
 
 
 def next_step(options: argparse.Namespace, code: int) -> str | None:
@@ -122,7 +138,7 @@ def say_next(options: argparse.Namespace, code: int) -> None:
         # stdout is flushed first, so that the sentence comes after the output in a
         # terminal.
         sys.stdout.flush()
-        sys.stderr.write(f"envcfg: next: {text}\n")
+        put_messages(f"envcfg: try: {text}")
 
 
 def write(text: str) -> None:

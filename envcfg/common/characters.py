@@ -12,7 +12,14 @@ from functools import lru_cache
 _MOST_DIGITS = 9  # digits of a number; no count in a job has more
 _MOST_CORES = 8192  # of a node
 # Columns of a text: the default without a terminal, the fewest, and the most.
-_WIDTH, _NARROWEST, _WIDEST = 88, 40, 120
+_WIDTH, _NARROWEST, _WIDEST = 80, 40, 120
+# A command to copy, which stays on one line: options, placeholders, files, and all words
+# after a double dash.
+_COMMAND = (
+    r"(?:\benvcfg [a-z-]+|\b(?:sed|sbatch|srun|python3?|source|export) \S+|--?\w[\w-]*)"
+    r"(?: (?:-- [^;]*|-\S+|[A-Z]{2}\S*|\d\S*|\S*[/.=_]\S*))*"
+)
+_HELD = "\0"  # stands for a blank of a command
 _SURROGATES = "[\ud800-\udfff]"
 # Marks that change the direction of text are included: a log line could use them to
 # look like another line.
@@ -34,6 +41,45 @@ def text_width() -> int:
     except (ValueError, OSError):  # no number, or no terminal
         return _WIDTH
     return max(_NARROWEST, min(width, _WIDEST)) if width > 0 else _WIDTH
+
+
+def screen_width(descriptor: int) -> int | None:
+    """Return the columns of the stream *descriptor*; None for a pipe or a file.
+
+    COLUMNS counts for every stream.
+    """
+    try:
+        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor)[0])
+    except (ValueError, OSError):
+        return None
+    return max(_NARROWEST, width) if width > 0 else None
+
+
+def fold(text: str, width: int | None) -> list[str]:
+    """Return *text* as lines of at most *width* columns; None: one line.
+
+    Words and commands to copy stay whole, even if they are longer. Further lines are
+    indented by two more columns.
+
+    >>> fold("  hint: write envcfg lint job.sh", 24)
+    ['  hint: write', '    envcfg lint job.sh']
+    """
+    if width is None or len(text) <= width:
+        return [text]
+    import textwrap
+
+    held = re.sub(_COMMAND, lambda match: match[0].replace(" ", _HELD), text)
+    indent = " " * (len(text) - len(text.lstrip()) + 2)
+    # The room between columns of a table is part of the line.
+    lines = textwrap.wrap(
+        held,
+        width,
+        subsequent_indent=indent,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_HELD, " ") for line in lines]
 
 
 def whole_number(text: str | None) -> int | None:

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from envcfg.common.characters import text_width
-from envcfg.common.failure import CommandLine
+from envcfg.common.characters import fold, screen_width, text_width
+from envcfg.common.failure import STDOUT, CommandLine
 from envcfg.common.secrets import safe_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 Line = tuple[str, str]  # style, as rich names it, and text
+_LEAST = 8  # columns of a cell that is cut
 _PLAIN = frozenset({"dumb", "unknown"})  # values of TERM
 
 
@@ -75,20 +76,39 @@ def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
     )
 
 
-def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a line for each row, its cells as wide as the widest of their column."""
+def in_columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Return a line for each row, its cells as wide as the widest of their column.
+
+    If the lines do not fit on the screen, the widest columns are cut.
+
+    Args:
+        rows: texts, with those of the head first.
+        width: the most columns if stdout is no terminal; None: all that are needed.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    padded = (map(str.ljust, row, widths) for row in rows)
+    width = screen_width(STDOUT) or width
+    room = width - 2 * len(widths) if width else sum(widths)
+    while sum(widths) > room and max(widths) > _LEAST:
+        widths[widths.index(max(widths))] -= 1
+    padded = (map(_cut, row, widths) for row in rows)
     return ["  ".join(cells).rstrip() for cells in padded]
 
 
+def _cut(cell: str, width: int) -> str:
+    return cell.ljust(width) if len(cell) <= width else f"{cell[: width - 1]}…"
+
+
 def put(lines: Iterable[Line]) -> None:
-    """Write *lines* to stdout."""
+    """Write *lines* to stdout, no wider than its terminal."""
+    width = screen_width(STDOUT)
+    lines = (
+        (style, part) for style, text in lines for part in fold(safe_line(text), width)
+    )
     if not is_styled():
-        sys.stdout.write("".join(f"{safe_line(text)}\n" for _, text in lines))
+        sys.stdout.write("".join(f"{text}\n" for _, text in lines))
         return
     from rich.text import Text
 
     console = make_console()
     for style, text in lines:
-        console.print(Text(safe_line(text), style=style), soft_wrap=True)
+        console.print(Text(text, style=style), soft_wrap=True)

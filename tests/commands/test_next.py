@@ -88,9 +88,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_person_is_told_what_comes_next(name: str, folder: Path) -> None:
     words, wanted = STEPS[name]
     said = at_terminal(words, folder)
-    (told,) = re.findall(r"envcfg: next: (.*)\r\n", said)
+    (told,) = re.findall(r"envcfg: try: (.*)\r\n", said)
     assert wanted in told
-    assert at_terminal(words, folder, ENVCFG_QUIET="1").count("next:") == 0
+    assert at_terminal(words, folder, ENVCFG_QUIET="1").count("try:") == 0
 
 
 def test_a_program_is_told_nothing(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from envcfg.common.characters import text_width
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.node_failures import FailingNode
 from envcfg.jobs.questions import cause_history, count_jobs, failing_nodes
@@ -46,10 +47,7 @@ def _job_lines(records: Iterable[JobRecord], store: Store | None) -> Iterator[Li
         many = count_of(len(jobs), "job")
         text = f"{many} {verdict}: {'; '.join(filter(None, about))}"
         yield _STYLES.get(verdict, "bold"), text
-        columns = [*zip(_HEADS, *map(_cells, jobs), strict=True)]
-        # A column without a value would only make the lines longer than the terminal.
-        columns = [column for column in columns if {*column[1:]} != {"-"}]
-        for line in in_columns([*zip(*columns, strict=True)]):
+        for line in in_columns(_filled([_HEADS, *map(_cells, jobs)]), text_width()):
             yield "", f"  {line}"
         notes = dict.fromkeys(note for job in jobs for note in job.notes)
         for note in [*notes][:_NOTES]:
@@ -68,6 +66,12 @@ def _cells(job: JobRecord) -> tuple[str, ...]:
     )
 
 
+def _filled(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return *rows* without the columns that have no value, which only make them longer."""
+    columns = [c for c in zip(*rows, strict=True) if not {*c[1:]} <= {"-", "0"}]
+    return [*zip(*columns, strict=True)]
+
+
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
@@ -83,7 +87,7 @@ def _table_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[Line]:
         for row in rows
     ]
     heads = [name.upper().replace("_", " ") for name in rows[0]]
-    for at, line in enumerate(in_columns([heads, *cells])):
+    for at, line in enumerate(in_columns(_filled([heads, *cells]), text_width())):
         yield "" if at else "bold", line
 
 
