@@ -104,7 +104,7 @@ def test_a_folder_that_is_gone_is_no_reason_to_fail_here(tmp_path: Path) -> None
 
 
 def test_an_old_python_is_named_as_the_reason(tmp_path: Path) -> None:
-    code = "import sys; sys.version_info = (3, 9, 18); from envcfg.__main__ import main; main()"
+    code = "import envcfg, sys; sys.version_info = (3, 9, 18); from envcfg.__main__ import main; main()"
     done = run((sys.executable, "-c", code), tmp_path)
     assert done.returncode == 70
     assert b"Python 3.9 is too old: 3.10 or newer is needed" in done.stderr
