@@ -42,7 +42,6 @@ from scripts.pages.warnings import warnings_page
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 MODULES = ROOT / "tests/golden/modules.txt"
-PICTURE = DOCS / "images/readme.svg"
 _BASH = ROOT / "envcfg/job/script/modules"
 SECRETS = _BASH / "secrets.sh"
 # Folders in which no file is but those that are made.
@@ -86,9 +85,10 @@ def derived() -> dict[Path, str]:
     pages = systems_pages(Catalog([built_in_folder()]))
     made |= {DOCS / "systems" / name: page for name, page in pages.items()}
     made |= {DOCS / "lint" / name: page for name, page in rule_pages().items()}
-    drawn = pictures(["check-log"])["pictures/check-log.svg"]
-    old = _text(PICTURE)
-    made[PICTURE] = old if drawn_words(old) == drawn_words(drawn) else drawn
+    for name, drawn in pictures().items():
+        old = _text(DOCS / name)
+        is_same = drawn_words(old) == drawn_words(drawn)
+        made[DOCS / name] = old if is_same else drawn
     for name, text in bundled(read_schemas()).items():
         made[DOCS / f"{name}.schema.json"] = text
     return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -9,7 +11,6 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from scripts.pages.commands import command_pages
-from scripts.pages.pictures import pictures
 from scripts.pages.site import relinked, site_pages
 
 # Pages for questions come before records, and tables of records are not searched at all:
@@ -36,6 +37,8 @@ _UNSEARCHED = (
     "lint/index.md",
     "project/changelog.md",
 )
+# A browser breaks a line behind each hyphen. A long path may be broken.
+_HYPHENATED = r"(?<![^\s&;(\[|,'])[\w.=-]*-[\w.=-]{1,40}(?![\w/-])"
 _LISTS = ("systems/index.md", "lint/index.md", "reference/rules/index.md")
 
 
@@ -45,7 +48,12 @@ _CONFUSED, _DISTINCT = "e=e+s+o.id", 'e=e+s+o.id+","'
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages of systems and rules in the navigation, which gives them a sidebar."""
+    """List the pages of systems and rules in the navigation, which gives them a sidebar.
+
+    The address in the variable REPOSITORY becomes a link on each page.
+    """
+    if address := os.environ.get("REPOSITORY"):
+        config.repo_url, config.repo_name = address, "source"
     docs = Path(config.docs_dir)
     pages = {
         *site_pages(),
@@ -65,7 +73,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages that no file of docs/ holds."""
-    for path, page in {**site_pages(), **command_pages(), **pictures()}.items():
+    for path, page in {**site_pages(), **command_pages()}.items():
         files.append(File.generated(config, path, content=page))
     return files
 
@@ -86,6 +94,21 @@ def on_page_markdown(
     }
     own = page.file.generated_by is None
     return relinked(markdown, f"docs/{path}", path) if own else markdown
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Return the content of a page in which no option and no short name is broken."""
+    return re.sub(r"(?s)<code[^>]*>.*?</code>", _keep_words, html)
+
+
+def _keep_words(code: re.Match[str]) -> str:
+    # Tags are left alone: only the texts between them have words.
+    parts = re.split(r"(<[^>]*>)", code[0])
+    parts[::2] = [
+        re.sub(_HYPHENATED, r'<span class="word">\g<0></span>', part)
+        for part in parts[::2]
+    ]
+    return "".join(parts)
 
 
 def on_post_build(*, config: MkDocsConfig) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of what commands print on a terminal: run when the site is built, and drawn."""
+"""Pictures of what commands print on a terminal, for pages of docs/."""
 
 from __future__ import annotations
 
@@ -10,44 +10,33 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _COLUMNS = 100
-_SCRIPT = """\
-#!/bin/bash
-#SBATCH --nodes=2
-#SBATCH --ntasks-per-node=8
-export RANK=$SLURM_PROCID
-export MIOPEN_USER_DB=/tmp/cache
-srun singularity exec pytorch.sif python train.py
-"""
 _LUMI = "--profile lumi-g --container pytorch.sif --no-inspect"
 _MOST = 60  # lines of a picture
 
 
-def pictures(names: Collection[str] = ()) -> Mapping[str, str]:
-    """Return each picture, or those named, by its path in the site, as SVG.
+def pictures() -> Mapping[str, str]:
+    """Return each picture by its path in docs/, as SVG.
 
     Raises:
         RuntimeError: a command ended in a way that it should not have.
     """
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
-        (here / "job.sh").write_text(_SCRIPT)
         shutil.copy(ROOT / "examples/slow-job.out", here / "slurm-123.out")
         (here / "pytorch.sif").touch()
         shown = {
-            "check-log": ("check-log slurm-123.out", 1),
-            "lint": ("lint job.sh", 1),
+            "readme": ("check-log slurm-123.out", 1),
             "explain": ("explain NCCL_NET_GDR_LEVEL --profile lumi-g", 0),
             "plan": (f"wrap {_LUMI} --print plan -- python train.py", 0),
         }
         return {
-            f"pictures/{name}.svg": _drawn(words, code, here)
+            f"images/{name}.svg": _drawn(words, code, here)
             for name, (words, code) in shown.items()
-            if not names or name in names
         }
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from envcfg.knowledge.variables import load_variables
-from envcfg.log.read.rulebook import load_rules, stack_rules
+from envcfg.log.read.rulebook import LogRule, load_rules, stack_rules
 from envcfg.nodes.hang.hang_rules import hang_rules
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
@@ -30,6 +30,8 @@ _OWN = {
     "SECURITY.md": "project/security.md",
     "CHANGELOG.md": "project/changelog.md",
 }
+# Pages of rules exist only in the site. In a checkout the command shows the same.
+_RULE = re.compile(r"(?<!\[)`envcfg explain (?P<id>[\w.-]+)`(?!\])")
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -37,7 +39,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)#\s]+)(#[^)\s]*)?\)")
 def site_pages() -> Mapping[str, str]:
     """Return each page by its path in the site, as Markdown."""
     catalog = Catalog([built_in_folder()])
-    rules = {rule.id: rule for rule in (*load_rules(), *stack_rules())} | hang_rules()
+    rules = _log_rules()
     variables = load_variables()
     pages = {
         page: relinked((ROOT / name).read_text(encoding="utf-8"), name, page)
@@ -80,7 +82,27 @@ def relinked(body: str, source: str, page: str) -> str:
             f"{mark}[{words}]({os.path.relpath(there, os.path.dirname(page))}{anchor})"
         )
 
-    return _LINK.sub(kept, body)
+    return _RULE.sub(lambda rule: _rule_link(rule, page), _LINK.sub(kept, body))
+
+
+def _rule_link(match: re.Match[str], page: str) -> str:
+    """Return the command that explains a rule of check-log as a link to its page."""
+    place = _rule_places().get(match["id"])
+    if place is None:
+        return match[0]
+    place = os.path.relpath(f"reference/rules/{place}", os.path.dirname(page))
+    return f"[{match[0]}]({place})"
+
+
+@cache
+def _rule_places() -> Mapping[str, str]:
+    """Return the place of each rule of check-log, below its folder in the site."""
+    return rule_links(rules_by_topic(_log_rules()))
+
+
+def _log_rules() -> dict[str, LogRule]:
+    known = {rule.id: rule for rule in (*load_rules(), *stack_rules())}
+    return known | hang_rules()
 
 
 def _overview(profiles: int, rules: int, variables: int, lint: int) -> str:
