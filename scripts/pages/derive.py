@@ -79,6 +79,9 @@ def derived() -> dict[Path, str]:
         path = DOCS / f"{page}.md"
         text = made.get(path, _text(path))
         made[path] = with_table(text, titles.split("|"), rows)
+    guide = ROOT / "CONTRIBUTING.md"
+    titles = ["file of rules", "subject"]
+    made[guide] = with_table(_text(guide), titles, _rule_file_rows())
     page = with_table(made[DOCS / "agents.md"], ["code", "meaning"], code_rows())
     titles = ["printed by", "schema", "what it holds"]
     made[DOCS / "agents.md"] = with_table(page, titles, schema_rows())
@@ -92,6 +95,12 @@ def derived() -> dict[Path, str]:
     for name, text in bundled(read_schemas()).items():
         made[DOCS / f"{name}.schema.json"] = text
     return made
+
+
+def _rule_file_rows() -> Iterator[list[str]]:
+    """Yield each file of log rules with its first line, which describes it."""
+    for path in sorted((ROOT / "envcfg/log/read/rules").glob("*.yaml")):
+        yield [f"`{path.name}`", _text(path).partition("\n")[0].removeprefix("# ")]
 
 
 def old_files() -> list[Path]:
