@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envcfg.commands.formats import add_own
+from envcfg.commands.option_arguments import add_option
+from envcfg.core.option import switch
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``doctor``."""
-    add_own(parser, "doctor")
+    add_option(parser, switch("--json", "the same, as JSON"))
+    text = "print a skill for agents (SKILL.md): which command answers which question"
+    add_option(parser, switch("--skill", text))
 
 
 def run(options: argparse.Namespace) -> int:

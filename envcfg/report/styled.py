@@ -79,14 +79,11 @@ def wrapped(text: str, first: str, then: str | None = None) -> list[str]:
 def in_columns(rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
     """Return a line for each row, its cells as wide as the widest of their column.
 
-    If the lines do not fit on the screen, the widest columns are cut.
-
     Args:
         rows: texts, with those of the head first.
-        width: the most columns if stdout is no terminal; None: all that are needed.
+        width: the most columns of a line, for which the widest cells are cut.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    width = screen_width(STDOUT) or width
     room = width - 2 * len(widths) if width else sum(widths)
     while sum(widths) > room and max(widths) > _LEAST:
         widths[widths.index(max(widths))] -= 1

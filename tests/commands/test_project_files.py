@@ -11,13 +11,13 @@ import pytest
 
 from envcfg import api
 from envcfg.common.errors import ProfileError
-from support import bash, envcfg, require_root
+from support import ROOT, bash, envcfg, require_root
 
 REASON = "why: w, source: s, date: 2026-01-01"
 STEP = ("--container", "none", "--launcher", "local", "--ranks", "1")
 RUN = (*STEP, "--profile", "workstation", "--", "true")
-# A log with traffic over sockets between two nodes is degraded on this system.
-EXPECTS = f"expect: {{network: AWS Libfabric, {REASON}}}\n"
+# The log of this file has no traffic over InfiniBand.
+EXPECTS = f"expect: {{networks: [IB], {REASON}}}\n"
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def clone(no_layers: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     (folder / "sub").mkdir()
     monkeypatch.chdir(folder)
     write(folder, "job.sh", "#!/bin/bash\n#SBATCH -N 2\nsrun true\n")
+    write(folder, "log", (ROOT / "examples/slow-job.out").read_text())
     return folder
 
 
@@ -107,7 +108,7 @@ def test_commands_that_make_or_submit_a_job_refuse(
 
 
 @pytest.mark.parametrize(
-    "words", [("lint", "job.sh"), ("check-log", "job.sh"), ("explain", "NCCL_NET")]
+    "words", [("lint", "job.sh"), ("check-log", "log"), ("explain", "NCCL_NET")]
 )
 def test_commands_that_read_go_on_without_the_file(
     clone: Path, words: tuple[str, ...]
@@ -181,7 +182,7 @@ def test_programs_may_accept_a_group_too(clone: Path) -> None:
     calls: list[Callable[..., object]] = [
         lambda **more: api.make_plan(["true"], container=None, profile=str(path), **more),
         lambda **more: api.load_profile(path, **more),
-        lambda **more: api.check_log("job.sh", profile=path, **more),
+        lambda **more: api.check_log("log", profile=path, **more),
         lambda **more: api.lint("job.sh", profile=path, **more),
         lambda **more: api.inspect("sub", profile=path, **more),
     ]  # fmt: skip
@@ -206,13 +207,13 @@ def test_a_projects_profile_requires_something_of_a_log_only_if_it_is_named(
     clone: Path, name: str, file: str
 ) -> None:
     write(clone, file, f"name: x\n{EXPECTS}")
-    bare = envcfg("check-log", "job.sh").text
+    bare = envcfg("check-log", "log").text
     write(clone, "envcfg.toml", f'profile = "{name}"\n')
-    done = envcfg("check-log", "job.sh")
+    done = envcfg("check-log", "log")
     assert done.text == bare
     assert "x.yaml: is left out, because it comes with the project" in done.err
     assert f"hint: if it may decide: --profile {name}" in done.err
-    named = envcfg("check-log", "--profile", name, "job.sh")
+    named = envcfg("check-log", "--profile", name, "log")
     assert "is left out" not in named.err
     assert named.text != bare
 
@@ -220,17 +221,17 @@ def test_a_projects_profile_requires_something_of_a_log_only_if_it_is_named(
 def test_a_project_does_not_change_what_a_system_requires_of_a_log(
     clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = envcfg("check-log", "--profile", "workstation", "job.sh").text
+    own = envcfg("check-log", "--profile", "workstation", "log").text
     text = f"name: workstation\n{EXPECTS}"
     write(clone, ".envcfg/profiles/workstation.yaml", text)
-    assert envcfg("check-log", "--profile", "workstation", "job.sh").text != own
+    assert envcfg("check-log", "--profile", "workstation", "log").text != own
     for source in ("file", "environment"):
         if source == "file":
             write(clone, "envcfg.toml", 'profile = "workstation"\n')
         else:
             (clone / "envcfg.toml").unlink()
             monkeypatch.setenv("ENVCFG_PROFILE", "workstation")
-        done = envcfg("check-log", "job.sh")
+        done = envcfg("check-log", "log")
         assert done.text == own
         assert "workstation.yaml: is left out" in done.err
 
@@ -239,9 +240,9 @@ def test_a_path_in_the_environment_is_the_users_own_decision(
     clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(clone, "x.yaml", f"name: x\n{EXPECTS}")
-    named = envcfg("check-log", "--profile", str(path), "job.sh").text
+    named = envcfg("check-log", "--profile", str(path), "log").text
     monkeypatch.setenv("ENVCFG_PROFILE", str(path))
-    assert envcfg("check-log", "job.sh").text == named
+    assert envcfg("check-log", "log").text == named
 
 
 def test_a_file_of_a_stranger_ends_nothing(clone: Path) -> None:

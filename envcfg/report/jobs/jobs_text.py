@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from envcfg.common.characters import text_width
+from envcfg.common.characters import screen_width, text_width
+from envcfg.common.failure import STDOUT
 from envcfg.jobs.job_record import JobRecord
 from envcfg.jobs.node_failures import FailingNode
 from envcfg.jobs.questions import cause_history, count_jobs, failing_nodes
@@ -47,7 +48,7 @@ def _job_lines(records: Iterable[JobRecord], store: Store | None) -> Iterator[Li
         many = count_of(len(jobs), "job")
         text = f"{many} {verdict}: {'; '.join(filter(None, about))}"
         yield _STYLES.get(verdict, "bold"), text
-        for line in in_columns(_filled([_HEADS, *map(_cells, jobs)]), text_width()):
+        for line in _fitting([_HEADS, *map(_cells, jobs)]):
             yield "", f"  {line}"
         notes = dict.fromkeys(note for job in jobs for note in job.notes)
         for note in [*notes][:_NOTES]:
@@ -66,10 +67,11 @@ def _cells(job: JobRecord) -> tuple[str, ...]:
     )
 
 
-def _filled(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return *rows* without the columns that have no value, which only make them longer."""
+def _fitting(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return *rows* as lines of the terminal, without the columns that have no value."""
     columns = [c for c in zip(*rows, strict=True) if not {*c[1:]} <= {"-", "0"}]
-    return [*zip(*columns, strict=True)]
+    width = screen_width(STDOUT) or text_width()
+    return in_columns([*zip(*columns, strict=True)], width)
 
 
 def _number(value: float | None) -> str:
@@ -87,7 +89,7 @@ def _table_lines(rows: Sequence[Mapping[str, object]]) -> Iterator[Line]:
         for row in rows
     ]
     heads = [name.upper().replace("_", " ") for name in rows[0]]
-    for at, line in enumerate(in_columns(_filled([heads, *cells]), text_width())):
+    for at, line in enumerate(_fitting([heads, *cells])):
         yield "" if at else "bold", line
 
 
