@@ -114,7 +114,7 @@ def _found_in_lines(
     if shown is None:
         return []
     rule, (evidence,) = job.rulebook.rules[id_], locate([shown[1]])
-    return [rule.finding(subject, shown[0], rule.severity, evidence=evidence)]
+    return [rule.finding(subject, shown[0], evidence=evidence)]
 
 
 _WIDE = 200  # characters of a quoted line
@@ -129,7 +129,7 @@ _NOTHING = JobReport(
 def _plain_report(job: JobLog, reading: Coverage) -> LogReport:
     """Return the report after a bug: the rules that the lines match, and no more."""
     rules, subject = [own.rule for own in job.occurrences.values()], "job"
-    findings = [r.finding(subject, r.meaning, r.severity) for r in rules if r.severity]
+    findings = [rule.finding(subject, rule.meaning) for rule in rules]
     effects = {EFFECT.get(finding.severity): finding.message for finding in findings}
     shown = (verdict for verdict in WORST_FIRST if verdict in effects)
     verdict: Verdict = next(shown, "inconclusive")

@@ -101,7 +101,6 @@ def _finding(element: TraceFinding, rule: LogRule) -> Finding:
     return rule.finding(
         one_line(element.subject),
         one_line(element.message),
-        rule.severity,
         evidence=element.evidence,
         cause=element.cause,
     )

@@ -91,13 +91,13 @@ class LogRule(NamedTuple):
         self,
         subject: str,
         message: str,
-        severity: Severity | None = "note",
+        severity: Severity | None = None,
         **details: Any,  # noqa: ANN401  # other fields of the finding
     ) -> Finding:
-        """Return a finding with the words of this rule."""
+        """Return a finding with the words, and by default the severity, of this rule."""
         return Finding(
             rule=self.id,
-            severity=severity or "note",
+            severity=severity or self.severity or "note",
             subject=subject,
             message=message,
             fix=self.fix,

@@ -21,11 +21,7 @@ def hang_rules() -> dict[str, LogRule]:
 
 def finding(rule: str, subject: str, message: str) -> Finding:
     """Return the finding of *rule* on *subject*; the *message* has no full stop."""
-    rule_found = hang_rules()[rule]
-    severity, why = rule_found.severity or "note", rule_found.meaning
-    return Finding(
-        rule, severity, subject, message, rule_found.fix, rule_found.source, why
-    )
+    return hang_rules()[rule].finding(subject, message)
 
 
 def ranks_said(ranks: Sequence[int], hosts: Mapping[int, str] | None = None) -> str:
