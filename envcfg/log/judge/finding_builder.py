@@ -89,8 +89,6 @@ def _rule_findings(
     built: list[Found] = []
     for occurrence in _in_order(job.occurrences.values()):
         rule = occurrence.rule
-        if rule.severity is None:
-            continue
         holders = occurrence.processes.values()
         words = reasons.words(rule.id, holders)
         # With a known cause every other error may be its consequence.
@@ -98,7 +96,7 @@ def _rule_findings(
         follows = follows or rule.id in explained
         finding = Finding(
             rule=rule.id,
-            severity=rule.severity,
+            severity=rule.severity or "note",
             subject=_subject([(ranks.get(id(holder)), holder) for holder in holders]),
             message=words.meaning,
             fix=words.fix,

@@ -17,13 +17,11 @@ from envcfg.log.tables import load_table
 from envcfg.log.verdict import Cause, errors_of
 
 
-def leads(first: FirstEnd | None, job: JobLog) -> bool:
+def leads(first: FirstEnd, job: JobLog) -> bool:
     """Return whether *first* is the cause, without an earlier network error.
 
     A consequence of another end is no cause if there is a network error.
     """
-    if first is None:
-        return False
     errors = [
         occurrence.first.spot
         for occurrence in job.occurrences.values()
