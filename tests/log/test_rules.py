@@ -17,11 +17,13 @@ import yaml
 from envcfg.common.findings import Severity
 from envcfg.log.judge.reasons import WHEN
 from envcfg.log.read.prefix import parse
-from envcfg.log.read.rulebook import FOLDER, KEYS, LogRule, Match, Rulebook, load_rules
+from envcfg.log.read.rulebook import FOLDER, LogRule, Match, Rulebook, load_rules
 from suites import in_groups
 
 FILES = sorted(Path(FOLDER).glob("*.yaml"))
 RULES = load_rules()
+# A file may set these keys of a rule; gates and topic belong to the file.
+KEYS = [name.rstrip("_") for name in LogRule._fields[: LogRule._fields.index("gates")]]
 LINE_RULES = [rule for rule in RULES if rule.pattern]
 BOOK = Rulebook(RULES)
 

@@ -107,12 +107,6 @@ class LogRule(NamedTuple):
         )
 
 
-# Rules in files may set these keys only; gates and topic belong to the file.
-KEYS = tuple(
-    name.rstrip("_") for name in LogRule._fields[: LogRule._fields.index("gates")]
-)
-
-
 class Match(NamedTuple):
     """A message that a rule recognised, with its offset and captures."""
 
@@ -275,19 +269,14 @@ class Rulebook:
         return self._compiled[rule.id]
 
 
-def load_rules(folder: str = FOLDER) -> list[LogRule]:
-    """Return every rule of *folder*, in the order of files and of each file."""
-    names = names_in(folder, ".yaml")
-    paths = [os.path.join(folder, name) for name in names]
+def load_rules() -> list[LogRule]:
+    """Return every rule, in the order of files and of each file."""
+    paths = [os.path.join(FOLDER, name) for name in names_in(FOLDER, ".yaml")]
     *files, classes = load_kept("rules", *paths, f"log/{CLASSES}.yaml")
     rules = []
-    for name, file in zip(names, files, strict=True):
+    for file in files:
         gates = tuple(file.get("gates", ()))
         for rule in file["rules"]:
-            if unknown := set(rule) - set(KEYS):
-                # A misspelled key would silently disable a part of the rule.
-                msg = f"{name}: {rule.get('id')}: unknown {sorted(unknown)}"
-                raise ValueError(msg)
             data = {"phase": file.get("phase", "running"), **rule}
             is_end = data.get("severity") == "error" or data.get("event") in _ENDS
             class_ = data.pop("class", file.get("class", "") if is_end else "")
