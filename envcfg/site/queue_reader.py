@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from envcfg.backends.schedulers.scheduler import Scheduler
-from envcfg.common.characters import split_lines, whole_number
+from envcfg.common.characters import whole_number
 from envcfg.site.machine_facts import NodeGroup, SeenPartition, maker_of
-from envcfg.site.slurm_answers import read_partitions, read_shapes
+from envcfg.site.slurm_answers import bar_rows, read_partitions, read_shapes
 
 _SAID = re.compile(r"^[ \t]+(\S+) = (.*)$", re.MULTILINE)
 # A time of zero is not a limit but a missing value.
@@ -20,7 +20,6 @@ def read_qos(text: str) -> list[SeenPartition]:
     Args:
         text: lines of name, MaxTRES and MaxWall, separated by a bar.
     """
-    rows = [line.split("|") for line in split_lines(text)]
     return [
         SeenPartition(
             name=name,
@@ -28,8 +27,7 @@ def read_qos(text: str) -> list[SeenPartition]:
             gpus=_amount(most, r"gres/gpu(?::[^=]*)?"),
             time=time if _TIME.fullmatch(time) else None,
         )
-        # Lines with another number of fields are messages, which some sites print.
-        for name, most, time in (row for row in rows if len(row) == 3)
+        for name, most, time in bar_rows(text, 3)
     ]
 
 
@@ -49,8 +47,8 @@ def read_associations(text: str, config: str, cluster: str) -> dict[str, list[st
     if not kinds & {"associations", "limits", "qos", "safe", "all"}:
         return {}
     accounts: dict[str, list[str]] = {}
-    rows = [line.split("|") for line in split_lines(text)]
-    for _, account, qos in (row for row in rows if len(row) == 3 and row[0] == cluster):
+    mine = (row for row in bar_rows(text, 3) if row[0] == cluster)
+    for _, account, qos in mine:
         names = qos.split(",") if kinds & {"qos", "all"} else []
         # Slurm compares accounts in lower case.
         accounts.setdefault(account.lower(), []).extend(filter(None, names))
@@ -133,8 +131,7 @@ def _flux_nodes(text: str) -> Iterable[tuple[str, NodeGroup]]:
 
     A line with nodes of several kinds is skipped, because its sums fit none of them.
     """
-    rows = (line.split("|") for line in split_lines(text))
-    for queues, properties, *numbers in (row for row in rows if len(row) == 5):
+    for queues, properties, *numbers in bar_rows(text, 5):
         nodes, cores, gpus = (whole_number(number) or 0 for number in numbers)
         # Sums that do not divide evenly belong to a mixture of nodes.
         if nodes and cores and not (cores % nodes or gpus % nodes):

@@ -18,6 +18,12 @@ _FEATURE = re.compile(r"(?!\(null\))[A-Za-z0-9_.:+-]{1,100}")
 _RESOURCES = {"cpu": "cpu", "mem": "mem", "gres/gpu": "gpu"}
 
 
+def bar_rows(text: str, size: int) -> list[list[str]]:
+    """Return the lines of *size* fields between bars; others are messages of a site."""
+    rows = (line.split("|") for line in split_lines(text))
+    return [row for row in rows if len(row) == size]
+
+
 def read_config(text: str) -> dict[str, str]:
     """Return the output of ``scontrol show config``, by key."""
     return dict(_CONFIG.findall(text))
@@ -88,8 +94,7 @@ def read_accounts(text: str, cluster: str) -> tuple[str, ...]:
             bar.
         cluster: the cluster of the accounts.
     """
-    rows = [line.split("|") for line in split_lines(text)]
-    mine = [row for row in rows if len(row) == 3 and row[2] == cluster]
+    mine = [row for row in bar_rows(text, 3) if row[2] == cluster]
     names = [*(row[0] for row in mine), *(row[1] for row in mine)]
     return tuple(dict.fromkeys(filter(_ACCOUNT.fullmatch, names)))
 
