@@ -6,13 +6,30 @@ from typing import TypeVar
 
 from envcfg.backends import schedulers
 from envcfg.backends.starters import STARTERS
-from envcfg.profile import scheduler_settings
 from envcfg.profile.entries import Bundle
-from envcfg.profile.read import block_readers, entry_readers
+from envcfg.profile.read import entry_readers
+from envcfg.profile.read.block_readers import (
+    Reader,
+    all_of,
+    block,
+    by_name,
+    matching,
+    one_of,
+    read_block,
+)
 from envcfg.profile.read.yaml_nodes import Field
+from envcfg.profile.scheduler_settings import (
+    UNASKED,
+    Billing,
+    EnvironmentModule,
+    Partition,
+    Qos,
+    RequestRule,
+    Size,
+)
 from envcfg.profile.words import Word, is_plain, references
 
-_Queue = TypeVar("_Queue", scheduler_settings.Partition, scheduler_settings.Qos)
+_Queue = TypeVar("_Queue", Partition, Qos)
 
 _FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
 _OPTION = r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?"
@@ -23,25 +40,22 @@ _MODULE = r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*"
 _TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
 _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
-_flag = block_readers.matching(_FLAG, "option without its value, as in --gres")
+_flag = matching(_FLAG, "option without its value, as in --gres")
 
 
-def _read_rule(option: str, field: Field) -> scheduler_settings.RequestRule | None:
+def _read_rule(option: str, field: Field) -> RequestRule | None:
     if not re.fullmatch(_FLAG, option):
         field.problem(f"{option!r} is not an option", "write it as --account")
     readers = {
-        "rule": block_readers.one_of("must", "must not", "avoid", "repeat"),
+        "rule": one_of("must", "must not", "avoid", "repeat"),
         **dict.fromkeys(("value", "default"), _plain),
-        "others": block_readers.all_of(_plain),
+        "others": all_of(_plain),
     }
-    return block_readers.read_block(
-        field, scheduler_settings.RequestRule, readers, option=option
-    )
+    return read_block(field, RequestRule, readers, option=option)
 
 
 def _read_gpus(field: Field) -> str | None:
-    unasked = scheduler_settings.UNASKED
-    return unasked if field.is_text(unasked) else _flag(field)
+    return UNASKED if field.is_text(UNASKED) else _flag(field)
 
 
 def read_asked(field: Field) -> dict[str, str]:
@@ -65,20 +79,18 @@ def _plain(field: Field) -> str | None:
     return text
 
 
-def _read_partition(name: str, field: Field) -> scheduler_settings.Partition | None:
+def _read_partition(name: str, field: Field) -> Partition | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is not a name of a partition", "as in gpu-small")
-    partition = block_readers.read_block(
-        field, scheduler_settings.Partition, _LIMITS, name=name
-    )
+    partition = read_block(field, Partition, _LIMITS, name=name)
     return _check_largest(field, partition)
 
 
-def _read_qos(name: str, field: Field) -> scheduler_settings.Qos | None:
+def _read_qos(name: str, field: Field) -> Qos | None:
     if not re.fullmatch(_PARTITION_NAME, name):
         field.problem(f"{name!r} is not a name of a QOS", "as in gpu_debug")
-    readers = {**_LIMITS, "partitions": block_readers.all_of(_partition_name)}
-    qos = block_readers.read_block(field, scheduler_settings.Qos, readers, name=name)
+    readers = {**_LIMITS, "partitions": all_of(_partition_name)}
+    qos = read_block(field, Qos, readers, name=name)
     return _check_largest(field, qos)
 
 
@@ -96,9 +108,9 @@ def _check_largest(field: Field, queue: _Queue | None) -> _Queue | None:
     return queue
 
 
-def _read_sizes(field: Field) -> tuple[scheduler_settings.Size, ...]:
+def _read_sizes(field: Field) -> tuple[Size, ...]:
     """Read times by size; each size is larger than the previous one."""
-    sizes: list[scheduler_settings.Size] = []
+    sizes: list[Size] = []
     items = field.items()
     if not items and not field.is_null:
         field.problem("the list is empty")
@@ -117,13 +129,13 @@ def _read_sizes(field: Field) -> tuple[scheduler_settings.Size, ...]:
                 f"{nodes} nodes are not more than the {sizes[-1].nodes} before",
                 "the smallest size first",
             )
-        sizes.append(scheduler_settings.Size(nodes=nodes, time=time))
+        sizes.append(Size(nodes=nodes, time=time))
     return tuple(sizes)
 
 
 def _read_bundle(name: str, field: Field) -> Bundle | None:
     """Read variables and options that only work together."""
-    bundle = block_readers.read_block(field, Bundle, _BUNDLE, name=name)
+    bundle = read_block(field, Bundle, _BUNDLE, name=name)
     if bundle and not (bundle.env and bundle.is_for([*_BUNDLE.keys() - {"env"}])):
         field.problem(
             "a bundle couples variables with options of srun, mpiexec or flux run",
@@ -150,22 +162,18 @@ def is_module(name: str) -> bool:
     return re.fullmatch(_MODULE, name) is not None
 
 
-def _read_module(
-    name: str, field: Field
-) -> scheduler_settings.EnvironmentModule | None:
+def _read_module(name: str, field: Field) -> EnvironmentModule | None:
     keys = field.mapping({"action", "when", *entry_readers.REASON})
     if not is_module(name):
         field.problem(f"{name!r} is not a module", "as in apptainer/1.4, or a path")
     action = (
-        entry_readers.read_if_given(
-            keys, "action", block_readers.one_of("load", "unload", "use")
-        )
+        entry_readers.read_if_given(keys, "action", one_of("load", "unload", "use"))
         or "load"
     )
     when = entry_readers.read_condition(keys)
-    return block_readers.read_block(
+    return read_block(
         field,
-        scheduler_settings.EnvironmentModule,
+        EnvironmentModule,
         {},
         keys=keys,
         name=name,
@@ -174,41 +182,35 @@ def _read_module(
     )
 
 
-_time = block_readers.matching(_TIME, "time limit, as in 2-00:00:00")
-_partition_name = block_readers.matching(
-    _PARTITION_NAME, "name of a partition, as in gpu-small"
-)
-_LIMITS: Mapping[str, block_readers.Reader] = {"time": _time, "sizes": _read_sizes}
-_BUNDLE: Mapping[str, block_readers.Reader] = {
+_time = matching(_TIME, "time limit, as in 2-00:00:00")
+_partition_name = matching(_PARTITION_NAME, "name of a partition, as in gpu-small")
+_LIMITS: Mapping[str, Reader] = {"time": _time, "sizes": _read_sizes}
+_BUNDLE: Mapping[str, Reader] = {
     "env": _read_values,
-    "network": block_readers.all_of(
-        block_readers.matching(_NETWORK, "value of srun --network"), may_be_empty=True
-    ),
+    "network": all_of(matching(_NETWORK, "value of srun --network"), may_be_empty=True),
     **dict.fromkeys(
         (starter.bundled[0] for starter in STARTERS.values() if starter.bundled),
-        block_readers.all_of(
-            block_readers.matching(_OPTION, "option, as in --account"),
+        all_of(
+            matching(_OPTION, "option, as in --account"),
             may_be_empty=True,
         ),
     ),
 }
 # Readers for the keys of ``request`` that are not blocks.
-ASKING: Mapping[str, block_readers.Reader] = {
-    "scheduler": block_readers.one_of(*schedulers.NAMES, schedulers.NONE),
+ASKING: Mapping[str, Reader] = {
+    "scheduler": one_of(*schedulers.NAMES, schedulers.NONE),
     "gpus": _read_gpus,
-    "gpu_type": block_readers.matching(_KIND, "kind of GPU, as in a100"),
+    "gpu_type": matching(_KIND, "kind of GPU, as in a100"),
 }
-read_rules = block_readers.by_name(_read_rule)
-read_partitions = block_readers.by_name(_read_partition)
-read_qos = block_readers.by_name(_read_qos)
-read_closed = block_readers.all_of(
-    block_readers.one_of("partitions", "qos"), may_be_empty=True
-)
-read_bundles = block_readers.by_name(_read_bundle)
-read_modules = block_readers.by_name(_read_module)
+read_rules = by_name(_read_rule)
+read_partitions = by_name(_read_partition)
+read_qos = by_name(_read_qos)
+read_closed = all_of(one_of("partitions", "qos"), may_be_empty=True)
+read_bundles = by_name(_read_bundle)
+read_modules = by_name(_read_module)
 _PRICES = "per_gpu per_node per_core per_gib per_nvme_gib".split()
-read_billing = block_readers.block(
-    scheduler_settings.Billing,
-    charge=block_readers.one_of("gpus", "sum", "largest share"),
-    **dict.fromkeys(_PRICES, block_readers.matching(_AMOUNT, "amount, as in 0.5")),
+read_billing = block(
+    Billing,
+    charge=one_of("gpus", "sum", "largest share"),
+    **dict.fromkeys(_PRICES, matching(_AMOUNT, "amount, as in 0.5")),
 )
