@@ -213,22 +213,16 @@ def _variable(finding: Finding, place: Place, keys: Keys) -> Finding:
 def _values(profile: Profile) -> Iterator[tuple[Keys, Keys, Word | None]]:
     """Yield the path to each variable, the path to each of its values, and the value."""
     for begin, each in _parts(profile):
-        yield from _values_of(each, begin)
-
-
-def _values_of(
-    profile: Profile, begin: Keys
-) -> Iterator[tuple[Keys, Keys, Word | None]]:
-    for name, setting in profile.env.items():
-        above: Keys = (*begin, "env", name)
-        for index, case in enumerate(setting.cases if setting else ()):
-            yield above, (*above, "cases", str(index), "value"), case.value
-        if setting and setting.otherwise is not None:
-            yield above, (*above, "otherwise"), setting.otherwise
-    for key, bundle in profile.bundles.items():
-        for name, word in bundle.env.items() if bundle else ():
-            above = (*begin, "bundles", key, "env", name)
-            yield above, above, word
+        for name, setting in each.env.items():
+            above: Keys = (*begin, "env", name)
+            for index, case in enumerate(setting.cases if setting else ()):
+                yield above, (*above, "cases", str(index), "value"), case.value
+            if setting and setting.otherwise is not None:
+                yield above, (*above, "otherwise"), setting.otherwise
+        for key, bundle in each.bundles.items():
+            for name, word in bundle.env.items() if bundle else ():
+                above = (*begin, "bundles", key, "env", name)
+                yield above, above, word
 
 
 def _conflicts(profile: Profile) -> Iterator[Finding]:
