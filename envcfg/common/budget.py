@@ -47,21 +47,17 @@ class Budget:
     process that it can end. Without /proc, memory is not limited.
     """
 
-    def __init__(
-        self, subject: str, *, seconds: float, megabytes: float, hint: str | None = None
-    ) -> None:
+    def __init__(self, subject: str, *, seconds: float, megabytes: float) -> None:
         """Store the limits.
 
         Args:
             subject: the name of the input in errors: a file.
             seconds: of processor time in this thread; waiting for a disk is free.
             megabytes: the allowed growth of the memory of the process.
-            hint: the remedy if it is spent; otherwise a description of such files.
         """
         self._what = subject
         self._seconds = seconds
         self._bytes = megabytes * MB
-        self._hint = hint or "the file is damaged, or made to keep programs busy"
         self._used = self._since = 0.0
         self._floor = 0
 
@@ -82,7 +78,8 @@ class Budget:
             spent = f"{self._bytes / MB:.0f} MB of memory"
         if spent:
             msg = f"{self._what}: reading it takes more than {spent}"
-            raise SpentError(msg, hint=self._hint)
+            hint = "the file is damaged, or made to keep programs busy"
+            raise SpentError(msg, hint=hint)
 
     def __enter__(self) -> Budget:
         """Start counting."""
