@@ -114,11 +114,8 @@ def _loaders(node: NodeView) -> Iterator[NodeFinding]:
             # Workers that compute all the time are the limit; others wait themselves.
             limit = min(rank.workers, len(rank.own_cores) or rank.workers)
             words["share"] = f"{100 * worked:.0f} %"
-            yield (
-                make_mark("loader-slow", node, "", *rank.gpus, **words)
-                if worked >= _WAITING * limit
-                else make_mark("rank-waits", node, "", *rank.gpus, **words)
-            )
+            kind = "loader-slow" if worked >= _WAITING * limit else "rank-waits"
+            yield make_mark(kind, node, "", *rank.gpus, **words)
         # Programs with many threads may compute on processors and GPUs by design.
         elif (
             not rank.workers
