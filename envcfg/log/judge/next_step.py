@@ -52,12 +52,10 @@ def next_step(
         if action == "restart without" and not nodes:
             action = "restart"
         reason = cause.message if cause else reason
-        together = next_by_attempts(report.attempts, cause, rules) if cause else None
-        if together and together[2] and action != "wait":
-            reason = f"{together[2]}: {reason}"
-            action, nodes = (
-                (together[0], together[1]) if together[0] else (action, nodes)
-            )
+        if cause and action != "wait":
+            step, own_nodes, why = next_by_attempts(report.attempts, cause, rules)
+            reason = f"{why}: {reason}" if why else reason
+            action, nodes = (step, own_nodes) if step else (action, nodes)
         if starts_again:
             action, nodes = "wait", ()
         if lost and action in ("restart", "restart without", "unknown"):
