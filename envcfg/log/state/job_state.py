@@ -17,7 +17,7 @@ from envcfg.log.read.process_facts import Room, Sighting, Spot, clip
 from envcfg.log.read.rulebook import LogRule, Match, Rulebook
 from envcfg.log.read.steps import is_long, runs_of
 from envcfg.log.state.cold_start import ColdStart
-from envcfg.log.state.event_effects import ALIKE, learn
+from envcfg.log.state.event_effects import ALIKE, EventLine, learn
 from envcfg.log.state.process import Process, RaisedWarning
 from envcfg.log.state.quoted_lines import Speakers
 
@@ -434,7 +434,7 @@ class JobLog:
                 match.fields.get("host"), match.fields.get("pid")
             )
         if rule.event:
-            learn(process, rule.event, match.fields, record, sighting)
+            learn(process, rule.event, EventLine(match.fields, record, sighting))
         return not (rule.severity or rule.ends) and rule.event in ALIKE
 
     def _end(
@@ -483,7 +483,7 @@ class JobLog:
         is_known = key[1] or is_bare
         if match and match.rule.event and is_known and len(self.copies) < _MANY:
             copy = self.copies.setdefault(key, Process(*key, self.room))
-            learn(copy, match.rule.event, match.fields, record, sighting)
+            learn(copy, match.rule.event, EventLine(match.fields, record, sighting))
 
     def _is_quoted(self, record: Record, spot: Spot) -> bool:
         """Return whether the line only repeats a line of another process.
