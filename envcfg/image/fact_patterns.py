@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from envcfg.common.datafile import load_yaml, record
-from envcfg.image.image_record import version_number
+from envcfg.image.image_record import Texts, version_number
 
 _NET = "ncclNetPlugin_v"
 
@@ -16,7 +16,7 @@ class TextSign(NamedTuple):
     """A fact in a text file: *pattern* and *items* have a group ``value``."""
 
     fact: str
-    paths: tuple[str, ...]
+    paths: Texts
     pattern: str
     items: str = ""  # a pattern; the fact is the list of its matches in the value
 
@@ -35,13 +35,13 @@ class LibrarySign(NamedTuple):
 
     fact: str
     soname: str
-    also: tuple[str, ...] = ()
-    strings: tuple[str, ...] = ()
+    also: Texts = ()
+    strings: Texts = ()
     pc: str = ""
     file: str = ""
     dpkg: str = ""
-    needed_by: tuple[str, ...] = ()
-    built_into: tuple[str, ...] = ()
+    needed_by: Texts = ()
+    built_into: Texts = ()
     in_chain: bool = False
 
 
@@ -51,10 +51,10 @@ class PluginSign(NamedTuple):
     *looked_for* lists the names searched by each library, with the range of releases.
     """
 
-    names: tuple[str, ...]
+    names: Texts
     looked_for: tuple[Mapping[str, str], ...]
-    folders: tuple[str, ...]
-    strings: tuple[str, ...]
+    folders: Texts
+    strings: Texts
     symbols: str
 
 
@@ -66,25 +66,25 @@ class Signs(NamedTuple):
     libraries: tuple[LibrarySign, ...]
     plugins: PluginSign
     bases: tuple[Mapping[str, str], ...]
-    packages: Mapping[str, tuple[str, ...]]
+    packages: Mapping[str, Texts]
     providers: Mapping[str, str]
     provider_files: str
-    sites: tuple[str, ...]
-    programs: tuple[str, ...]
+    sites: Texts
+    programs: Texts
     variables: str
     labels: str
     interfaces: tuple[Mapping[str, Any], ...]
-    driver: tuple[str, ...]
-    c_library: tuple[str, ...]
+    driver: Texts
+    c_library: Texts
     machines: Mapping[str, str]
-    python_sites: tuple[str, ...]
-    first: tuple[str, ...]
-    last: tuple[str, ...]
-    plugin_files: tuple[str, ...]
+    python_sites: Texts
+    first: Texts
+    last: Texts
+    plugin_files: Texts
     recipes: tuple[Mapping[str, Any], ...]
     repositories: Mapping[str, str]
-    once: tuple[str, ...]
-    asked: tuple[str, ...]
+    once: Texts
+    asked: Texts
     vendors: tuple[Sequence[str], ...]
 
 

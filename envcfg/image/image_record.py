@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from envcfg.common.findings import Finding
 
+Texts = tuple[str, ...]  # several names, paths or patterns, in their order
+
 
 class ImageFact(NamedTuple):
     """One fact of an image."""
@@ -23,15 +25,15 @@ class Library(NamedTuple):
     path: str  # the path in the image, without links
     soname: str = ""  # its own name; empty if it has none
     machine: str = ""  # `x86_64`, `aarch64`
-    needed: tuple[str, ...] = ()
+    needed: Texts = ()
     # For each of them, the required versions (`FABRIC_1.7`).
-    requires: Mapping[str, tuple[str, ...]] = {}
-    provides: tuple[str, ...] = ()
-    runpath: tuple[str, ...] = ()  # its search folders, with `$ORIGIN` unchanged
+    requires: Mapping[str, Texts] = {}
+    provides: Texts = ()
+    runpath: Texts = ()  # its search folders, with `$ORIGIN` unchanged
     # Whether they are searched before LD_LIBRARY_PATH (the older kind).
     is_rpath: bool = False
     # The requested symbols that it exports (`ncclNetPlugin_v8`).
-    symbols: tuple[str, ...] = ()
+    symbols: Texts = ()
 
 
 class Metadata(NamedTuple):
@@ -43,8 +45,8 @@ class Metadata(NamedTuple):
     # Variables set by the image, if they are not shell text.
     environment: Mapping[str, str] = {}
     # The words of the entrypoint for `run`, if the form stores them.
-    starts: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()  # unread parts of the image, in readable words
+    starts: Texts = ()
+    unread: Texts = ()  # unread parts of the image, in readable words
 
 
 class Inspection(NamedTuple):

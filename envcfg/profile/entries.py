@@ -7,7 +7,7 @@ from envcfg.common.bind import Bind
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.setting_scope import Scope
-from envcfg.profile.words import Word, references
+from envcfg.profile.words import Texts, Word, references
 
 
 class Case(NamedTuple):
@@ -74,7 +74,7 @@ class Prefix(NamedTuple):
     """Words in the container before each rank's command, such as a site's script."""
 
     reason: Reason
-    words: tuple[str, ...]
+    words: Texts
     when: Condition = ALWAYS
 
 
@@ -84,11 +84,11 @@ class Bundle(NamedTuple):
     name: str
     reason: Reason
     env: Mapping[str, Word] = {}  # values by variable
-    network: tuple[str, ...] = ()  # values for srun's `--network`, which takes several
+    network: Texts = ()  # values for srun's `--network`, which takes several
     # Other options of srun; *mpiexec*, *flux*: options of these programs.
-    srun: tuple[str, ...] = ()
-    mpiexec: tuple[str, ...] = ()
-    flux: tuple[str, ...] = ()
+    srun: Texts = ()
+    mpiexec: Texts = ()
+    flux: Texts = ()
     when: Condition = ALWAYS
 
     def is_for(self, keys: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from envcfg.common.findings import Finding, Place
 from envcfg.profile import scheduler_settings
 from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Prefix, Setting
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.words import Word
+from envcfg.profile.words import Texts, Word
 
 
 class NameFact(NamedTuple):
@@ -29,7 +29,7 @@ class NodeShape(NamedTuple):
     gpus: int
     cores_per_gpu: int | None = None
     memory_per_gpu: str | None = None
-    nics: tuple[str, ...] = ()
+    nics: Texts = ()
     # That of its CPU, as `uname -m` prints it; None if not stated.
     architecture: str | None = None
 
@@ -69,16 +69,16 @@ class Attachment(NamedTuple):
     """The NIC next to each GPU of a node, in the order of the GPUs."""
 
     reason: Reason
-    nics: tuple[str, ...]  # its interface, once per GPU
+    nics: Texts  # its interface, once per GPU
     # The PCI bus of each GPU, in hexadecimal digits as in `c1`.
-    buses: tuple[str, ...] = ()
+    buses: Texts = ()
 
 
 class Masks(NamedTuple):
     """CPU masks, one hexadecimal mask per local rank, in GPU order."""
 
     reason: Reason
-    masks: tuple[str, ...]
+    masks: Texts
 
 
 class Visibility(NamedTuple):
@@ -86,12 +86,12 @@ class Visibility(NamedTuple):
 
     reason: Reason
     variable: str  # the variable that masks; a value from the scheduler is kept
-    clear: tuple[str, ...]  # variables of other layers, unset in every rank
+    clear: Texts  # variables of other layers, unset in every rank
     # The variable of an inner layer: it gets the numbers of the visible GPUs.
     numbers: str | None = None
 
     @property
-    def inner(self) -> tuple[str, ...]:
+    def inner(self) -> Texts:
         """Variables of the other layers; the first one gets the numbers, if one does."""
         return (self.numbers, *self.clear) if self.numbers else self.clear
 
@@ -119,12 +119,12 @@ class Expect(NamedTuple):
     """Requirements on job and nodes; unset fields require nothing."""
 
     reason: Reason
-    networks: tuple[str, ...] = ()
+    networks: Texts = ()
     provider: str | None = None
-    interfaces: tuple[str, ...] = ()
+    interfaces: Texts = ()
     nics: int | None = None
     gdr: bool | None = None
-    devices: tuple[str, ...] = ()  # patterns of paths; a node must have a path for each
+    devices: Texts = ()  # patterns of paths; a node must have a path for each
     # Bus bandwidth of a large all-reduce over several nodes, in GB/s.
     bandwidth: int | None = None
     # Fields of a family or lower layer that null removes.
@@ -180,13 +180,13 @@ class Parent(NamedTuple):
 class Detect(NamedTuple):
     """The signs of a system; *reason* is None if the signs are self-explanatory."""
 
-    clusters: tuple[str, ...] = ()  # globs for the cluster's name
+    clusters: Texts = ()  # globs for the cluster's name
     # Globs for the host's name, used if the cluster has no name.
-    hosts: tuple[str, ...] = ()
+    hosts: Texts = ()
     # Globs; each must match a network interface. With *devices*, they are used if no
     # name is known.
-    interfaces: tuple[str, ...] = ()
-    devices: tuple[str, ...] = ()  # paths that must all exist
+    interfaces: Texts = ()
+    devices: Texts = ()  # paths that must all exist
     # One match is enough. By file path: a glob for its first line, or empty if the file
     # must only exist. By variable name: a glob for its value.
     marks: Mapping[str, str] = {}
@@ -229,11 +229,11 @@ class Profile(NamedTuple):
     home: Home | None = None
     slurm: SlurmVersion | None = None
     attachment: Attachment | None = None
-    launchers: tuple[str, ...] | None = None
+    launchers: Texts | None = None
     cpu_masks: Masks | None = None
     visibility: Visibility | None = None
     rendezvous: Rendezvous | None = None
-    runtimes: tuple[str, ...] | None = None
+    runtimes: Texts | None = None
     verb: Setting | None = None
     prefix: Prefix | None = None
     image_facts: tuple[NameFact, ...] | None = None
@@ -253,7 +253,7 @@ class Profile(NamedTuple):
     partitions: Mapping[str, scheduler_settings.Partition | None] = {}
     qos: Mapping[str, scheduler_settings.Qos | None] = {}
     # The lists among `partitions` and `qos` that are complete.
-    closed: tuple[str, ...] | None = None
+    closed: Texts | None = None
     # Partitions that the scheduler here shows, but the profile does not name.
     seen: Mapping[str, scheduler_settings.Partition] = {}
     # The accounts and QOS of this user, if the scheduler here reports them.
@@ -309,10 +309,10 @@ class NodeKind(NamedTuple):
     """A kind of node: the signs that select it, and all that differs; a sign is a glob."""
 
     profile: Profile  # only the differences; complete after ``with_kinds``
-    partitions: tuple[str, ...] | None = None
-    constraints: tuple[str, ...] | None = None  # features of its nodes
-    gres: tuple[str, ...] | None = None  # types of its GPUs, such as `a100`
-    hosts: tuple[str, ...] | None = None
+    partitions: Texts | None = None
+    constraints: Texts | None = None  # features of its nodes
+    gres: Texts | None = None  # types of its GPUs, such as `a100`
+    hosts: Texts | None = None
 
     def over(self, base: "NodeKind") -> "NodeKind":
         """Return *base*, overridden by everything that this kind sets."""

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
+from envcfg.profile.words import Texts
 
 # The value of ``request.gpus`` for a system whose scheduler does not manage GPUs.
 UNASKED = "none"
@@ -33,7 +34,7 @@ class RequestRule(NamedTuple):
     value: str | None = None  # the required form: a glob or an example
     # The right value for nearly all jobs; *others* are right for some.
     default: str | None = None
-    others: tuple[str, ...] = ()
+    others: Texts = ()
     # Whether a source states that the scheduler rejects such a job.
     refused: bool = False
 
@@ -78,7 +79,7 @@ class Qos(NamedTuple):
     min_nodes: int | None = None
     min_gpus: int | None = None
     sizes: tuple[Size, ...] = ()
-    partitions: tuple[str, ...] = ()  # the partitions where it applies; none: all
+    partitions: Texts = ()  # the partitions where it applies; none: all
     is_old: bool = False  # as for a partition
 
     def __str__(self) -> str:
@@ -121,5 +122,5 @@ class Billing(NamedTuple):
     # Shares of cores and memory are rounded up to whole ones.
     whole_shares: bool = False
     # Partitions that bill *per_node*, whatever the request.
-    whole_nodes: tuple[str, ...] = ()
+    whole_nodes: Texts = ()
     is_old: bool = False  # as for a partition, for prices

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
+Texts = tuple[str, ...]  # several names or paths, in their order
 
 
 class NodeGroup(NamedTuple):
@@ -12,12 +13,12 @@ class NodeGroup(NamedTuple):
 
     number: int  # their number in a partition
     gpus: int  # GPUs per node, of all kinds
-    kinds: tuple[str, ...]  # the kinds of GPUs, by Slurm's names
+    kinds: Texts  # the kinds of GPUs, by Slurm's names
     cores: int  # cores per node for jobs, in the scheduler's count: usually threads
     memory: int  # memory per node for jobs, in MiB
     sockets: int = 0  # sockets per node; 0: unknown
-    features: tuple[str, ...] = ()  # features that all of them have
-    partly: tuple[str, ...] = ()  # those that some of them have
+    features: Texts = ()  # features that all of them have
+    partly: Texts = ()  # those that some of them have
     is_typed: bool = False  # whether a job can request the kinds as types of GRES
 
     @property
@@ -53,19 +54,19 @@ class Site(NamedTuple):
     # Whether a job is billed for its largest share, not for their sum.
     takes_most: bool = False
     partitions: tuple[SeenPartition, ...] = ()
-    interfaces: tuple[str, ...] = ()
+    interfaces: Texts = ()
     # The link of each adapter: `InfiniBand`, `Ethernet`, `EFA`.
     adapters: Mapping[str, str] = {}
-    devices: tuple[str, ...] = ()  # existing paths that identify GPUs and networks
-    runtimes: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()  # modules that may matter, with the names to load
-    accounts: tuple[str, ...] = ()  # the user's accounts, the default first
+    devices: Texts = ()  # existing paths that identify GPUs and networks
+    runtimes: Texts = ()
+    modules: Texts = ()  # modules that may matter, with the names to load
+    accounts: Texts = ()  # the user's accounts, the default first
     # Whether its nodes were examined in a job; *host* then represents them.
     is_measured: bool = False
     # The file system of `$TMPDIR` on the nodes, and the speed of writing 256 MiB, in
     # MB/s; None: no file could be written.
     scratch: tuple[str, str] | None = None
-    masks: tuple[str, ...] = ()  # CPUs next to each GPU, as masks, in the order of GPUs
+    masks: Texts = ()  # CPUs next to each GPU, as masks, in the order of GPUs
     bandwidth: int | None = None  # bandwidth of a large all-reduce over NCCL, in GB/s
 
 

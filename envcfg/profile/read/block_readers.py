@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from envcfg.profile.conditions import Condition
 from envcfg.profile.read.entry_readers import REASON, read_reason, read_tests, read_word
 from envcfg.profile.read.yaml_nodes import Field
-from envcfg.profile.words import Word
+from envcfg.profile.words import Texts, Word
 
 Block = TypeVar("Block")
 Reader = Callable[[Field], object]
@@ -17,7 +17,7 @@ _READERS: Mapping[object, Reader] = {
     **dict.fromkeys((bool, bool | None), Field.flag),
     **dict.fromkeys((str, str | None), Field.text),
     **dict.fromkeys((Word, Word | None), read_word),
-    tuple[str, ...]: Field.texts,
+    Texts: Field.texts,
     Condition: read_tests,
 }
 # Fields of the model that no file sets.
@@ -105,10 +105,10 @@ def matching(
 
 def all_of(
     reader: Callable[[Field], str | None], *, may_be_empty: bool = False
-) -> Callable[[Field], tuple[str, ...] | None]:
+) -> Callable[[Field], Texts | None]:
     """Return a reader for a list, with *reader* for each entry."""
 
-    def read_all(field: Field) -> tuple[str, ...] | None:
+    def read_all(field: Field) -> Texts | None:
         items = field.items()
         if not items and not field.is_null and not may_be_empty:
             field.problem("the list is empty")

@@ -253,7 +253,7 @@ _variable = matching(_VARIABLE, "variable name")
 # Sections that describe the whole system.
 SAME_FOR_KINDS = frozenset("name envcfg extends detect lifecycle nodes".split())
 _SIGN = all_of(matching(r"[A-Za-z0-9_.*?[\]+:-]+", "name or glob"))
-_SIGNS: Mapping[str, Callable[[Field], tuple[str, ...] | None]] = dict.fromkeys(
+_SIGNS: Mapping[str, Callable[[Field], words.Texts | None]] = dict.fromkeys(
     ("partitions", "constraints", "gres", "hosts"), _SIGN
 )
 # null removes these blocks of a family or lower layer, as it does for a variable.
