@@ -7,12 +7,12 @@ job, the two outputs of one job, or a part of it.
 import os
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.log.job_files import job_ids_of, parse_job_name
 from envcfg.log.numbers import grouped
-from envcfg.log.state.groups import head_of
+from envcfg.log.state.groups import connect
 
 _CLUSTER = re.compile(rb"\bSLURM_CLUSTER_NAME=([\w.-]{1,64})")
 _RANK = re.compile(
@@ -83,12 +83,8 @@ def marks_of_text(text: str) -> LogMarks:
 
 def split_jobs(marks: Mapping[str, LogMarks]) -> list[JobFiles]:
     """Return the jobs of files, given their *marks* by path, in the order of the files."""
-    heads: dict[Hashable, Hashable] = {}
     doubts: dict[str, str] = {}
-    for names in _joined(marks, doubts):
-        for name in names[1:]:
-            heads[head_of(name, heads)] = head_of(names[0], heads)
-    groups = grouped(marks, lambda name: head_of(name, heads))
+    groups = grouped(marks, connect(_joined(marks, doubts)))
     return [_job_of(names, marks, doubts) for names in groups.values()]
 
 

@@ -3,13 +3,12 @@
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import pairwise
 
 from envcfg.common.findings import Finding
 from envcfg.log.numbers import count_of, first_of, grouped
 from envcfg.log.read.rulebook import LogRule
-from envcfg.log.state.groups import connected, groups_of, head_of
+from envcfg.log.state.groups import connect, connected, groups_of
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.world import World
 from envcfg.log.verdict import (
@@ -37,22 +36,15 @@ def by_communicator(job: JobLog, files: Sequence[str]) -> dict[str, list[str]]:
         job: facts from all of them.
         files: in the order in which they were read.
     """
-    heads: dict[int, int] = {}
-    head = partial(head_of, heads=heads)
-    homes: dict[str, int] = {}
-    spoken: set[int] = set()
-    for process in job.processes.values():
-        if not process.sources:
-            continue
-        first = min(process.sources)
-        for source in process.sources:
-            heads[head(source)] = head(first)
+    processes = [process for process in job.processes.values() if process.sources]
+    homes: dict[str, list[int]] = {}
+    for process in processes:
         for comm in process.communicators.values():
             # A single rank proves nothing: each process may be its own world.
             if comm.comm_id and comm.nranks > 1:
-                spoken.add(first)
-                heads[head(first)] = head(homes.setdefault(comm.comm_id, first))
-    spoken |= _whole(job)
+                homes.setdefault(comm.comm_id, []).append(min(process.sources))
+    head = connect([*(process.sources for process in processes), *homes.values()])
+    spoken = _whole(job).union(*homes.values())
     speaking = {head(index) for index in spoken}
     places = grouped(
         range(len(files)), lambda index: head(index) if head(index) in speaking else -1

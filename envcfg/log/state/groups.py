@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import permutations
 from typing import TypeVar
 
@@ -152,18 +152,25 @@ def connected(groups: Sequence[RankGroup]) -> list[list[RankGroup]]:
 
     The parts are attempts of a job that was started again, or jobs in one log.
     """
-    heads: dict[Process, Process] = {}
-    for group in groups:
-        first, *processes = group.holders
-        for process in processes:
-            heads[head_of(process, heads)] = head_of(first, heads)
-    parts = grouped(groups, lambda group: head_of(next(iter(group.holders)), heads))
+    head_of = connect(group.holders for group in groups)
+    parts = grouped(groups, lambda group: head_of(next(iter(group.holders))))
     return list(parts.values())
 
 
-def head_of(first: Thing, heads: dict[Thing, Thing]) -> Thing:
-    """Return the representative of the connected set that *first* belongs to."""
-    while (above := heads.get(first, first)) != first:
-        heads[first] = heads.get(above, above)
-        first = above
-    return first
+def connect(sets: Iterable[Iterable[Thing]]) -> Callable[[Thing], Thing]:
+    """Return a function that is equal for things that *sets* connect.
+
+    It returns one of the connected things; without any set, the thing itself.
+    """
+    heads: dict[Thing, Thing] = {}
+
+    def head_of(thing: Thing) -> Thing:
+        while (above := heads.get(thing, thing)) != thing:
+            heads[thing] = heads.get(above, above)
+            thing = above
+        return thing
+
+    for first, *others in sets:
+        for other in others:
+            heads[head_of(other)] = head_of(first)
+    return head_of
