@@ -51,9 +51,8 @@ def load_plain(data: bytes) -> object:
     """Return the value that *data* pickles: of texts, numbers, lists, tuples, dictionaries.
 
     Raises:
-        TraceError: it is damaged, too large, or does more than build such values.
+        TraceError: it is damaged, has too many values, or does more than build them.
     """
-    check_size(len(data))
     # Each instruction makes a value of up to 100 bytes; texts hold few of these
     # characters.
     if sum(map(data.count, _SHORT)) > _STEPS:
