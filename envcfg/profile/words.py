@@ -19,6 +19,7 @@ _WITH_KIND = re.compile(
     rf"(?P<profile>.+\.ya?ml|{QUALIFIED_NAME.pattern})/(?P<kind>{KIND_NAME.pattern})"
 )
 _REFERENCE = re.compile(r"\$\{(?P<name>[^}:]*)(?P<default>:-(?P<text>[^}]*))?\}")
+_LITERAL = re.compile(r"(?:[^$\0]|\$\$)+")
 PLAIN_DEFAULT = re.compile(r"[A-Za-z0-9_./:@%+=,-]*")
 
 
@@ -97,28 +98,17 @@ def parse_word(text: str) -> Word:
         WordError: for any other use of ``$``, and for a NUL.
     """
     parts: list[str | Ref] = []
-    literal: list[str] = []
     position = 0
     while position < len(text):
-        if text[position] == "\0":
+        if literal := _LITERAL.match(text, position):
+            parts.append(literal[0].replace("$$", "$"))
+            position = literal.end()
+        elif text[position] == "\0":
             msg = "a value cannot hold a NUL character"
             raise WordError(msg, position, "no environment variable can")
-        if text[position] != "$":
-            signs = (text.find("$", position), text.find("\0", position))
-            end = min((sign for sign in signs if sign >= 0), default=len(text))
-            literal.append(text[position:end])
-            position = end
-        elif text.startswith("$$", position):
-            literal.append("$")
-            position += 2
         else:
             reference, position = _parse_reference(text, position)
-            if literal:
-                parts.append("".join(literal))
-                literal = []
             parts.append(reference)
-    if literal:
-        parts.append("".join(literal))
     return tuple(parts)
 
 
