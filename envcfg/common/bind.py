@@ -4,6 +4,7 @@ The text is ``SOURCE[:TARGET[:OPTIONS]]``, as on a command line. A backslash pre
 colon, comma or backslash in a path. Each runtime has its own form.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -95,16 +96,7 @@ def escape(text: str, signs: str = "\\:,") -> str:
 
 def _plain(text: str) -> str:
     """Return *text* without the backslashes before special characters."""
-    plain, offset = "", 0
-    while offset < len(text):
-        offset += text[offset] == "\\" and text[offset + 1 : offset + 2] in (
-            "\\",
-            ":",
-            ",",
-        )
-        plain += text[offset]
-        offset += 1
-    return plain
+    return re.sub(r"\\([\\:,])", r"\1", text)
 
 
 def _split(text: str, sign: str, *, refers: bool = False) -> Iterator[str]:
