@@ -22,12 +22,9 @@ def library_facts(
     paths = [location.path for location in results if location]
     for pattern in sign.also:
         paths += index.glob(pattern, list(sites))
-    # Two names of one file would be reported as two libraries.
-    by_file: dict[str | None, str] = {}
-    for path in paths:
-        by_file.setdefault(index.tree.resolve(path), path)
     image_facts: list[ImageFact] = []
-    for path in by_file.values():
+    # Two names of one file would be reported as two libraries.
+    for path in index.tree.distinct(paths):
         if index.library(path) is None:
             continue
         value, is_taken = (
@@ -85,10 +82,8 @@ def plugin_facts(
     *environ* is set by the image; only its ``NCCL_NET_PLUGIN`` matters.
     """
     counted = loaded_plugin(index, environ, facts)
-    by_file: dict[str | None, str] = {}
-    for path in (*([counted.path] if counted else ()), *plugin_files(index)):
-        by_file.setdefault(index.tree.resolve(path), path)
-    for path in by_file.values():
+    paths = (*([counted.path] if counted else ()), *plugin_files(index))
+    for path in index.tree.distinct(paths):
         if (library := index.library(path)) is None:
             continue
         is_taken = counted is not None and path == counted.path

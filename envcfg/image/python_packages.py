@@ -77,10 +77,7 @@ def order_sites(
     sites = list(python.sites) if python else []
     for pattern in more_sites:
         sites += tree.glob(pattern)
-    visited: dict[str, str] = {}  # a folder may have two names
-    for site in sites:
-        visited.setdefault(tree.resolve(site) or site, site)
-    return list(visited.values())
+    return tree.distinct(sites)
 
 
 def distributions(tree: Tree, site: str) -> Iterator[tuple[str, str, str]]:

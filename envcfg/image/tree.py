@@ -10,7 +10,7 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 # The marks of overlayfs and fuse-overlayfs on a folder that hides those of lower
@@ -100,6 +100,13 @@ class Tree(abc.ABC):
         """Return the entry that *path* leads to, following links; None if there is none."""
         target = self.resolve(path)
         return None if target is None else self.entry(target)
+
+    def distinct(self, paths: Iterable[str]) -> list[str]:
+        """Return *paths* without further names of the same file or folder."""
+        by_file: dict[str, str] = {}
+        for path in paths:
+            by_file.setdefault(self.resolve(path) or path, path)
+        return list(by_file.values())
 
     def _target(self, path: str, kind: Kind) -> str:
         """Return *path* without links if it has this *kind*; else an empty text."""
