@@ -14,7 +14,7 @@ from envcfg.jobs.job_record import (
     plain_text,
     with_hours,
 )
-from envcfg.log.numbers import grouped
+from envcfg.log.numbers import collect, grouped
 
 _GPUS = re.compile(r"(?:^|,)gres/gpu(?::\w+)?=(\d{1,9})")
 _ENTRY = re.compile(r"([^,\[\]]+)(?:\[([\d,-]{1,9999})\]([^,\[\]]*))?(?:,|$)")
@@ -58,11 +58,11 @@ def read_accounting(lines: Iterable[str], name: str) -> Rows:
         if attempt["JobID"] and "." not in attempt["JobID"]:
             attempts.append(attempt)
     attempts.sort(key=lambda attempt: attempt["Start"])
-    by_id: dict[str, list[Attempt]] = {}
-    for attempt in attempts:
-        for id_ in {attempt["JobID"], attempt["JobIDRaw"]} - {""}:
-            by_id.setdefault(id_, []).append(attempt)
-    return by_id
+    return collect(
+        (id_, attempt)
+        for attempt in attempts
+        for id_ in {attempt["JobID"], attempt["JobIDRaw"]} - {""}
+    )
 
 
 def with_accounting(record: JobRecord, rows: Rows) -> JobRecord:

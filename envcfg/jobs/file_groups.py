@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.log.job_files import job_ids_of, parse_job_name
-from envcfg.log.numbers import grouped
+from envcfg.log.numbers import collect, grouped
 from envcfg.log.state.groups import connect
 
 _CLUSTER = re.compile(rb"\bSLURM_CLUSTER_NAME=([\w.-]{1,64})")
@@ -94,10 +94,11 @@ def _joined(
     """Yield files of one job; fill *doubts* by path."""
     by_id = grouped(marks, lambda name: (marks[name].cluster, marks[name].number))
     yield from (names for (_, number), names in by_id.items() if number)
-    by_communicator: dict[str, list[str]] = {}
-    for name, mark in marks.items():
-        for comm in {rank.partition(" ")[0] for rank in mark.ranks} - {""}:
-            by_communicator.setdefault(comm, []).append(name)
+    by_communicator = collect(
+        (comm, name)
+        for name, mark in marks.items()
+        for comm in {rank.partition(" ")[0] for rank in mark.ranks} - {""}
+    )
     for names in by_communicator.values():
         ranks = Counter(rank for name in names for rank in marks[name].ranks)
         # Parts of a job have different ranks. The same ranks are a copy, or a mistake.

@@ -4,6 +4,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from envcfg.log.numbers import grouped
+
 # Causes that a node may have; the others are the user's, or the system's.
 CLASSES = ("node", "GPU", "network")
 _CHANCE = 0.001  # of naming any good node in one report
@@ -41,9 +43,7 @@ def find_failing_nodes(
         failures: of all jobs; repeated ones count once.
         jobs: the number of jobs by node.
     """
-    by_node: dict[str, set[NodeFailure]] = {}
-    for failure in failures:
-        by_node.setdefault(failure.node, set()).add(failure)
+    by_node = grouped(dict.fromkeys(failures), lambda failure: failure.node)
     least = {node: max(jobs.get(node, 0), len(own)) for node, own in by_node.items()}
     trials = {**jobs, **least}
     nodes = [_describe(node, trials[node], found) for node, found in by_node.items()]

@@ -13,10 +13,15 @@ def grouped(
     things: Iterable[_Thing], key: Callable[[_Thing], _Key]
 ) -> dict[_Key, list[_Thing]]:
     """Return *things* by their *key*, in their order."""
-    groups: dict[_Key, list[_Thing]] = {}
-    for thing_found in things:
-        groups.setdefault(key(thing_found), []).append(thing_found)
-    return groups
+    return collect((key(thing_found), thing_found) for thing_found in things)
+
+
+def collect(pairs: Iterable[tuple[_Key, _Thing]]) -> dict[_Key, list[_Thing]]:
+    """Return the values of *pairs* by their keys, in their order."""
+    values: dict[_Key, list[_Thing]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envcfg.log.collective.collective_front import Front, GroupProgress, front_of
 from envcfg.log.collective.flight_recorder import DEFAULT, FlightDump, FlightEntry
+from envcfg.log.numbers import collect
 
 # Every rank gives the same number of elements to these; operations with a root or with
 # sizes per rank may differ. Names: ProcessGroupNCCL.cpp and ProcessGroupGloo.cpp, PyTorch.
@@ -88,11 +89,12 @@ class _RankProgress:
     """The progress of one rank in one group."""
 
     def __init__(self, dump: FlightDump, group: _Group) -> None:
-        calls: dict[int, list[FlightEntry]] = {}
-        for entry in dump.entries:
+        calls = collect(
+            (entry.seq, entry)
+            for entry in dump.entries
             # Sends and receives have their own numbers, which the group does not count.
-            if entry.group == group[:2] and not entry.is_p2p:
-                calls.setdefault(entry.seq, []).append(entry)
+            if entry.group == group[:2] and not entry.is_p2p
+        )
         self.calls: _Calls = calls
         # A full buffer without calls of the group has lost them: progress is unknown.
         self.is_lost = dump.is_full and not calls
@@ -309,10 +311,10 @@ def _differences(dumps: Sequence[FlightDump], group: _Group) -> Iterator[OutOfSt
         }
         for differs, key in _KEYS.items():
             if len({key(own) for own in calls.values()}) > 1:
-                steps: dict[str, list[int]] = {}
-                for rank, own in calls.items():
-                    call = ", ".join(flight_entry.text for flight_entry in own[:3])
-                    steps.setdefault(call, []).append(rank)
+                steps = collect(
+                    (", ".join(entry.text for entry in own[:3]), rank)
+                    for rank, own in calls.items()
+                )
                 ordered = [(call, tuple(sorted(r))) for call, r in steps.items()]
                 ordered.sort(key=lambda step: -len(step[1]))
                 yield OutOfStep(*group[:2], seq, differs, tuple(ordered))

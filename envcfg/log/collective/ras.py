@@ -26,6 +26,7 @@ from envcfg.log.collective.ras_records import (
 )
 from envcfg.log.collective.ras_text import from_text
 from envcfg.log.collective.trace_fields import TraceError, check_size
+from envcfg.log.numbers import collect
 
 _JSON_KEY = '"communicators_count"'
 _TEXT_KEYS = ("Job summary\n", "NCCL version ", "Communicators...")
@@ -213,11 +214,8 @@ def _spread(
     subject: str, values: Iterable[tuple[int | str, RasRank]]
 ) -> list[DifferingValue]:
     """Return the values in which ranks differ; empty if they agree."""
-    sharers: dict[int | str, list[RasRank]] = {}
-    for value, rank in values:
-        sharers.setdefault(value, []).append(rank)
     shares = [
         Share(value, len(own), tuple(sorted(own, key=lambda ras_rank: ras_rank.rank)))
-        for value, own in sharers.items()
+        for value, own in collect(values).items()
     ]
     return [spread_of(subject, shares)] if len(shares) > 1 else []

@@ -14,7 +14,7 @@ from envcfg.log.collective.collective_front import Front, GroupProgress, front_o
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.rank import Symptom, judge_rank
 from envcfg.log.judge.reasons import Member, reasons_of, warned_symptoms
-from envcfg.log.numbers import count_of, ranks_of, said_of
+from envcfg.log.numbers import collect, count_of, ranks_of, said_of
 from envcfg.log.read.process_facts import Sighting
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.process import GAVE_UP, Process
@@ -262,13 +262,14 @@ def lag_symptoms(job: JobLog, world: World) -> Iterator[tuple[None, Symptom]]:
 
 
 def _groups(job: JobLog) -> dict[str, list[_WaitingRank]]:
-    groups: dict[str, list[_WaitingRank]] = {}
-    for process in job.everyone:
-        for wait in _positions(process):
-            sighting = process.seen.get("collective")
-            name = "" if wait.group in _DEFAULT else wait.group
-            groups.setdefault(name, []).append(_WaitingRank(wait, process, sighting))
-    return groups
+    return collect(
+        (
+            "" if wait.group in _DEFAULT else wait.group,
+            _WaitingRank(wait, process, process.seen.get("collective")),
+        )
+        for process in job.everyone
+        for wait in _positions(process)
+    )
 
 
 def _positions(process: Process) -> Iterator[GivenUpCollective]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from envcfg.log.judge.rank import Symptom
 from envcfg.log.names import fitted, network_kind
+from envcfg.log.numbers import collect
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.job_state import JobLog
 from envcfg.log.state.process import GAVE_UP, Process, RaisedWarning
@@ -31,10 +32,12 @@ class Reasons:
     ) -> None:
         """Search *everyone*, all processes of a job, with the *rules* by their id."""
         self._rules = rules
-        self._by_name: dict[str, list[LogRule]] = {}
-        for rule in rules.values():
-            for name in rule.explains if rule.when else ():
-                self._by_name.setdefault(name, []).append(rule)
+        self._by_name = collect(
+            (name, rule)
+            for rule in rules.values()
+            if rule.when
+            for name in rule.explains
+        )
         # Advice depends on the libraries in the log, and on whether NCCL writes INFO.
         self._known = {
             name for p in everyone for name, version in p.versions.items() if version

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from envcfg.common.datafile import data_path, names_in, read_text
+from envcfg.log.numbers import collect
 from envcfg.log.read.process_facts import Sighting
 
 FOLDER = data_path("log/read/warnings")
@@ -69,13 +70,12 @@ def _index() -> dict[str, list[WarningFormat]]:
     entries_known = [entry for library in libraries() for entry in entries(library)]
     words = [set(_WORD.findall(" ".join(entry.pieces))) for entry in entries_known]
     counts = Counter(word for words_of_entry in words for word in words_of_entry)
-    index: dict[str, list[WarningFormat]] = {}
-    for each, words_of_entry in zip(entries_known, words, strict=True):
+    return collect(
+        (min(words_of_entry, key=lambda word: (counts[word], word)), entry)
+        for entry, words_of_entry in zip(entries_known, words, strict=True)
         # A short format matches too many messages.
-        if sum(map(len, words_of_entry)) >= _ENOUGH:
-            rarest = min(words_of_entry, key=lambda word: (counts[word], word))
-            index.setdefault(rarest, []).append(each)
-    return index
+        if sum(map(len, words_of_entry)) >= _ENOUGH
+    )
 
 
 @lru_cache(maxsize=256)
@@ -84,11 +84,12 @@ def look_up(message: str) -> tuple[WarningFormat, ...]:
     format."""
     message = " ".join(message.split())
     index = _index()
-    by_libraries: dict[tuple[str, ...], list[WarningFormat]] = {}
-    for word in set(_WORD.findall(message)):
-        for entry in index.get(word, ()):
-            if _fits(entry.pieces, message):
-                by_libraries.setdefault(entry.pieces, []).append(entry)
+    by_libraries = collect(
+        (entry.pieces, entry)
+        for word in set(_WORD.findall(message))
+        for entry in index.get(word, ())
+        if _fits(entry.pieces, message)
+    )
     # The format with the most fixed text is the most specific one.
     best = max(by_libraries, key=lambda pieces: sum(map(len, pieces)), default=())
     return tuple(by_libraries.get(best, ()))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from envcfg.common.findings import Finding
-from envcfg.log.numbers import count_of, first_of, grouped
+from envcfg.log.numbers import collect, count_of, first_of, grouped
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.groups import connect, connected, groups_of
 from envcfg.log.state.job_state import JobLog
@@ -37,12 +37,13 @@ def by_communicator(job: JobLog, files: Sequence[str]) -> dict[str, list[str]]:
         files: in the order in which they were read.
     """
     processes = [process for process in job.processes.values() if process.sources]
-    homes: dict[str, list[int]] = {}
-    for process in processes:
-        for comm in process.communicators.values():
-            # A single rank proves nothing: each process may be its own world.
-            if comm.comm_id and comm.nranks > 1:
-                homes.setdefault(comm.comm_id, []).append(min(process.sources))
+    homes = collect(
+        (comm.comm_id, min(process.sources))
+        for process in processes
+        for comm in process.communicators.values()
+        # A single rank proves nothing: each process may be its own world.
+        if comm.comm_id and comm.nranks > 1
+    )
     head = connect([*(process.sources for process in processes), *homes.values()])
     spoken = _whole(job).union(*homes.values())
     speaking = {head(index) for index in spoken}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError
 from envcfg.common.findings import EvidenceLine
+from envcfg.log.numbers import collect
 from envcfg.log.read.folded_lines import rows_of, unfolded
 from envcfg.log.read.life_signs import TAIL, Sign, is_looked_at, needles, signs_in
 from envcfg.log.read.log_source import LogSource, count_lines
@@ -380,14 +381,14 @@ class Reader:
 
     def locate(self, sightings: Sequence[Sighting]) -> list[EvidenceLine]:
         """Return file and line of *sightings*; read plain files again to count lines."""
-        blocks: dict[int, set[int]] = {}
-        for sighting in sightings:
-            spot = sighting.spot
-            if (spot.source, spot.block) not in self._lines:
-                blocks.setdefault(spot.source, set()).add(spot.block)
+        blocks = collect(
+            (spot.source, spot.block)
+            for spot, _ in sightings
+            if (spot.source, spot.block) not in self._lines
+        )
         for source, offsets in blocks.items():
             if self._plain[source]:
-                counted = count_lines(self._names[source], sorted(offsets))
+                counted = count_lines(self._names[source], offsets)
                 self._lines.update(
                     {(source, block): lines for block, lines in counted.items()}
                 )
