@@ -41,12 +41,12 @@ def _page(rule: LintRule) -> Iterator[str]:
         yield from ("", f"**{title}:** {said}")
     yield from ("", "## Example")
     for sample in rule.bad[:1]:
-        yield from _sample(sample)
+        yield from _sample(sample, rule.severity)
         yield from _repair(rule, sample)
     if rule.bad[1:]:
         yield from ("", "## Also found in")
     for sample in rule.bad[1:]:
-        yield from _sample(sample)
+        yield from _sample(sample, rule.severity)
     yield from ("", "## Not found in")
     for sample in rule.good:
         yield from _sample(sample)
@@ -79,8 +79,8 @@ def _repair(rule: LintRule, sample: Sample) -> Iterator[str]:
         yield from _code(after)
 
 
-def _sample(sample: Sample) -> Iterator[str]:
-    if said := _said(sample):
+def _sample(sample: Sample, severity: str = "") -> Iterator[str]:
+    if said := _said(sample, severity):
         yield from ("", f"{text(said)}:")
     yield from _code(sample.script)
     for name, script in sample.files.items():
@@ -88,13 +88,15 @@ def _sample(sample: Sample) -> Iterator[str]:
         yield from _code(script)
 
 
-def _said(sample: Sample) -> str:
+def _said(sample: Sample, severity: str) -> str:
     said = [sample.shows] if sample.shows else []
     if sample.lines:
         number = ", ".join(map(str, sample.lines))
         said.append(f"line {number}")
     if sample.profile:
         said.append(f"on {sample.profile}")
+    if severity and sample.severity and sample.severity != severity:
+        said.append(f"{sample.severity} instead of {severity}")
     return "; ".join(said)
 
 
