@@ -165,6 +165,10 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
 def _usual_width() -> None:
     """Texts are as wide as where there is no terminal: workers are told one."""
     os.environ.pop("COLUMNS", None)
+    # Its import changes the environment of children, and os.environ does not show it.
+    import readline  # noqa: F401
+
+    os.unsetenv("COLUMNS")
 
 
 @pytest.fixture(scope="session", autouse=True)
