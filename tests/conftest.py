@@ -154,6 +154,7 @@ def _own_memory(tmp_path_factory: pytest.TempPathFactory) -> None:
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         os.environ[name] = str(tmp_path_factory.mktemp("memory"))
+    os.environ["XDG_STATE_HOME"] = os.devnull  # no test knows what others have printed
     if os.path.exists(f"{config}/pip"):  # the machine's indexes
         os.symlink(f"{config}/pip", f"{os.environ['XDG_CONFIG_HOME']}/pip")
     for name in list(os.environ):

@@ -43,6 +43,9 @@ OUTPUT = (
 )
 
 
+_ONCE = frozenset({"profile-never-run"})  # notes that a user reads once
+
+
 def put_messages(*lines: str) -> None:
     """Write *lines* to stderr, no wider than its terminal.
 
@@ -69,10 +72,36 @@ def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
         say(finding for finding in findings if finding.severity != "note")
         return
     is_complete = verbose or os.environ.get("ENVCFG_VERBOSE")
+    if not is_complete:
+        findings = [finding for finding in findings if not _was_printed(finding)]
     left_out = [] if is_complete else _minor_notes(findings)
     say(finding for finding in findings if finding not in left_out)
+    for finding in findings:
+        if finding not in left_out:
+            _was_printed(finding, now=True)
     if left_out:
         put_messages(f"envcfg: notes left out: {len(left_out)} (-v prints them)")
+
+
+def _was_printed(finding: Finding, *, now: bool = False) -> bool:
+    """Return whether this user has seen *finding*, if it is one of ``_ONCE``.
+
+    If it is printed *now*, that is stored in the state folder. A changed text, or
+    another version of envcfg, is new. A folder that cannot be written changes nothing.
+    """
+    if finding.rule not in _ONCE:
+        return False
+    from envcfg.common.cache import keep, kept_folder, recall
+    from envcfg.common.provenance import sha256_of
+
+    folder = kept_folder(os.environ, "XDG_STATE_HOME", ".local/state")
+    if folder is None:
+        return False
+    text = "\n".join([*finding.lines(), finding.why or "", finding.source or ""])
+    name = f"printed/{sha256_of(text.encode())[:32]}"
+    if now:
+        keep(folder, name, text, value=True)
+    return recall(folder, name, text) is not None
 
 
 def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:

@@ -15,14 +15,19 @@ _MOST = 16 << 20  # bytes of a cache file
 _FORM = f"2 {__version__}"  # the version of the format; other files are ignored
 
 
-def kept_folder(environ: Mapping[str, str]) -> str | None:
-    """Return the folder of cache files, from the environment; None without a home."""
-    cache = environ.get("XDG_CACHE_HOME", "")
+def kept_folder(
+    environ: Mapping[str, str], variable: str = "XDG_CACHE_HOME", own: str = ".cache"
+) -> str | None:
+    """Return the folder of cache files, from the environment; None without a home.
+
+    *variable* names the folder, which is *own* in the home if it is unset.
+    """
+    cache = environ.get(variable, "")
     if not cache.startswith("/"):  # the XDG specification ignores relative paths
         home = environ.get("HOME", "")
         if not home.startswith("/"):
             return None
-        cache = f"{home}/.cache"
+        cache = f"{home}/{own}"
     return f"{cache}/envcfg"
 
 

@@ -62,9 +62,9 @@ def defaults(name: str) -> frozenset[str]:
 def _sources() -> tuple[
     Mapping[str, str], Mapping[str, re.Pattern[str]], re.Pattern[str]
 ]:
-    from envcfg.common.datafile import load_yaml
+    from envcfg.common.datafile import load_kept_file
 
-    data = load_yaml("knowledge/evidence.yaml")
+    data = load_kept_file("knowledge/evidence.yaml")
     owners = {
         name: kind for kind in _KINDS for names in data[kind].values() for name in names
     }

@@ -72,3 +72,23 @@ def test_the_order_names_notes_once() -> None:
     assert [
         name for name in names if f'"{name}"' not in source and f"{name}:" not in texts
     ] == []
+
+
+def test_what_was_never_tested_is_said_once_per_user(
+    noted: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = ("--profile", "derecho", "--container", "none", "--", "python", "-c", "1")
+    state = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    first, second = noted(*step).err, noted(*step).err
+    assert "never tested (values of users' scripts: NCCL_NET, NCCL_SOCKET" in first
+    assert "never tested" not in second
+    assert [path.parent for path in state.rglob("*.json")] == [state / "envcfg/printed"]
+    assert "never tested" in noted("-v", *step).err
+    # A file with other content, or a folder that cannot be written, changes nothing.
+    for path in state.rglob("*.json"):
+        path.write_text("{}")
+    assert "never tested" in noted(*step).err
+    monkeypatch.setenv("XDG_STATE_HOME", "/dev/null")
+    assert "never tested" in noted(*step).err
+    assert "never tested" in noted(*step).err

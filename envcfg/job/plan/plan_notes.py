@@ -10,7 +10,8 @@ from envcfg.job.plan.container import asks_runtime, named_runtimes
 from envcfg.job.plan.plan import Container, Options, Plan
 from envcfg.profile.conditions import FACTS, VERSIONS
 from envcfg.profile.entries import Setting
-from envcfg.profile.job_facts import Fact
+from envcfg.profile.evidence import evidence
+from envcfg.profile.job_facts import Fact, Reason
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 
@@ -137,14 +138,28 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
         )
     origin = profile.verified
     if origin and origin.state in _WRITTEN:
+        names = [
+            setting.name
+            for setting in filter(None, profile.env.values())
+            if any(
+                _rests_on_users(case.reason, origin.reason) for case in setting.cases
+            )
+        ]
+        by_users = f" (values of users' scripts: {', '.join(names)})" if names else ""
+        message = f"{_WRITTEN[origin.state]}, never tested{by_users}: "
         yield Finding(
             rule="profile-never-run",
             severity="note",
             subject=f"profile {profile.name}",
-            message=f"{_WRITTEN[origin.state]}, never tested: run envcfg profiles probe",
+            message=f"{message}run envcfg profiles probe",
             source=origin.reason.source,
             why=origin.reason.why,
         )
+
+
+def _rests_on_users(reason: Reason, own: Reason) -> bool:
+    """Return whether only users vouch for a value of the profile's own file."""
+    return reason.place.path == own.place.path and evidence(reason.source) == "users"
 
 
 def rank_notes(plan: Plan, nodes: int) -> Iterable[Finding]:

@@ -39,6 +39,7 @@ from envcfg.lint.system_recognition import (
     most_cores,
     most_memory,
 )
+from envcfg.profile.evidence import evidence
 from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Billing, Partition
@@ -217,8 +218,13 @@ def _widest(profile: Profile, requirements: JobSize) -> Partition | None:
 def _fault(
     offset: int, finding: Finding, job: ScriptJob, severity: Severity | None = None
 ) -> Fault:
-    """Return a finding of ``envcfg job`` on the same request as a fault."""
-    words = {"said": finding.message, "instead": finding.fix}
+    """Return a finding of ``envcfg job`` on the same request as a fault.
+
+    A rule that only users vouch for may be wrong, so its source and date are named.
+    """
+    is_weak = finding.source and evidence(finding.source) == "users"
+    source = f" (by users: {finding.source})" if is_weak else ""
+    words = {"said": finding.message + source, "instead": finding.fix}
     # Without its own line the fault is shown at the first directive.
     line = next((option.offset for option in job.model.given), -1)
     return Fault(offset if offset >= 0 else line, words, "said", severity or "error")
