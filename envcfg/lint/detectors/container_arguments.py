@@ -11,7 +11,7 @@ from envcfg.lint.detectors.data_flow import literal_quotes, lost_settings
 from envcfg.lint.lint_rule import Edit, Fault, ScriptJob, detects, known_words
 from envcfg.lint.script_model import Array, Command
 from envcfg.lint.system_recognition import is_singularity
-from envcfg.lint.traced_text import holes
+from envcfg.lint.traced_text import holes, shown
 from envcfg.lint.value_flow import TESTS, command_with
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -28,6 +28,7 @@ _SILENT = TESTS | {
 _BEFORE_QUOTED = re.compile(r"(?<![\w-])--[\w-]+[ =]$")
 _NEXT_WORD = re.compile(r'[ \t]+[^"]*"')
 _BARE = re.compile(r"[A-Za-z0-9_{/.]")
+_WITHOUT_INDEX = re.compile(r"\$(?:\w+\b|\{\w+\})(?!\[)")
 
 
 @detects("EC105")
@@ -51,6 +52,7 @@ def reparsed_arguments(job: ScriptJob) -> Iterator[Fault]:
             yield Fault(expansion.offset, {"form": form}, edit=edit)
         elif command.name == "eval":
             yield Fault(expansion.offset, {}, "eval")
+    yield from _first_elements(job)
     yield from _joined(job)
     for command in model.commands:
         offset = _pasted(command)
@@ -60,6 +62,22 @@ def reparsed_arguments(job: ScriptJob) -> Iterator[Fault]:
         if offset is not None:
             yield Fault(offset, {}, "literal-quotes")
     yield from _ended_quotes(job)
+
+
+def _first_elements(job: ScriptJob) -> Iterator[Fault]:
+    """Yield arrays of options of which a command gets the first element only."""
+    for expansion in job.model.expansions:
+        command = command_with(job.model, expansion)
+        if command is None or not _passes_on(command):
+            continue
+        variable = command.find(expansion.name)
+        values = variable.values if variable else ()
+        items = values[0].items if values and isinstance(values[0], Array) else ()
+        # Another first element may be meant, as that of a list of nodes.
+        is_option = len(items) > 1 and shown(items[0]).startswith("-")
+        is_whole = _WITHOUT_INDEX.match(job.behind(expansion.offset))
+        if len(values) == 1 and is_option and is_whole:
+            yield Fault(expansion.offset, {"name": expansion.name}, "first")
 
 
 def _joined(job: ScriptJob) -> Iterator[Fault]:
