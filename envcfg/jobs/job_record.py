@@ -11,7 +11,7 @@ from envcfg.common.characters import one_line
 from envcfg.common.secrets import hide
 from envcfg.jobs.file_groups import JobFiles
 from envcfg.jobs.log_tree import LogFile
-from envcfg.log.verdict import LogReport
+from envcfg.log.verdict import LogReport, Texts
 
 _CUT = 300  # characters of a text
 _NODES = 4096  # of a job; the number of nodes counts all
@@ -54,12 +54,12 @@ class JobRecord(NamedTuple):
     next: str = ""
     progress: str = ""  # last step and last checkpoint: `900/800`
     log_verdict: str = ""  # by the log alone
-    node_names: tuple[str, ...] = ()
-    bad_nodes: tuple[str, ...] = ()  # nodes that the cause names
-    versions: tuple[str, ...] = ()  # of libraries, and of envcfg
-    notes: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    history: tuple[str, ...] = ()  # attempts with a known end, each as JSON
+    node_names: Texts = ()
+    bad_nodes: Texts = ()  # nodes that the cause names
+    versions: Texts = ()  # of libraries, and of envcfg
+    notes: Texts = ()
+    files: Texts = ()
+    history: Texts = ()  # attempts with a known end, each as JSON
 
 
 def plain_text(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from envcfg.common.findings import EvidenceLine, Finding
 
+Texts = tuple[str, ...]  # several names or lines, in their order
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 # "inconclusive" is worse than "ok", because missing evidence must never pass as success.
 WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")
@@ -98,7 +99,7 @@ class JobReport(NamedTuple):
     world_size: int | None
     ranks_seen: tuple[int, ...]  # ranks with their own lines in the log, rising
     ranks_missing: tuple[int, ...]  # ranks of the world without lines, rising
-    nodes: tuple[str, ...]  # hosts in the log, sorted
+    nodes: Texts  # hosts in the log, sorted
     # Nodes of the job as NCCL counted them, else the hosts in the log.
     node_count: int | None
     network: str | None  # the network of all ranks, `mixed`, or None if unknown
@@ -107,10 +108,10 @@ class JobReport(NamedTuple):
     plugin: Plugin  # the network plugin
     gdr: Share  # GPU RDMA between nodes
     # `bootstrap` and `socket`: their interfaces, most used first.
-    interfaces: Mapping[str, tuple[str, ...]]
+    interfaces: Mapping[str, Texts]
     # Versions in the log for each library (`nccl`, `rccl`, `hip`, `libfabric`, ...);
     # more than one means that ranks differ.
-    versions: Mapping[str, tuple[str, ...]]
+    versions: Mapping[str, Texts]
     # Progress of its program; None if no line shows it.
     progress: ProgramProgress | None = None
 
@@ -149,7 +150,7 @@ class Cause(NamedTuple):
     message: str  # the process that ended, and the reason
     # Ranks that ended, rising; empty if the log does not name them.
     ranks: tuple[int, ...]
-    nodes: tuple[str, ...]  # nodes of these ranks
+    nodes: Texts  # nodes of these ranks
     file: str  # file of the program's line, with its folders; empty if unknown
     line: int | None  # number of that line, from 1; None if unknown
     function: str  # function with that line; empty if unknown
@@ -163,7 +164,7 @@ class NextStep(NamedTuple):
     # `done`, `fix first`, `restart`, `restart without` the nodes, `wait` (the scheduler
     # starts the job again), or `unknown`.
     action: Action = "unknown"
-    nodes: tuple[str, ...] = ()  # nodes to leave out
+    nodes: Texts = ()  # nodes to leave out
     reason: str = ""  # the reason, in a sentence
     fingerprint: str = ""  # equal for two attempts with the same end; empty if unknown
     repeats: int = 0  # number of earlier attempts in the log with the same end
@@ -188,7 +189,7 @@ class JobAttempt(NamedTuple):
     last: str | None
     checkpoint: str  # step of its last checkpoint, or the line about it; or empty
     seconds: int | None  # from its first time to that of its end; None if unknown
-    nodes: tuple[str, ...]  # nodes with lines in it, sorted
+    nodes: Texts  # nodes with lines in it, sorted
     rule: str  # id of the rule for the cause of its end; empty if no line shows it
     # Class of this cause; empty if it is unknown. `class` in JSON.
     class_: CauseClass | Literal[""]
@@ -239,7 +240,7 @@ class LogReport(NamedTuple):
     # here on have defaults, because a report on the network has none of them.
     cause: Cause | None = None
     # Ids of the findings that follow from it, in their order.
-    consequences: tuple[str, ...] = ()
+    consequences: Texts = ()
     next: NextStep = NextStep()  # next step for the user
     # All jobs if several were read and this is the worst; else empty.
     jobs: tuple[JobRow, ...] = ()

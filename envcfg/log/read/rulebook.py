@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from envcfg.common.datafile import data_path, load_kept, names_in
 from envcfg.common.findings import Finding, Severity
 from envcfg.log.numbers import grouped
-from envcfg.log.verdict import Action, CauseClass
+from envcfg.log.verdict import Action, CauseClass, Texts
 
 _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))  # addresses are hexadecimal
 _MANY = 1 << 12  # messages with remembered matches
@@ -49,7 +49,7 @@ class LogRule(NamedTuple):
     event: str | None = None
     # True if it is evidence without a prefix, and anywhere in the line.
     anywhere: bool = False
-    explains: tuple[str, ...] = ()  # ids of findings that it gives a reason for
+    explains: Texts = ()  # ids of findings that it gives a reason for
     when: Mapping[str, Any] = {}  # facts of a process that this reason requires
     # Severity of a line of this kind; None: it is evidence, no finding.
     severity: Severity | None = None
@@ -60,7 +60,7 @@ class LogRule(NamedTuple):
     # True if a stopped job ends like this, maybe before the stop is logged.
     reaction: bool = False
     # Ids of other rules; if one of them may have come first, this is a note.
-    unless: tuple[str, ...] = ()
+    unless: Texts = ()
     # Phase of the job in which its line counts: `start` (with retries), `init`,
     # `running`, `end`; `teardown` if a good end before it excuses it; `always` if no
     # progress does.
@@ -80,11 +80,11 @@ class LogRule(NamedTuple):
     # unknown.
     next: Action | None = None
     source: str = ""  # the source, with version or date
-    samples: tuple[str, ...] = ()  # whole lines that match this rule and no other
-    counter: tuple[str, ...] = ()  # whole lines that this rule does not match
+    samples: Texts = ()  # whole lines that match this rule and no other
+    counter: Texts = ()  # whole lines that this rule does not match
     # Exit codes, 128 and a signal; a rule with codes replaces that of a line.
     codes: tuple[int, ...] = ()
-    gates: tuple[str, ...] = ()  # gates of its file; a line without one is not examined
+    gates: Texts = ()  # gates of its file; a line without one is not examined
     topic: str = ""  # the topic of its file, unless a topic names the rule itself
 
     def finding(
@@ -151,7 +151,7 @@ class Rulebook:
         self._bare = [
             (needle, needle.translate(_NO_NUMBERS)) for needle in self._by_needle
         ]
-        self._shapes: dict[object, tuple[str, ...]] = {}
+        self._shapes: dict[object, Texts] = {}
         self._placed = [rule for rule in rules if rule.where]
         self._channels = [
             rule for rule in rules if rule.event in ("channel", "channel-local")
@@ -223,7 +223,7 @@ class Rulebook:
         """
         return not (message.startswith("Channel ") or self._needles_of(message, shape))
 
-    def _needles_of(self, message: str, shape: bytes) -> tuple[str, ...]:
+    def _needles_of(self, message: str, shape: bytes) -> Texts:
         """Return the needles that *message* may hold: all of its own, and maybe more.
 
         A needle without numbers is in the message without numbers if the needle is in it.

@@ -11,7 +11,7 @@ from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.words import format_word, with_kind
+from envcfg.profile.words import Texts, format_word, with_kind
 
 
 class Summary(NamedTuple):
@@ -24,8 +24,8 @@ class Summary(NamedTuple):
     verified_date: str | None
     extends: str | None
     family: bool  # whether it describes the common part of several systems
-    layers: tuple[str, ...]  # the layers with a file of this name, lowest first
-    kinds: tuple[str, ...]  # of its nodes, if there are several; the default first
+    layers: Texts  # the layers with a file of this name, lowest first
+    kinds: Texts  # of its nodes, if there are several; the default first
 
 
 def survey(catalog: Catalog) -> tuple[list[Summary], list[Finding]]:
@@ -71,7 +71,7 @@ class Use(NamedTuple):
     otherwise: bool = False  # it applies if no case does
     bundle: str | None = None  # the bundle that sets it, if any
     # All profiles with the value, by themselves or from a family.
-    profiles: tuple[str, ...] = ()
+    profiles: Texts = ()
 
 
 def uses_of(
