@@ -172,10 +172,8 @@ class Rulebook:
             return self._line_match(message, where)
         if message.startswith("Channel "):  # 90 % of the lines of a large debug log
             for rule in self._channels:
-                if rule.needle in message and (
-                    match := self._pattern(rule).search(message)
-                ):
-                    return Match(rule, match.groupdict(), match.start())
+                if rule.needle in message and (match := self._search(rule, message)):
+                    return match
         # Ranks repeat messages, often with other numbers only.
         if message not in self._matched:
             if not self._needles_of(message, shape):
@@ -247,9 +245,8 @@ class Rulebook:
     ) -> Iterator[Match]:
         """Yield every rule that *message* matches, in the order of its needles."""
         for rule in self._placed if where else ():
-            match = rule.where in where and self._pattern(rule).search(message)
-            if match:
-                yield Match(rule, match.groupdict(), match.start())
+            if rule.where in where and (match := self._search(rule, message)):
+                yield match
                 return
         # At one place the longer needle is the more specific one.
         hits = [
@@ -259,14 +256,16 @@ class Rulebook:
         ]
         for *_, needle in sorted(hits):
             for rule in self._by_needle[needle]:
-                if match := self._pattern(rule).search(message):
-                    yield Match(rule, match.groupdict(), match.start())
+                if match := self._search(rule, message):
+                    yield match
 
-    def _pattern(self, rule: LogRule) -> re.Pattern[str]:
+    def _search(self, rule: LogRule, message: str) -> Match | None:
+        """Return the match of one rule, whose pattern is compiled when it is needed."""
         # Compiling all patterns takes longer than reading a short log.
         if rule.id not in self._compiled:
             self._compiled[rule.id] = re.compile(rule.pattern)
-        return self._compiled[rule.id]
+        match = self._compiled[rule.id].search(message)
+        return match and Match(rule, match.groupdict(), match.start())
 
 
 def load_rules() -> list[LogRule]:
