@@ -53,6 +53,11 @@ class Laggard(NamedTuple):
     share: Share  # the ranks, and the number of operations that they launched
     most: int  # the number that others launched
 
+    @property
+    def key(self) -> tuple[str, str, int | str]:
+        """Its communicator, operation and count, equal in answers without progress."""
+        return self.comm.hash, self.operation, self.share.value
+
 
 def is_ras(head: str) -> bool:
     """Return whether a text that begins with *head* is an answer of RAS only.

@@ -120,8 +120,7 @@ def _is_same(lag: Laggard, before: RasReply) -> bool:
 
     # The ranks of the earlier answer may be more, because some have moved since.
     return any(
-        (laggard.comm.hash, laggard.operation, laggard.share.value)
-        == (lag.comm.hash, lag.operation, lag.share.value)
+        laggard.key == lag.key
         and {rank.rank for rank in laggard.share.ranks}
         >= {r.rank for r in lag.share.ranks}
         for laggard in laggards(before.report)

@@ -114,7 +114,7 @@ def _is_foreign(report: RasReport, ranks: Sequence[HangRank]) -> bool:
 def _lags(reports: Iterable[RasReport]) -> _Lags:
     """Return the lagging ranks by communicator and collective, with their counts."""
     lagging = (laggard for report in reports for laggard in laggards(report))
-    return {(e.comm.hash, e.operation, e.share.value): e.share.ranks for e in lagging}
+    return {laggard.key: laggard.share.ranks for laggard in lagging}
 
 
 def _ras_behind(
@@ -134,7 +134,6 @@ def _ras_behind(
     names = program_names(ranks)
     for laggard in laggards(report):
         numbers, program = _ranks_of(laggard, ranks, names)
-        lag = (laggard.comm.hash, laggard.operation, laggard.share.value)
         yield LaggingRanks(
             by=RAS,
             ranks=numbers,
@@ -149,9 +148,9 @@ def _ras_behind(
             group=laggard.comm.name or laggard.comm.hash,
             number=int(laggard.share.value),
             most=laggard.most,
-            since=None if before is None or lag in before else _BETWEEN,
+            since=None if before is None or laggard.key in before else _BETWEEN,
             program=program,
-            same=earlier.get(lag) == laggard.share.ranks,
+            same=earlier.get(laggard.key) == laggard.share.ranks,
         )
 
 
