@@ -93,6 +93,30 @@ def test_only_lines_that_a_source_is_read_for_count(name: str, docs: Path) -> No
     assert all(bool(diff) is (word == "changed") for word, diff in found)
 
 
+@pytest.mark.parametrize(
+    ("added", "word"),
+    [
+        ("- Upgraded Slurm to version 26.05.1.\n", "changed"),
+        ("- Slurm was 24.05.8 until then.\n", "same"),
+        ("- CUDA 26.05.1\n", "same"),
+    ],
+)
+def test_a_newer_slurm_elsewhere_in_the_source_is_noticed(
+    docs: Path, added: str, word: str
+) -> None:
+    old = "# Changes\n\n- Upgraded Slurm to version 25.11.4.\n"
+    (docs / "changes.md").write_text(old)
+    save(docs)
+    commit = git(docs, "rev-parse", "HEAD")[:7]
+    profile = docs.parent.parent / "slurm.yaml"
+    source = f"https://github.com/site/docs (commit {commit}, changes.md, line 3)"
+    profile.write_text(f"slurm:\n  version: 25.11.4\n  source: {source}\n")
+    (docs / "changes.md").write_text(old.replace("\n\n", f"\n\n{added}"))
+    save(docs)
+    (entry,) = read_entries(profile, profile.parent)
+    assert compare(entry, entry.spots[0], docs).word == word
+
+
 def test_what_is_no_longer_there_is_gone(docs: Path) -> None:
     (docs / "nccl.md").unlink()
     save(docs)

@@ -16,6 +16,8 @@ FETCHED = ".drift"  # the folder of the repositories that `fetch` keeps
 # Entries of profiles and variables that state a source for others, and no value.
 _WITHOUT_VALUE = re.compile(r"(?:^|\.)(?:lifecycle|verified)$|^sources\.")
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? ", re.MULTILINE)
+# A line of a diff that adds a version of Slurm, such as an entry of a change log.
+_SLURM = re.compile(r"(?im)^\+.*\bslurm\b.*?\b(2\d\.\d\d(?:\.\d+)?)\b")
 
 
 class Verdict(NamedTuple):
@@ -143,6 +145,8 @@ def _hunks(diff: str) -> Iterator[str]:
 
 def _concerning(entry: Entry, spot: Spot, hunk: str) -> str:
     """Return the lines of a hunk that an entry rests on."""
+    if entry.key.rpartition(".")[2] == "slurm" and _adds_newer_slurm(entry, hunk):
+        return hunk
     if spot.lines:
         found = _HUNK.match(hunk)
         first = int(found[1]) if found else 0
@@ -154,3 +158,13 @@ def _concerning(entry: Entry, spot: Spot, hunk: str) -> str:
     named = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])")
     _, *lines = hunk.splitlines()
     return "".join(f"{line}\n" for line in lines if named.search(line))
+
+
+def _adds_newer_slurm(entry: Entry, hunk: str) -> bool:
+    """Return whether a hunk adds a newer version of Slurm than that of *entry*."""
+    known = max(filter(re.compile(r"2\d\.\d\d").match, entry.words), default="")
+    return any(_numbers(version) > _numbers(known) for version in _SLURM.findall(hunk))
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part]

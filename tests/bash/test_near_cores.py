@@ -16,7 +16,7 @@ MODULES = ROOT / "envcfg/job/script/modules"
 ASK = """
 set -euo pipefail
 envcfg_note() { echo "note: $1"; }
-ENVCFG_SRUN=() ENVCFG_ARGS=() ENVCFG_CPU_MASKS='' ENVCFG_CPU_LISTS='' ENVCFG_UNBOUND=''
+ENVCFG_SRUN=() ENVCFG_ARGS=() ENVCFG_CPU_MASKS='' ENVCFG_CPU_MASKS_UNION='' ENVCFG_CPU_LISTS='' ENVCFG_UNBOUND=''
 eval "$3"
 envcfg_near_cores "$1" || ENVCFG_CPU_MASKS=''
 if [[ -n $ENVCFG_CPU_MASKS$ENVCFG_UNBOUND ]] && envcfg_may_pin "$2"; then
@@ -221,6 +221,44 @@ def test_lumis_masks_are_those_of_its_documentation(tmp_path: Path) -> None:
     known = [line.split()[1] for line in text.splitlines()[2:10]]
     build(tmp_path, NODES["LUMI"])
     assert cpus_of(ask(tmp_path, 8)) == cpus_of(",".join(known))
+
+
+CHOOSE = """
+set -euo pipefail
+envcfg_note() { echo "note: $1"; }
+ENVCFG_SRUN=() ENVCFG_UNBOUND='' ENVCFG_CPU_LISTS=0:1 ENVCFG_CPU_MASKS=0x1,0x2 ENVCFG_CPU_MASKS_UNION=3
+eval "$1"
+envcfg_owns_cores() { [[ $OWNS == yes ]]; }
+envcfg_near_cores() { ENVCFG_CPU_MASKS=0x4 ENVCFG_CPU_LISTS=2; [[ $READABLE == yes ]]; }
+envcfg_find_cores
+envcfg_find_cores # a second step of the job
+if envcfg_may_pin "$TASKS"; then echo "$ENVCFG_CPU_MASKS $ENVCFG_CPU_LISTS"; fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("owns", "readable", "tasks", "expected"),
+    [
+        ("yes", "yes", "2", "0x1,0x2 0:1"),
+        ("no", "yes", "1", "0x4 2"),
+        (*("no", "yes", "2"), "note: ranks are not bound to the cores next to their GPUs: 2 ranks per node, but 1 GPUs"),
+        (*("no", "no", "2"), "note: ranks are not bound to the cores next to their GPUs: this job does not own all of these cores"),
+    ],
+)  # fmt: skip
+def test_a_part_of_the_node_gets_the_cores_of_its_own_gpus(
+    owns: str, readable: str, tasks: str, expected: str
+) -> None:
+    files = ("cpu_lists.sh", "masks.sh", "srun/cores.sh")
+    text = "".join((MODULES / file).read_text() for file in files)
+    env = {"OWNS": owns, "READABLE": readable, "TASKS": tasks, "SLURMD_NODENAME": "n1"}
+    done = subprocess.run(
+        ["/bin/bash", "-c", CHOOSE, "choose", text],
+        env={"PATH": "", **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout) == ("", f"{expected}\n")
 
 
 WHOLE = {"ENVCFG_JOB_NODES": "2", "SLURM_JOB_CPUS_PER_NODE": "224(x2)"}

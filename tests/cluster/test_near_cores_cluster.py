@@ -81,3 +81,37 @@ def test_no_two_ranks_of_a_node_share_a_core(
     # The program's own end is not hidden: torchrun ends with 1.
     assert job.exit_code == (1 if is_agent else 3)
     assert cluster.left_running() == []
+
+
+# How a program ends: by a code of its own, and by a signal to all of its ranks.
+ENDS = {
+    "exit": "import sys; sys.exit(3)",
+    "signal": "import os, signal; os.kill(os.getpid(), signal.SIGTERM)",
+}
+
+
+@pytest.mark.usefixtures("devices")
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("launcher", ["srun", "torchrun"])
+def test_a_bound_step_ends_as_an_unbound_one(
+    cluster: Cluster, tool: Path, workdir: Path, launcher: str, end: str
+) -> None:
+    (workdir / "end.py").write_text(ENDS[end])
+    make = (
+        "envcfg wrap --profile infiniband-cuda --runtime apptainer --ranks 2 --set GLOO_SOCKET_IFNAME=hsn0 "
+        f"--container {cluster.pytorch_image} --launcher {launcher}"
+    )
+    job = cluster.sbatch(
+        f"#!/bin/bash\nPATH={tool}:$PATH\n"
+        f"{make} -o bound.sh -- python3 {workdir}/end.py\n"
+        f"{make} --srun-arg=--cpu-bind=none -o unbound.sh -- python3 {workdir}/end.py\n"
+        f"cat >show.sh <<'EOF'\n{SHOW}exec unshare --map-user=$1 --map-group=$2 ./$3\nEOF\n"
+        "for step in bound unbound; do\n"
+        "  unshare -rm bash show.sh $(id -u) $(id -g) $step.sh; echo $step $?\n"
+        "done\n",
+        *("-N1", "--gpus-per-node=2", "--partition=standard-g"),
+    )
+    codes = [line.split() for line in job.stdout.splitlines() if "bound " in line]
+    assert [name for name, _ in codes] == ["bound", "unbound"], job.stdout
+    assert codes[0][1] == codes[1][1] != "0"
+    assert cluster.left_running() == []

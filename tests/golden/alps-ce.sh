@@ -12,6 +12,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='288' # of a node, for jobs
 ENVCFG_IMAGE='my-environment'
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
@@ -104,6 +105,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, srun/plugin, place, runtimes/ce, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, srun/cores, container, srun/plugin, place, runtimes/ce, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

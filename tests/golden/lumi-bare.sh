@@ -12,6 +12,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # the GCDs are not in the order of the CCDs; srun accepts masks only if the job has all cores of the
@@ -96,6 +97,6 @@ envcfg_rank_settings() {
     GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
-# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, runtimes/none, srun/ranks, end
+# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, srun/cores, runtimes/none, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

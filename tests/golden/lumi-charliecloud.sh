@@ -16,6 +16,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56' # of a node, for jobs
 ENVCFG_IMAGE='/images/pytorch.sqfs'
 ENVCFG_IMAGE_IS_FILE='yes' # the job must be able to read it
 ENVCFG_RUNTIMES='ch-run'   # the first that is on PATH enters the container
@@ -121,6 +122,6 @@ envcfg_rank_settings() {
     GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
-# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, container, runtimes/charliecloud, srun/ranks, end
+# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, srun/cores, container, runtimes/charliecloud, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -24,6 +24,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56' # of a node, for jobs
 ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_RUNTIMES='podman' # the first that is on PATH enters the container
 # to load if no runtime is on PATH
@@ -134,6 +135,6 @@ envcfg_rank_settings() {
     GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
-# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: guard, begin, core, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, srun/cores, container, srun/task, runtimes/podman, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

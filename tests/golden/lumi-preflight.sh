@@ -14,6 +14,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56' # of a node, for jobs
 ENVCFG_IMAGE='/images/pytorch.sif'
 ENVCFG_IMAGE_IS_FILE='yes'    # the job must be able to read it
 ENVCFG_RUNTIMES='singularity' # the first that is on PATH enters the container
@@ -123,6 +124,6 @@ envcfg_rank_settings() {
     GPU_DEVICE_ORDINAL "${GPU_DEVICE_ORDINAL-}"
 }
 
-# modules: guard, begin, core, force, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, container, srun/task, runtimes/apptainer, share, before, preflight, srun/ranks, end
+# modules: guard, begin, core, force, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, srun/cores, container, srun/task, runtimes/apptainer, share, before, preflight, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

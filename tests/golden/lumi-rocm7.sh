@@ -15,6 +15,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56' # of a node, for jobs
 ENVCFG_IMAGE='/images/lumi-multitorch-full-u24r70f21m50t210-20260513.sif'
 ENVCFG_IMAGE_IS_FILE='yes'    # the job must be able to read it
 ENVCFG_RUNTIMES='singularity' # the first that is on PATH enters the container
@@ -128,6 +129,6 @@ envcfg_rank_settings() {
   unset -v ENVCFG_REF_SLURM_JOB_ID
 }
 
-# modules: guard, begin, core, force, references, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, container, srun/task, runtimes/apptainer, srun/ranks, end
+# modules: guard, begin, core, force, references, gpu_numbers, signals, where, secrets, inherited, arguments, srun, modules, folders, caches, cpu_lists, masks, srun/cores, container, srun/task, runtimes/apptainer, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

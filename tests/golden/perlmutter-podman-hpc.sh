@@ -17,6 +17,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='128' # of a node, for jobs
 ENVCFG_IMAGE='docker.io/a/pytorch:2.9'
 ENVCFG_RUNTIMES='podman-hpc' # the first that is on PATH enters the container
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
@@ -91,6 +92,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, srun/task, runtimes/podman, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, srun/cores, container, srun/task, runtimes/podman, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -14,6 +14,7 @@
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='128' # of a node, for jobs
 ENVCFG_IMAGE='docker:a/pytorch:2.9'
 ENVCFG_RUNTIMES='shifter'    # the first that is on PATH enters the container
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
@@ -87,6 +88,6 @@ envcfg_rank_settings() {
     TORCHINDUCTOR_CACHE_DIR "${TORCHINDUCTOR_CACHE_DIR-}"
 }
 
-# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, container, runtimes/shifter, srun/ranks, end
+# modules: guard, begin, core, signals, where, secrets, inherited, arguments, srun, folders, caches, cpu_lists, masks, srun/cores, container, runtimes/shifter, srun/ranks, end
 
 envcfg_run python3 dump.py out 'a b'

@@ -100,7 +100,7 @@ def _modules(plan: Plan) -> Iterator[str]:
         yield "masks"
         if has_module(f"{starter}/masks"):
             yield f"{starter}/masks"
-    elif finds_cores(plan):
+    if finds_cores(plan):
         yield f"{starter}/cores"
     # The container comes after the caches and masks, because it mounts and passes
     # both.
@@ -193,8 +193,8 @@ def finds_cores(plan: Plan) -> bool:
 
 def masks_of(plan: Plan) -> Masks | None:
     """Return the profile's masks if the starter, or ranks of an agent, use them."""
-    # Masks of the profile need all cores of the node. What the node shows is right
-    # for a part of it, too.
+    # Masks of the profile need all their cores. What the node shows is right for a
+    # part of it, too.
     is_agent = LAUNCHERS[plan.launcher].is_agent
     if "cpu_masks" not in plan.starter.sections:
         return None

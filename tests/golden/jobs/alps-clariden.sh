@@ -57,6 +57,7 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-72}"
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='288'     # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='clariden'  # where this job may run
 # each GH200 is a NUMA node, with a GPU and the 72 cores next to it [profiles/alps-clariden.yaml:76]

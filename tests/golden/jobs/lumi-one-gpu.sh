@@ -60,6 +60,7 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-7}"
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='56'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # the GCDs are not in the order of the CCDs; srun accepts masks only if the job has all cores of the

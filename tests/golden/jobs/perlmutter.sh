@@ -62,6 +62,7 @@ export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
 ENVCFG_BASHOPTS=${BASHOPTS-}
 [ -z "${BASH_VERSION-}" ] || \builtin shopt -u expand_aliases # for all that follows
 
+ENVCFG_NODE_CORES='128'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
 ENVCFG_CLUSTERS='perlmutter' # where this job may run
 # the GPUs are numbered in the opposite order of the cores next to them

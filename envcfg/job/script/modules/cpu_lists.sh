@@ -1,5 +1,5 @@
-# shellcheck shell=bash # cpu_lists 1: read lists of CPUs, and give OpenMP one thread for each core of a rank
-# reads: ENVCFG_CPU_LISTS
+# shellcheck shell=bash # cpu_lists 2: read lists of CPUs, and give OpenMP one thread for each core of a rank
+# reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_CPU_MASKS_UNION
 envcfg_numbers() { # LIST: set envcfg_cpus to the CPUs of a list of the kernel: "0-3,64"
   local envcfg_part envcfg_i
   local -a envcfg_parts
@@ -16,6 +16,14 @@ envcfg_numbers() { # LIST: set envcfg_cpus to the CPUs of a list of the kernel: 
 envcfg_line() { # FILE: set envcfg_text to its first line; fail if it cannot be read
   envcfg_text=''
   { read -r envcfg_text <"$1"; } 2>/dev/null || [[ -n $envcfg_text ]]
+}
+
+envcfg_may_pin() { # RANKS: whether so many ranks per node can be bound, by the profile's masks or the node's shares
+  if [[ -n $ENVCFG_CPU_MASKS && -n $ENVCFG_CPU_MASKS_UNION ]]; then
+    envcfg_has_masks "$1"
+  else
+    envcfg_has_shares "$1"
+  fi
 }
 
 envcfg_set_threads() { # set OMP_NUM_THREADS to the cores of the first rank, unless the user or a setting does

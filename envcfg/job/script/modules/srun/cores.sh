@@ -1,14 +1,21 @@
-# shellcheck shell=bash # srun/cores 2: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
-# needs: cpu_lists; adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_NODE_CORES ENVCFG_UNBOUND
-# Used if the profile has no masks. What the kernel shows of this node is right for the job if it has one
-# node, or whole nodes. No program is started. Whatever is not certain leaves the ranks unbound.
+# shellcheck shell=bash # srun/cores 3: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
+# needs: cpu_lists; adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_CPU_MASKS_UNION ENVCFG_NODE_CORES ENVCFG_UNBOUND
+# Used if the profile has no masks, or the job does not own all of their cores. What the kernel shows of this node is
+# right for the job if it has one node, or whole nodes. No program is started. Whatever is not certain leaves the ranks
+# unbound.
 envcfg_find_cores() { # set ENVCFG_CPU_MASKS and ENVCFG_CPU_LISTS: the cores for each GPU, in the order of the GPUs
+  if [[ -n $ENVCFG_CPU_MASKS_UNION ]] && { [[ -z ${SLURMD_NODENAME-} ]] || envcfg_owns_cores; }; then return; fi
   ENVCFG_CPU_MASKS='' ENVCFG_CPU_LISTS='' ENVCFG_UNBOUND=''
   if [[ -z ${SLURMD_NODENAME-} ]]; then return; fi # this is not a node of the job
-  envcfg_near_cores '' || ENVCFG_CPU_MASKS=''
+  if envcfg_near_cores ''; then
+    ENVCFG_CPU_MASKS_UNION='' # the cores of this job's own GPUs replace the profile's masks
+  else
+    ENVCFG_CPU_MASKS=''
+    if [[ -z $ENVCFG_UNBOUND && -n $ENVCFG_CPU_MASKS_UNION ]]; then ENVCFG_UNBOUND='this job does not own all of these cores'; fi
+  fi
 }
 
-envcfg_may_pin() { # RANKS: whether the masks suit so many ranks per node; a note says why not
+envcfg_has_shares() { # RANKS: whether the node's shares suit so many ranks per node; a note says why not
   local envcfg_name envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}
   for envcfg_name in SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND; do
     if [[ -n ${!envcfg_name-} ]]; then ENVCFG_UNBOUND="$envcfg_name gives each rank its own GPUs"; fi
@@ -80,7 +87,7 @@ envcfg_job_cores() { # ROOT: set envcfg_text to the list of CPUs that the job ha
 
 envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain, with the reason in ENVCFG_UNBOUND
   local envcfg_text envcfg_addresses envcfg_kinds envcfg_name envcfg_place envcfg_cpu envcfg_other envcfg_list envcfg_part
-  local envcfg_share=9999 envcfg_first envcfg_all_gpus='' envcfg_i
+  local envcfg_share=9999 envcfg_first envcfg_all_gpus='' envcfg_is_single='' envcfg_i
   local -a envcfg_cpus envcfg_units=() envcfg_core_of=() envcfg_listed=() envcfg_near envcfg_chosen
   local -A envcfg_lists=() envcfg_cores=() envcfg_taken=()
   envcfg_gpu_places "$1"
@@ -104,7 +111,9 @@ envcfg_near_cores() { # ROOT: set ENVCFG_CPU_MASKS; fail if that is not certain,
   for envcfg_cpu in "${envcfg_cpus[@]}"; do
     if [[ ${envcfg_core_of[envcfg_cpu]} != "$envcfg_cpu" ]]; then continue; fi
     envcfg_units[envcfg_cpu]=$envcfg_cpu
-    if ! envcfg_line "$1/sys/devices/system/cpu/cpu$envcfg_cpu/topology/thread_siblings_list"; then continue; fi
+    if [[ -n $envcfg_is_single ]] || ! envcfg_line "$1/sys/devices/system/cpu/cpu$envcfg_cpu/topology/thread_siblings_list"; then continue; fi
+    # If the first core has one thread, all have: hundreds of files need not be read.
+    if [[ $envcfg_text == "${envcfg_cpus[0]}" ]]; then envcfg_is_single=yes; fi
     envcfg_numbers "$envcfg_text" || envcfg_cpus=()
     for envcfg_other in "${envcfg_cpus[@]}"; do
       if [[ -n ${envcfg_core_of[envcfg_other]-} && $envcfg_other != "$envcfg_cpu" ]]; then
