@@ -22,9 +22,9 @@ class ManualPages(BuildHookInterface):  # type: ignore[type-arg]
         sys.path.insert(0, self.root)
         try:
             from scripts.pages.man import write_pages
+
+            write_pages(folder)
         except ModuleNotFoundError as error:
             # A build without isolation uses the modules of its environment.
             state = "unchanged" if any(folder.glob("*.1")) else "left out"
             self.app.display_warning(f"manual pages are {state}: {error}")
-        else:
-            write_pages(folder)
