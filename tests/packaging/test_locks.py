@@ -56,8 +56,12 @@ ADDRESS = re.compile(
     r"|deb\.debian\.org|ftp[.\w]*\.debian\.org|security\.debian\.org|registry\.npmjs"
     r"|npmjs\.(?:org|com)|docker\.io/library|--(?:extra-)?index-url[ =]\S*:"
 )
-# Names of images as users write them: the subject of these files.
-IMAGES = ("envcfg/image/podman_store.py", "tests/image/test_podman_store.py")
+# Names of images and indexes as users write them: the subject of these files.
+IMAGES = (
+    "envcfg/image/podman_store.py",
+    "tests/image/test_podman_store.py",
+    "tests/image/test_recipe.py",
+)
 
 
 def declared(group: str) -> Iterator[Requirement]:
