@@ -43,7 +43,7 @@ OUTPUT = (
 )
 
 
-_ONCE = frozenset({"profile-never-run"})  # notes that a user reads once
+_ONCE = frozenset({"profile-never-run"})  # notes whose image does not matter
 
 
 def put_messages(*lines: str) -> None:
@@ -62,42 +62,44 @@ def say(findings: Iterable[Finding]) -> None:
         put_messages(*finding.lines())
 
 
-def say_notes(findings: Sequence[Finding], *, verbose: bool) -> None:
+def say_notes(findings: Sequence[Finding], *, about: str, verbose: bool) -> None:
     """Write the findings on a job to stderr: all warnings and decisions, and one note.
 
-    ``note_order.yaml`` says which note. With *verbose* or ``ENVCFG_VERBOSE`` all are
-    written, and with ``ENVCFG_QUIET`` neither notes nor decisions.
+    ``note_order.yaml`` says which note; one that this user has seen is left out. With
+    *verbose* or ``ENVCFG_VERBOSE`` all are written, and with ``ENVCFG_QUIET`` neither
+    notes nor decisions.
+
+    Args:
+        about: profile and image: for others, a note is new.
     """
     if os.environ.get("ENVCFG_QUIET"):
         say(finding for finding in findings if finding.severity != "note")
         return
     is_complete = verbose or os.environ.get("ENVCFG_VERBOSE")
-    if not is_complete:
-        findings = [finding for finding in findings if not _was_printed(finding)]
-    left_out = [] if is_complete else _minor_notes(findings)
+    ordered = [] if is_complete else _minor_notes(findings)
+    new = [note for note in ordered if not _was_printed(note, about)]
+    left_out = [note for note in ordered if note not in new[:1]]
     say(finding for finding in findings if finding not in left_out)
-    for finding in findings:
-        if finding not in left_out:
-            _was_printed(finding, now=True)
+    for note in new[:1]:
+        _was_printed(note, about, now=True)
     if left_out:
         put_messages(f"envcfg: notes left out: {len(left_out)} (-v prints them)")
 
 
-def _was_printed(finding: Finding, *, now: bool = False) -> bool:
-    """Return whether this user has seen *finding*, if it is one of ``_ONCE``.
+def _was_printed(note: Finding, about: str, *, now: bool = False) -> bool:
+    """Return whether this user has seen *note*.
 
     If it is printed *now*, that is stored in the state folder. A changed text, or
     another version of envcfg, is new. A folder that cannot be written changes nothing.
     """
-    if finding.rule not in _ONCE:
-        return False
     from envcfg.common.cache import keep, kept_folder, recall
     from envcfg.common.provenance import sha256_of
 
     folder = kept_folder(os.environ, "XDG_STATE_HOME", ".local/state")
     if folder is None:
         return False
-    text = "\n".join([*finding.lines(), finding.why or "", finding.source or ""])
+    about = "" if note.rule in _ONCE else about
+    text = "\n".join([about, *note.lines(), note.why or "", note.source or ""])
     name = f"printed/{sha256_of(text.encode())[:32]}"
     if now:
         keep(folder, name, text, value=True)
@@ -105,14 +107,14 @@ def _was_printed(finding: Finding, *, now: bool = False) -> bool:
 
 
 def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the notes that state no decision, without the most important one."""
+    """Return the notes that state no decision, the most important one first."""
     notes = [finding for finding in findings if finding.severity == "note"]
-    if len(notes) < 2:  # then the order is not needed
+    if not notes:  # then the order is not needed
         return []
     data = load_kept_file("commands/note_order.yaml")
     places = {rule: place for place, rule in enumerate(data["order"])}
     minor = [note for note in notes if note.rule not in data["decisions"]]
-    return sorted(minor, key=lambda note: places.get(note.rule, len(places)))[1:]
+    return sorted(minor, key=lambda note: places.get(note.rule, len(places)))
 
 
 def site_contact(err: Exception) -> list[str]:

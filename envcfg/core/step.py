@@ -77,6 +77,11 @@ class Step(NamedTuple):
     notes: tuple[Finding, ...]  # notes on the profile's files, for the plan
     inputs: tuple[str, ...]  # files from which the step is made, or that it needs
 
+    @property
+    def origin(self) -> str:
+        """Its profile and image, as the user named them."""
+        return f"{self.profile_name} {self.options.container}"
+
 
 def make_step(
     values: Mapping[str, Any],

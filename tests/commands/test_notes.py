@@ -74,6 +74,25 @@ def test_the_order_names_notes_once() -> None:
     ] == []
 
 
+def test_a_note_is_not_repeated_for_the_same_image_and_profile(
+    noted: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    of_image = f"envcfg: note: {tmp_path}/pytorch.sif: "
+    said = [noted(*NOTED).err for _ in range(4)]
+    assert [of_image in text for text in said] == [True, False, False, False]
+    # Each time another note is the first; then all of them have been seen.
+    assert [len(notes(text)) for text in said] == [2, 2, 2, 1]
+    assert [text.splitlines()[-1] for text in said] == [
+        *["envcfg: notes left out: 2 (-v prints them)"] * 3,
+        "envcfg: notes left out: 3 (-v prints them)",
+    ]
+    (tmp_path / "other.sif").write_text("x")
+    other = ["other.sif" if word == "pytorch.sif" else word for word in NOTED]
+    assert "other.sif: " in noted(*other).err
+    assert len(notes(noted("-v", *NOTED).err)) == 4
+
+
 def test_what_was_never_tested_is_said_once_per_user(
     noted: Wrap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
