@@ -133,7 +133,7 @@ def test_lint_refuses_a_partition_that_the_scheduler_does_not_list(
     )
     done = envcfg("lint", "--profile", "lumi-g", "--select", "EC628", str(script))
     assert done.code == 1
-    assert "no known partition nothing-g" in done.text
+    assert "has no partition nothing-g" in done.text
     assert "scontrol" in asked.read_text()
 
 
