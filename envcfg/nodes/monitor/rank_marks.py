@@ -114,8 +114,13 @@ def _loaders(node: NodeView) -> Iterator[NodeFinding]:
             # Workers that compute all the time are the limit; others wait themselves.
             limit = min(rank.workers, len(rank.own_cores) or rank.workers)
             words["share"] = f"{100 * worked:.0f} %"
-            kind = "loader-slow" if worked >= _WAITING * limit else "rank-waits"
-            yield make_mark(kind, node, "", *rank.gpus, **words)
+            yield make_mark(
+                "loader-slow" if worked >= _WAITING * limit else "rank-waits",
+                node,
+                "",
+                *rank.gpus,
+                **words,
+            )
         # Programs with many threads may compute on processors and GPUs by design.
         elif (
             not rank.workers
