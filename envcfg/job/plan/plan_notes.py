@@ -10,7 +10,6 @@ from envcfg.job.plan.container import asks_runtime, named_runtimes
 from envcfg.job.plan.plan import Container, Options, Plan
 from envcfg.profile.conditions import FACTS, VERSIONS
 from envcfg.profile.entries import Setting
-from envcfg.profile.evidence import evidence
 from envcfg.profile.job_facts import Fact, Reason
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
@@ -159,6 +158,9 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
 
 def _rests_on_users(reason: Reason, own: Reason) -> bool:
     """Return whether only users vouch for a value of the profile's own file."""
+    # Import late: a proven profile has no such note.
+    from envcfg.profile.evidence import evidence
+
     return reason.place.path == own.place.path and evidence(reason.source) == "users"
 
 
