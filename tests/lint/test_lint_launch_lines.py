@@ -86,7 +86,8 @@ def test_each_entry_of_the_table_has_a_reason_and_fits_a_form_of_a_rule() -> Non
     for each in UNREPORTED:
         assert each.reason
         assert {name.partition(".")[0] for name in each.rules.split()} <= set(RULES)
-        assert any(re.fullmatch(each.forms, name) for name in FORMS), each.forms
+        first, *_ = each.forms.split(" \\+ ")  # of a pair
+        assert any(re.fullmatch(first, name) for name in FORMS), each.forms
 
 
 @pytest.mark.parametrize("rule", mark_sample(RULES, every=6))
@@ -104,8 +105,11 @@ def test_a_fault_is_found_in_two_forms_at_once(rule: str, tmp_path: Path) -> Non
             once = FORMS[first](sample.script)
             twice = FORMS[second](once) if once else None
             least = min(expected(first, worst), expected(second, worst))
+            pair = f"{first} + {second}"
+            if any(each.holds(pair, rule, number) for each in UNREPORTED):
+                continue
             if twice and worth(twice, sample, rule, tmp_path) < least:
-                lost.append(f"{rule}.{number}: {first} + {second}")
+                lost.append(f"{rule}.{number}: {pair}")
     assert "\n".join(lost) == ""
 
 
