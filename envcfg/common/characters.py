@@ -9,6 +9,8 @@ import os
 import re
 from functools import lru_cache
 
+Texts = tuple[str, ...]  # several names, paths or lines, in their order
+
 _MOST_DIGITS = 9  # digits of a number; no count in a job has more
 _MOST_CORES = 8192  # of a node
 # Columns of a text: the default without a terminal, the fewest, and the most.

@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.datafile import load_yaml, record
-from envcfg.image.image_record import Texts, version_number
+from envcfg.image.image_record import version_number
 
 _NET = "ncclNetPlugin_v"
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.findings import Finding
-
-Texts = tuple[str, ...]  # several names, paths or patterns, in their order
 
 
 class ImageFact(NamedTuple):

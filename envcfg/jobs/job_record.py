@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from envcfg.common.characters import one_line
+from envcfg.common.characters import Texts, one_line
 from envcfg.common.secrets import hide
 from envcfg.jobs.file_groups import JobFiles
 from envcfg.jobs.log_tree import LogFile
-from envcfg.log.verdict import LogReport, Texts
+from envcfg.log.verdict import LogReport
 
 _CUT = 300  # characters of a text
 _NODES = 4096  # of a job; the number of nodes counts all

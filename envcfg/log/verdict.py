@@ -6,9 +6,9 @@ Plain data: :mod:`envcfg.log.judge.job_judge` makes it, the reports show it.
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.findings import EvidenceLine, Finding
 
-Texts = tuple[str, ...]  # several names or lines, in their order
 Verdict = Literal["ok", "degraded", "broken", "inconclusive"]
 # "inconclusive" is worse than "ok", because missing evidence must never pass as success.
 WORST_FIRST: tuple[Verdict, ...] = ("broken", "degraded", "inconclusive", "ok")

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envcfg.common.bind import Bind
+from envcfg.common.characters import Texts
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.setting_scope import Scope
-from envcfg.profile.words import Texts, Word, references
+from envcfg.profile.words import Word, references
 
 
 class Case(NamedTuple):

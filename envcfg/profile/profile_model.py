@@ -7,11 +7,12 @@ is None was not given; in ``env``, ``binds`` and the like a None unsets what a f
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.findings import Finding, Place
 from envcfg.profile import scheduler_settings
 from envcfg.profile.entries import Argument, BindMount, Bundle, Export, Prefix, Setting
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.words import Texts, Word
+from envcfg.profile.words import Word
 
 
 class NameFact(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
-from envcfg.profile.words import Texts
 
 # The value of ``request.gpus`` for a system whose scheduler does not manage GPUs.
 UNASKED = "none"

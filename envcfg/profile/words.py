@@ -31,7 +31,6 @@ class Ref(NamedTuple):
 
 
 Word = tuple["str | Ref", ...]
-Texts = tuple[str, ...]  # the entries of a list in a profile
 
 
 def split_layer(name: str) -> tuple[str, str]:

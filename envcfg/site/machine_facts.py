@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from envcfg.common.characters import Texts
+
 IN_MEMORY = frozenset({"tmpfs", "ramfs"})  # file systems
-Texts = tuple[str, ...]  # several names or paths, in their order
 
 
 class NodeGroup(NamedTuple):

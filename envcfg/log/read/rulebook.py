@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from signal import Signals
 from typing import Any, Literal, NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.datafile import data_path, load_kept, names_in
 from envcfg.common.findings import Finding, Severity
 from envcfg.log.numbers import grouped
-from envcfg.log.verdict import Action, CauseClass, Texts
+from envcfg.log.verdict import Action, CauseClass
 
 _NO_NUMBERS = dict.fromkeys(map(ord, "0123456789abcdef"))  # addresses are hexadecimal
 _MANY = 1 << 12  # messages with remembered matches

@@ -4,6 +4,7 @@ import os.path
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from envcfg.common.characters import Texts
 from envcfg.common.errors import ProfileError
 from envcfg.common.findings import Finding
 from envcfg.profile.catalog import Catalog
@@ -11,7 +12,7 @@ from envcfg.profile.conditions import ALWAYS, Condition
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
-from envcfg.profile.words import Texts, format_word, with_kind
+from envcfg.profile.words import format_word, with_kind
 
 
 class Summary(NamedTuple):

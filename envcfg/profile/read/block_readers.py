@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from envcfg.common.characters import Texts
 from envcfg.profile.conditions import Condition
 from envcfg.profile.read.entry_readers import REASON, read_reason, read_tests, read_word
 from envcfg.profile.read.yaml_nodes import Field
-from envcfg.profile.words import Texts, Word
+from envcfg.profile.words import Word
 
 Block = TypeVar("Block")
 Reader = Callable[[Field], object]

@@ -7,6 +7,7 @@ from itertools import takewhile
 from envcfg import __version__
 from envcfg.backends import runtimes
 from envcfg.backends.launchers import ALLOWABLE, HAVE_OPTIONS
+from envcfg.common.characters import Texts
 from envcfg.common.findings import Finding
 from envcfg.profile import profile_model, words
 from envcfg.profile.conditions import IN_JOB, parse_comparisons
@@ -253,7 +254,7 @@ _variable = matching(_VARIABLE, "variable name")
 # Sections that describe the whole system.
 SAME_FOR_KINDS = frozenset("name envcfg extends detect lifecycle nodes".split())
 _SIGN = all_of(matching(r"[A-Za-z0-9_.*?[\]+:-]+", "name or glob"))
-_SIGNS: Mapping[str, Callable[[Field], words.Texts | None]] = dict.fromkeys(
+_SIGNS: Mapping[str, Callable[[Field], Texts | None]] = dict.fromkeys(
     ("partitions", "constraints", "gres", "hosts"), _SIGN
 )
 # null removes these blocks of a family or lower layer, as it does for a variable.
