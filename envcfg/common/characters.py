@@ -34,25 +34,20 @@ _UNPRINTABLE = (
 @lru_cache(maxsize=1)
 def text_width() -> int:
     """Return the width of texts in columns: the terminal's width, within readable
-    limits.
-
-    ``shutil`` offers the same, but its import costs more than the rest of a help page.
-    """
-    try:
-        width = int(os.environ.get("COLUMNS") or os.get_terminal_size(1).columns)
-    except (ValueError, OSError):  # no number, or no terminal
-        return _WIDTH
-    return max(_NARROWEST, min(width, _WIDEST)) if width > 0 else _WIDTH
+    limits."""
+    return min(screen_width(1) or _WIDTH, _WIDEST)
 
 
 def screen_width(descriptor: int) -> int | None:
     """Return the columns of the stream *descriptor*; None for a pipe or a file.
 
     COLUMNS counts for every stream.
+
+    ``shutil`` offers the same, but its import costs more than the rest of a help page.
     """
     try:
         width = int(os.environ.get("COLUMNS") or os.get_terminal_size(descriptor)[0])
-    except (ValueError, OSError):
+    except (ValueError, OSError):  # no number, or no terminal
         return None
     return max(_NARROWEST, width) if width > 0 else None
 
