@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:
         return _put_found(options, step.profile.name, job.findings)
-    say_notes(job.findings, about=step.origin, verbose=options.verbose)
+    say_notes(job.findings, about=step.profile_and_image, verbose=options.verbose)
     if options.submit:
         from envcfg.commands.submit_option import send_job
 

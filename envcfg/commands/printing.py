@@ -41,8 +41,6 @@ OUTPUT = (
     switch("--force", "with -o: replace a file that envcfg did not write"),
     switch("--verbose", "print all notes", short="-v"),
 )
-
-
 _ONCE = frozenset({"profile-never-run"})  # notes whose image does not matter
 
 
@@ -77,33 +75,45 @@ def say_notes(findings: Sequence[Finding], *, about: str, verbose: bool) -> None
         return
     is_complete = verbose or os.environ.get("ENVCFG_VERBOSE")
     ordered = [] if is_complete else _minor_notes(findings)
-    new = [note for note in ordered if not _was_printed(note, about)]
-    left_out = [note for note in ordered if note not in new[:1]]
+    new = next((note for note in ordered if not _was_printed(note, about)), None)
+    left_out = [note for note in ordered if note != new]
     say(finding for finding in findings if finding not in left_out)
-    for note in new[:1]:
-        _was_printed(note, about, now=True)
+    if new:
+        _remember(new, about)
     if left_out:
         put_messages(f"envcfg: notes left out: {len(left_out)} (-v prints them)")
 
 
-def _was_printed(note: Finding, about: str, *, now: bool = False) -> bool:
+def _was_printed(note: Finding, about: str) -> bool:
     """Return whether this user has seen *note*.
 
-    If it is printed *now*, that is stored in the state folder. A changed text, or
-    another version of envcfg, is new. A folder that cannot be written changes nothing.
+    A changed text, or another version of envcfg, is new.
     """
-    from envcfg.common.cache import keep, kept_folder, recall
+    from envcfg.common.cache import recall
+
+    place = _place_of(note, about)
+    return place is not None and recall(*place) is not None
+
+
+def _remember(note: Finding, about: str) -> None:
+    """Store that *note* was printed. A folder that cannot be written changes nothing."""
+    from envcfg.common.cache import keep
+
+    if place := _place_of(note, about):
+        keep(*place, value=True)
+
+
+def _place_of(note: Finding, about: str) -> tuple[str, str, str] | None:
+    """Return folder, name and key of *note* in the state folder; None without a home."""
+    from envcfg.common.cache import kept_folder
     from envcfg.common.provenance import sha256_of
 
     folder = kept_folder(os.environ, "XDG_STATE_HOME", ".local/state")
-    if folder is None:
-        return False
     about = "" if note.rule in _ONCE else about
     text = "\n".join([about, *note.lines(), note.why or "", note.source or ""])
-    name = f"printed/{sha256_of(text.encode())[:32]}"
-    if now:
-        keep(folder, name, text, value=True)
-    return recall(folder, name, text) is not None
+    if folder is None:
+        return None
+    return folder, f"printed/{sha256_of(text.encode())[:32]}", text
 
 
 def _minor_notes(findings: Iterable[Finding]) -> list[Finding]:

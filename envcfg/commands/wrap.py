@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     step = read_step(options, example, is_line=options.launch_line)
     check_script(options, step.inputs)
     plan = plan_step(step)
-    say_notes(plan.notes, about=step.origin, verbose=options.verbose)
+    say_notes(plan.notes, about=step.profile_and_image, verbose=options.verbose)
     origin = made_by(options.argv, step)
     if options.json:
         from envcfg.report.plan_report import plan_json

@@ -78,8 +78,8 @@ class Step(NamedTuple):
     inputs: tuple[str, ...]  # files from which the step is made, or that it needs
 
     @property
-    def origin(self) -> str:
-        """Its profile and image, as the user named them."""
+    def profile_and_image(self) -> str:
+        """Its profile and image in one text, as the user named them."""
         return f"{self.profile_name} {self.options.container}"
 
 
