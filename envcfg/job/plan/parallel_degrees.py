@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import product
 from math import prod
 from typing import Any
@@ -54,11 +54,9 @@ def size_fault(
             return f"{text} does not fit {job}"
     flags = {_plain(word) for _, words in lines for word in words}
     total = nodes * (ranks or gpus)
-    alone = table["one_process"]
-    for _, name, value, text in named.values():
-        is_one = value.upper() in alone["names"].get(name, "").split()
-        if is_one and total > 1 and flags.isdisjoint(alone["unless"].split()):
-            return f"{text} starts one process; {job}"
+    alone = _one_process(named.values(), flags, table["one_process"])
+    if alone and total > 1:
+        return f"{alone} starts one process; {job}"
     for group, key in product(table["groups"], {group for group, _ in found}):
         rows = group["sizes"][: -1 if group.get("unless") in flags else None]
         names = [(key, name) for row in rows for name in row.split()]
@@ -76,6 +74,21 @@ def size_fault(
         ):
             return f"{shown}: groups of {need} GPUs do not fit {job}"
     return None
+
+
+def _one_process(
+    sizes: Iterable[_Size], flags: Set[str], table: Mapping[str, Any]
+) -> str:
+    """Return the text of a value with which a launcher starts no ranks; else nothing."""
+    if not flags.isdisjoint(table["unless"].split()):
+        return ""
+    names = table["names"]
+    texts = (
+        text
+        for _, name, value, text in sizes
+        if value.upper() in names.get(name, "").split()
+    )
+    return next(texts, "")
 
 
 def config_values(path: str, read: Read) -> Iterator[tuple[str, str, str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from os.path import dirname, join
 
 from envcfg.backends.launchers import ONCE
 from envcfg.common.characters import whole_number
@@ -122,9 +122,13 @@ def _own_id(
 @detects("EC666")
 def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
     """Sizes of parallel groups that do not fit the GPUs of the job."""
-    # The files of a job are looked for next to its script; another folder has others.
-    folder = dirname(job.model.path)
+    folder = os.path.dirname(job.model.path)
     has_moved = any(command.name in {"cd", "pushd"} for command in job.model.commands)
+
+    def read(path: str) -> bytes | None:
+        # The files of a job are next to its script; another folder has others.
+        return None if has_moved else read_beside(os.path.join(folder, path))
+
     for command in job.model.commands:
         # The words of a step are those of its program, too.
         step, gpus = job.model.step_of(command), job.shape.gpus_per_node
@@ -135,12 +139,6 @@ def parallel_sizes(job: ScriptJob) -> Iterator[Fault]:
         row = program_row(command) or {}
         is_cluster = "needs" in row or KINDS.get(row.get("kind", "")) == ONCE
         lines = [("", [word.shown for word in command.words])]
-        if fault := size_fault(
-            lines,
-            nodes,
-            gpus,
-            None,
-            lambda path: None if has_moved else read_beside(join(folder, path)),
-            is_cluster=is_cluster,
-        ):
+        fault = size_fault(lines, nodes, gpus, None, read, is_cluster=is_cluster)
+        if fault:
             yield Fault(command.offset, {"fault": fault})
