@@ -18,8 +18,7 @@ from envcfg.image.image_environment import ImageVariable
 from envcfg.image.image_facts import add_labels, variable_remarks
 from envcfg.image.image_record import ImageFact, Inspection, Metadata, agree
 from envcfg.image.metadata import FROM, words
-from envcfg.image.runtime_query import SECONDS
-from envcfg.image.spython_process import ask_spython
+from envcfg.image.spython_process import SECONDS, ask_spython
 
 _MOST = 1 << 18  # bytes of a recipe
 _LONGEST = 2000  # characters of a value or command

@@ -13,9 +13,7 @@ import shutil
 
 from envcfg.image.image_record import Metadata
 from envcfg.image.metadata import BUILD_ARCHITECTURE, machine, texts
-from envcfg.image.spython_process import ask_spython
-
-SECONDS = 20.0  # a large image on a busy file system takes 5 seconds
+from envcfg.image.spython_process import SECONDS, ask_spython
 
 _ASK = """\
 from spython.main import Client

@@ -17,6 +17,7 @@ from envcfg.common.interrupts import raise_signals
 from envcfg.image.metadata import parse_object
 from envcfg.image.tree import MOST_BYTES
 
+SECONDS = 20.0  # a large image on a busy file system takes 5 seconds
 _CODE = """\
 import json, os, sys
 sys.path[:] = sys.argv[1].split(os.pathsep)
@@ -42,10 +43,10 @@ def ask_spython(
     with ExitStack() as stack:  # removes the folder, even after a signal
         stack.callback(raise_signals, raise_signals())
         folder = stack.enter_context(TemporaryDirectory(prefix="envcfg-inspect-"))
-        path_name = f"{folder}/{name}"
-        with open(path_name, "w", encoding="utf-8", errors="surrogateescape") as file:
+        program = f"{folder}/{name}"
+        with open(program, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(content)
-        os.chmod(path_name, 0o700)
+        os.chmod(program, 0o700)
         env["PATH"] = folder + os.pathsep + env.get("PATH", os.defpath)
         script = f"import os; os.chdir({folder!r})\n" + _CODE.format(code=code)
         argv = [sys.executable, "-I", "-c", script, os.pathsep.join(path), *words]
