@@ -101,9 +101,9 @@ def explain_choice(
     msg = f"unknown {str(action.metavar).lower()} {value!r}"
     ending = value[value.rfind(".") :] if "." in value else value
     hint = _synonym(parser, value) or _synonym(parser, ending)
-    hint = hint and hint.replace(ending, value)
-    hint = hint or f"{suggest(value, choices)}; {_see(parser)}"
-    return UsageError(msg, hint=hint)
+    if hint is None:
+        return UsageError(msg, hint=f"{suggest(value, choices)}; {_see(parser)}")
+    return UsageError(msg, hint=hint.replace(ending, value))
 
 
 def _strays(parser: UsageParser) -> Iterator[tuple[str, str | None]]:
