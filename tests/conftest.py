@@ -57,7 +57,12 @@ def pytest_configure(config: pytest.Config) -> None:
     fuzzing.times = config.getoption("--fuzz")
     fuzzing.is_complete = config.getoption("--all") or fuzzing.times > 1
     # A machine may be busy. A run without --fuzz tries the same examples as the run before.
-    settings.register_profile("same", deadline=None, derandomize=fuzzing.times == 1)
+    settings.register_profile(
+        "same",
+        deadline=None,
+        derandomize=fuzzing.times == 1,
+        max_examples=100 if fuzzing.is_complete else 40,
+    )
     settings.load_profile("same")
     # nohup and shells that start this in the background have some ignored, and what is
     # started here would inherit that: a shell cannot trap them then.

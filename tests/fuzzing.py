@@ -29,8 +29,8 @@ def tries(examples: int) -> settings:
 
 
 def part(examples: int) -> settings:
-    """Return hypothesis' settings that try *examples* at night, and a quarter each day."""
-    return settings(max_examples=examples if is_complete else examples // 4)
+    """Return hypothesis' settings that try *examples* at night, and an eighth each day."""
+    return settings(max_examples=examples if is_complete else examples // 8)
 
 
 def chance() -> Random:

@@ -25,15 +25,19 @@ ARCHETYPES = {
     "tuolumne": "Flux",
 }
 DAILY = frozenset({*ARCHETYPES, "workstation"})
+FEW = frozenset({"lumi-g", "mahti", "polaris"})
 
 
-def mark_systems(cases: Iterable[str | tuple[object, ...]]) -> list[ParameterSet]:
+def mark_systems(
+    cases: Iterable[str | tuple[object, ...]], daily: frozenset[str] = DAILY
+) -> list[ParameterSet]:
     """Return parameters of a test, in which all but the archetypes are nightly.
 
-    A case is the name of a profile, or a tuple that begins with one.
+    A case is the name of a profile, or a tuple that begins with one. A test that takes
+    seconds for each gives the few that it needs each day.
     """
     return [
-        pytest.param(*values, marks=() if values[0] in DAILY else NIGHTLY)
+        pytest.param(*values, marks=() if values[0] in daily else NIGHTLY)
         for values in ((case,) if isinstance(case, str) else case for case in cases)
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,8 +39,10 @@ GROUND = set(ORDER[-FOR_ALL:])
 ROOM_OF = {member: name for name, each in ROOMS.items() for member in each.members}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the path behind ``envcfg.`` in each import, anywhere in the code."""
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Return the path behind ``envcfg.`` in each import, anywhere in the code."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
@@ -52,7 +54,8 @@ def imported(path: Path) -> Iterator[str]:
         for name in names:
             package, _, rest = name.partition(".")
             if package == "envcfg" and rest != "__version__":
-                yield rest
+                found.add(rest)
+    return frozenset(found)
 
 
 def arrows(member: str) -> set[str]:

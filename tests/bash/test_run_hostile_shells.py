@@ -65,7 +65,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("file", ["two.sh", "one.sh"])
-@pytest.mark.parametrize("prelude", mark_sample(PRELUDES, every=3))
+@pytest.mark.parametrize("prelude", mark_sample(PRELUDES, every=6))
 def test_a_step_that_did_not_start_never_ends_with_0(
     prelude: str, file: str, wrap: Wrap, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from envcfg.job.plan.resolve import resolve
 from envcfg.job.script.host_part import render_script
 from envcfg.profile.read.profile_loader import load_profile
 from environment import NotSetError, environment, networks
+from fuzzing import part
 from support import bash, zero_separated
 
 REASON = {"why": "w", "source": "s", "date": "2026-05-19"}
@@ -142,7 +143,7 @@ def test_bash_makes_of_a_profile_what_the_model_says(
     check(profile, job, nodes, "srun")
 
 
-@settings(max_examples=30, deadline=None)
+@part(120)
 @given(profiles(), JOBS)
 def test_bash_makes_of_a_profile_what_the_model_says_without_srun(
     profile: dict[str, object], job: dict[str, str]

@@ -12,6 +12,7 @@ import pytest
 
 from envcfg.job.script.modules import module
 from envcfg.knowledge.variables import load_variables
+from suites import mark_sample
 from support import Wrap, bash, wrap_text, zero_separated
 
 pytestmark = pytest.mark.usefixtures("fakes")
@@ -70,7 +71,9 @@ def test_a_script_in_a_wrong_place_starts_nothing_and_says_what_allows_it(
 
 
 @pytest.mark.parametrize("way", ["option", "variable", "several"])
-@pytest.mark.parametrize("fault", [name for name in FAULTS if name != "no address"])
+@pytest.mark.parametrize(
+    "fault", mark_sample((name for name in FAULTS if name != "no address"), every=2)
+)
 def test_what_is_allowed_starts(wrap: Wrap, fault: str, way: str) -> None:
     options, env, word, _ = FAULTS[fault]
     allow = ("--allow", word) if way == "option" else ()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envcfg.job.plan.plan import Options
@@ -16,6 +16,7 @@ from envcfg.job.script.host_part import render_script
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.words import Word
+from fuzzing import part
 from support import CACHED, LOCAL, Wrap, bash, zero_separated
 
 ARGUMENTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -39,7 +40,7 @@ def script_for(command: list[str], env: dict[str, Word | None] | None = None) ->
 
 
 @given(st.lists(ARGUMENTS, max_size=8))
-@settings(max_examples=150, deadline=None)
+@part(400)
 def test_arguments_arrive_byte_for_byte(words: list[str]) -> None:
     done = bash(script_for(["printf", r"%s\0", *words]))
     assert done.stderr == b""
@@ -47,7 +48,7 @@ def test_arguments_arrive_byte_for_byte(words: list[str]) -> None:
 
 
 @given(st.lists(ARGUMENTS, min_size=1, max_size=5))
-@settings(max_examples=100, deadline=None)
+@part(240)
 def test_values_arrive_byte_for_byte(values: list[str]) -> None:
     env: dict[str, Word | None] = {
         f"V{at}": (value,) for at, value in enumerate(values)

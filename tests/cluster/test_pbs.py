@@ -179,7 +179,12 @@ def test_every_setting_and_argument_is_exact_in_every_rank(
 
 @pytest.mark.parametrize(
     ("fails", "code"),
-    [("exit 7", 7), ("exit 255", 255), ("kill -SEGV $$", 139), ("kill -KILL $$", 137)],
+    [
+        ("exit 7", 7),
+        pytest.param("exit 255", 255, marks=pytest.mark.nightly),
+        pytest.param("kill -SEGV $$", 139, marks=pytest.mark.nightly),
+        ("kill -KILL $$", 137),
+    ],
 )
 def test_the_first_rank_that_fails_ends_the_step(
     cluster: Cluster, workdir: Path, mpiexec: str, fails: str, code: int

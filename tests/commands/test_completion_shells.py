@@ -22,6 +22,7 @@ from envcfg.commands.completion.completion_script import (
     taking_values,
 )
 from envcfg.commands.completion.completion_values import KINDS, values
+from suites import mark_sample
 from support import envcfg, lint_shell, require
 
 BIN = Path(sys.executable).parent
@@ -156,7 +157,7 @@ def typist(request: pytest.FixtureRequest, home: Path) -> Iterator[Typist]:
     made.close()
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", mark_sample(LINES, every=3))
 def test_a_tab_completes_in_a_shell_at_a_terminal(
     typist: Typist, home: Path, line: str
 ) -> None:

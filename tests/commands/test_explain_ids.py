@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import envcfg as package
+import fuzzing
 from envcfg.core.explainable import said_findings
 from envcfg.knowledge.topics import load_topics
 from envcfg.log.read.rulebook import load_rules, stack_rules
@@ -129,13 +130,14 @@ def test_the_list_has_every_finding_with_its_meaning_below_its_topic() -> None:
     groups = {name: int(count) for name, count in index if name != "variables"}
     assert len(index) == len(groups) + 1 > 30
     listed: set[str] = set()
-    for name, count in groups.items():
+    each_day = dict([*groups.items()][::7])
+    for name, count in (groups if fuzzing.is_complete else each_day).items():
         head, *lines = envcfg("explain", *name.split()).text.splitlines()
         rows = [line.split(maxsplit=1) for line in lines]
         assert (head, len(rows)) == (name, count)
         assert all(len(row[1]) > 10 for row in rows)
         listed |= {row[0] for row in rows}
-    assert listed == known()
+    assert listed == known() if fuzzing.is_complete else listed < known()
 
 
 def test_json_has_what_stands_behind_each(wrap: Callable[..., Wrapped]) -> None:

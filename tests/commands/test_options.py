@@ -22,7 +22,7 @@ from envcfg.core.option_values import write_removal, write_setting
 from envcfg.core.step import Step, step_values
 from envcfg.core.step_options import STEP
 from envcfg.profile.read.entry_readers import name_problem
-from fuzzing import tries
+from fuzzing import part, tries
 
 TABLES: dict[str, Table] = {"wrap": wrap.OPTIONS, "job": job.OPTIONS}
 BARE = ("--container", "none")
@@ -227,7 +227,7 @@ EACH = [(name, each) for name, table in TABLES.items() for each in options_of(ta
 @pytest.mark.parametrize(
     ("command", "option"), EACH, ids=lambda each: getattr(each, "flag", each)
 )
-@tries(20)
+@part(40)
 @given(st.data())
 def test_each_option_says_its_value(
     command: str, option: Option, data: st.DataObject

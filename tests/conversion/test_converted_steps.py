@@ -8,6 +8,7 @@ import pytest
 from compare import NEEDS_ENVCFG, PROFILE, Ran, compared, run
 from old_scripts import HEAD, scripts
 
+from suites import mark_sample
 from support import Wrapped, envcfg
 
 # What only the job knows: the shell reads it there, and lint does not know it.
@@ -37,7 +38,7 @@ CARRIED = {
 }
 
 
-@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("name", mark_sample(CARRIED, every=3))
 def test_a_line_with_values_of_the_job_starts_the_same(
     name: str, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from compare import compared
 from old_scripts import PIECES_BEFORE, scripts
 
+import fuzzing
 from suites import NIGHTLY
 
 SCRIPTS = scripts()
@@ -36,6 +37,8 @@ def test_a_script_starts_the_same(before: str, tmp_path: Path) -> None:
         )
     }
     assert chosen
+    if not fuzzing.is_complete:
+        chosen = dict([*chosen.items()][::3])
     found = {}
     for number, (name, script) in enumerate(chosen.items()):
         (tmp_path / str(number)).mkdir()

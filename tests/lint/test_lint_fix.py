@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given as hypothesis_given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from envcfg.lint.fixes import mend
 from envcfg.lint.lint_rule import load_rules
+from fuzzing import part
 from suites import mark_sample
 from support import Wrapped, envcfg
 
@@ -235,7 +235,7 @@ FORMS: list[Callable[[str], bytes]] = [
 ]
 
 
-@settings(deadline=None, max_examples=60)
+@part(160)
 @hypothesis_given(st.lists(LINES, max_size=12), st.sampled_from(FORMS))
 def test_any_script_comes_to_an_end(
     lines: list[str], form: Callable[[str], bytes]

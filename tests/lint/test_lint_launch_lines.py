@@ -64,7 +64,7 @@ def expected(name: str, worst: int) -> int:
     return min(worst, 0) if "FROM_OUTSIDE" in name else worst
 
 
-@pytest.mark.parametrize("rule", mark_sample(RULES, every=6))
+@pytest.mark.parametrize("rule", mark_sample(RULES, every=12))
 def test_a_fault_is_found_in_each_form_of_its_launch_line(
     rule: str, tmp_path: Path
 ) -> None:
@@ -90,7 +90,7 @@ def test_each_entry_of_the_table_has_a_reason_and_fits_a_form_of_a_rule() -> Non
         assert any(re.fullmatch(first, name) for name in FORMS), each.forms
 
 
-@pytest.mark.parametrize("rule", mark_sample(RULES, every=6))
+@pytest.mark.parametrize("rule", mark_sample(RULES, every=12))
 def test_a_fault_is_found_in_two_forms_at_once(rule: str, tmp_path: Path) -> None:
     random, lost = chance(), []
     for number, sample in enumerate(RULES[rule].bad):

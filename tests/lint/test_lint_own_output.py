@@ -13,7 +13,7 @@ from envcfg.lint.rule_runner import judge
 from envcfg.lint.script_source import Sources
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from suites import mark_systems
+from suites import FEW, mark_systems
 from support import ROOT, envcfg
 
 GOLDEN = sorted(
@@ -39,7 +39,7 @@ def test_no_finding_on_what_we_write(path: Path) -> None:
     assert found(path) == []
 
 
-@pytest.mark.parametrize("profile", mark_systems(NEEDED))
+@pytest.mark.parametrize("profile", mark_systems(NEEDED, FEW))
 def test_no_finding_on_a_job_of_any_system(profile: str, tmp_path: Path) -> None:
     step = ("--container", "docker://a", "--", "python3", "train.py")
     done = envcfg("job", *asking(profile, 2), *step)

@@ -97,7 +97,7 @@ def run(*options: str) -> Wrapped:
 
 
 @pytest.mark.usefixtures("broken")
-@pytest.mark.parametrize("part", mark_sample(PARTS, every=4))
+@pytest.mark.parametrize("part", mark_sample(PARTS, every=9))
 def test_other_parts_answer(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"envcfg.log.{part}", fail)
     met = 0

@@ -6,6 +6,8 @@ import pytest
 from checking import check, rules_of
 from jobs import BENIGN, DIALECTS, ERRORS, Job, text
 
+from suites import mark_sample
+
 # These are warnings of a job that works all the same, as its other lines show: PyTorch's
 # store was reached in the end, and the channels do have GPU RDMA.
 MENDED = {"store-connect", "port-taken", "gdr-no-module"}
@@ -33,7 +35,8 @@ def test_error_of_one_rank(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, f in ERRORS.items() if f.verdict == "broken"]
+    "name",
+    mark_sample((n for n, f in ERRORS.items() if f.verdict == "broken"), every=3),
 )
 def test_error_at_the_start_is_never_degraded_to_a_doubt(name: str) -> None:
     """A job that ends in its error, with nothing behind it."""

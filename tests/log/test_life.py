@@ -30,6 +30,7 @@ from envcfg.log.read import life_signs
 from envcfg.log.read.rulebook import load_rules
 from envcfg.log.verdict import LogReport
 from envcfg.report.log.log_text import progress_of
+from suites import mark_sample
 
 SIGNS: list[dict[str, Any]] = yaml.safe_load(
     Path(life_signs.__file__).with_suffix(".yaml").read_text("utf-8")
@@ -77,7 +78,7 @@ def test_a_sign_knows_its_samples_and_no_other_does(sign: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("name", FRAMEWORKS)
+@pytest.mark.parametrize("name", mark_sample(FRAMEWORKS, every=2))
 def test_a_job_that_ended_well_is_not_broken(name: str, seed: int) -> None:
     log = finished(name, seed=seed, nccl=seed != 3)
     report = check(log)

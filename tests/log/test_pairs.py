@@ -64,7 +64,7 @@ def test_the_endings_have_variants() -> None:
     assert any("SIG" not in line for line in lines)
 
 
-@pytest.mark.parametrize("place", mark_sample(range(len(ENDINGS)), every=18), ids=NAMES)
+@pytest.mark.parametrize("place", mark_sample(range(len(ENDINGS)), every=36), ids=NAMES)
 def test_pair(place: int) -> None:
     """Judge the pairs of an ending with all before it, and write every form of the report.
 
@@ -93,7 +93,7 @@ def test_pair(place: int) -> None:
             assert len(rank_findings(report)) >= len(report.ranks)
 
 
-@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=16), ids=NAMES)
+@pytest.mark.parametrize("ending", mark_sample(ENDINGS, every=32), ids=NAMES)
 def test_command_on_each_ending(
     ending: Ending, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

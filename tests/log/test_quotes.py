@@ -41,7 +41,7 @@ def fallen() -> str:
     return of_another_job(text(job))
 
 
-@pytest.mark.parametrize("form", mark_sample(FORMS, every=3))
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=8))
 def test_quoted_lines_prove_nothing_good(form: str, good: str) -> None:
     one, other = lines_of(good, of=SECOND)
     process = max(re.findall(rf"{SECOND}:\d+:", good))
@@ -56,7 +56,7 @@ def test_quoted_lines_prove_nothing_good(form: str, good: str) -> None:
     assert answers == dict.fromkeys(forged, "inconclusive")
 
 
-@pytest.mark.parametrize("form", mark_sample(FORMS, every=3))
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=8))
 def test_quoted_lines_prove_nothing_bad(form: str, good: str, fallen: str) -> None:
     for log in (
         good + quoted(form, fallen) + STEPS,

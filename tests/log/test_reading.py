@@ -183,18 +183,14 @@ def test_nothing_is_lost_in_a_large_file(tmp_path: Path, place: str) -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "line",
     [
         "NCCL INFO NET/OFI Selected provider is tcp, fabric is 10.0.0.0/8 (found 1 nics)",
-        *(
-            pytest.param(line, marks=pytest.mark.nightly)
-            for line in (
-                "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote",
-                "nid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
-                "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
-            )
-        ),
+        "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1970, remote",
+        "nid001001:1:1 [0] NCCL INFO NET/OFI Selected provider is tcp (found 1 nics)",
+        "[rank3]: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=18)",
     ],
 )
 def test_one_line_in_the_middle_of_a_large_file(tmp_path: Path, line: str) -> None:

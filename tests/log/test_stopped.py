@@ -157,7 +157,7 @@ REACTIONS = {
 }
 
 
-@pytest.mark.parametrize("reaction", mark_sample(REACTIONS, every=3))
+@pytest.mark.parametrize("reaction", mark_sample(REACTIONS, every=7))
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     "begin", ["", STEPS, GOOD + STEPS], ids=["bare", "steps", "nccl"]

@@ -7,13 +7,14 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from deaths import FRAMES, read_deaths, write_log
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jobs import DIALECTS, Job, lines, text
 
 from envcfg.core.log_checking import check_logs
 from envcfg.core.step_watch import LastWords, Network
 from envcfg.log.expectations import Expectations
+from fuzzing import part
 
 
 def test_where_a_part_of_the_files_is_read_nothing_is_verified(
@@ -187,7 +188,7 @@ _KINDS: tuple[dict[str, object], ...] = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@part(160)
 @given(st.data())
 def test_the_last_verdict_on_a_step_is_that_of_check_log(data: st.DataObject) -> None:
     """For any beginning of each rank's log, any files, and lines in any number of looks."""
@@ -226,7 +227,7 @@ DEATHS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@part(240)
 @given(st.data())
 def test_the_cause_of_a_failed_step_is_that_of_check_log(data: st.DataObject) -> None:
     """For any beginning of the output, written in any pieces, with or without NCCL."""

@@ -8,6 +8,8 @@ import pytest
 from checking import check, rules_of
 from jobs import Job, iter_lines, text
 
+from suites import mark_sample
+
 
 def log_of(job: Job, *, ranks: range | None = None, without: str = "") -> str:
     """Return what *ranks* of *job* say, but for lines that match *without*."""
@@ -219,7 +221,7 @@ OLD = ("nccl-2.4", "nccl-2.7", "nccl-2.10", "nccl-2.12")
 SHAPES = ((2, 2), (4, 1), (1, 4))
 
 
-@pytest.mark.parametrize("dialect", OLD)
+@pytest.mark.parametrize("dialect", mark_sample(OLD, every=4))
 @pytest.mark.parametrize("hosts", [(), ("gpu1", "gpu2", "gpu3", "gpu4")])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("other", SHAPES)

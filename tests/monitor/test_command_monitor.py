@@ -19,6 +19,7 @@ import pytest
 
 from envcfg import cli
 from envcfg.nodes.monitor import node_board
+from suites import mark_sample
 from support import ROOT, Wrapped, envcfg, environment, zero_separated
 
 SCHEMA = json.loads((ROOT / "docs/findings.schema.json").read_text())
@@ -280,7 +281,7 @@ ERRORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.parametrize("name", mark_sample(ERRORS, every=3))
 def test_an_error_says_what_and_how_to_mend_it(
     notes: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -8,7 +8,7 @@ from asking import IMAGES, NEEDED, asking
 from envcfg.backends.runtimes import NAMES, USUAL, runtime
 from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
-from suites import mark_systems
+from suites import FEW, mark_systems
 from support import Wrap, envcfg, lint_script, require
 
 CATALOG = Catalog([built_in_folder()])
@@ -19,7 +19,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "known"), mark_systems(CASES))
+@pytest.mark.parametrize(("name", "known"), mark_systems(CASES, FEW))
 def test_a_system_s_script_for_each_of_its_runtimes_is_clean(
     name: str, known: str, wrap: Wrap
 ) -> None:
