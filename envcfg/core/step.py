@@ -386,21 +386,18 @@ def complete(plan: Plan, step: Step, nodes: int) -> Plan:
 
 
 def _literal_words(plan: Plan) -> Iterator[Finding]:
-    yield from literal_notes(_words_of(plan))
-    yield from literal_signs(plan.options.command)
-
-
-def _words_of(plan: Plan) -> list[str]:
-    """Return the words in which a variable stays literal: of the program, its starter,
-    the runtime, and the image's name from its first dollar; a path has its own note."""
+    """Yield what is said of words in which a variable or a sign stays literal: those of
+    the program, its starter, the runtime, and the image's name from its first dollar; a
+    path has its own note."""
     options, container = plan.options, plan.container
     reference = container.image if container and not container.is_file else ""
-    return [
-        *options.command,
+    others = [
         *chain.from_iterable(options.starter_args.values()),
         *options.runtime_args,
         "".join(reference.partition("$")[1:]),
     ]
+    yield from literal_notes(options.command, others)
+    yield from literal_signs(options.command)
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -105,7 +105,9 @@ def test_each_command_says_it_and_goes_on(
 def test_a_variable_that_nothing_expands_is_named(
     words: tuple[str, ...], literal: str
 ) -> None:
-    assert [note.subject for note in literal_notes(words)] == [literal] * bool(literal)
+    assert [note.subject for note in literal_notes(words, ())] == [literal] * bool(
+        literal
+    )
 
 
 def test_a_variable_in_a_path_of_an_option_is_named() -> None:

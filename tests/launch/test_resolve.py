@@ -273,7 +273,7 @@ def test_an_image_that_every_rank_would_pull_is_a_warning(
         ({"runtime_args": ("--nv",)}, "--runtime-arg needs a container, and --container is none", "drop --runtime-arg, or name the image"),
         ({"runtime": "apptainer"}, "--runtime needs a container, and --container is none", "drop --runtime, or name the image"),
         ({"launcher": "local", "starter_args": {"srun": ("--x",)}}, "--srun-arg is given, but local starts the tasks, not srun", "drop it, or choose another --launcher"),
-        ({"launcher": "mpi"}, "profile p does not say which PMI the ranks of MPI use", "srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
+        ({"launcher": "mpi"}, "profile p does not say which PMI the ranks of MPI use", "without MPI, as PyTorch with NCCL or RCCL: --launcher srun -- PROGRAM; with it, srun --mpi=list names what the site has, and the image's MPI must know it: --srun-arg=--mpi=pmix, or launch.srun in the profile"),
     ],
 )  # fmt: skip
 def test_options_that_do_not_fit_are_refused_with_a_remedy(

@@ -58,7 +58,7 @@ def commands(page: Path) -> Iterator[str]:
         if "$ git " in block:  # in one shell, for its folder and variables
             yield block.replace("$ ", "")
             continue
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             if line.startswith(("$ envcfg ", "$ sbatch ", "$ ./job.sh")):
                 yield line.removeprefix("$ ").partition(" | ")[0]
 
@@ -98,6 +98,8 @@ def test_each_command_does_what_the_page_says(page: Path, tmp_path: Path) -> Non
     if page.stem == "read-a-log":  # which jobs have left
         for name in ("slurm-123.out", "slurm-124.out"):
             (work / name).write_text(LOG)
+    if page.stem == "sweep":
+        (work / "slurm-123.out").write_text(LOG)
     if page.stem == "many-jobs":  # logs, an answer of the scheduler, and a part
         (work / "logs").mkdir()
         for name in ("slurm-123.out", "logs/slurm-124.out"):

@@ -117,7 +117,7 @@ def _unknown_notes(options: Options, gpus: int | None) -> Iterator[Finding]:
     if name in load_kept_file("knowledge/plain_tools.yaml")["words"].split():
         return
     module = _interpreter(name, words)[1]
-    message = "has no row in the table of programs, and no file that envcfg can read: "
+    message = "is no program that envcfg knows, and no file that it can read: "
     message += "it is started once per rank"
     subject = module[0] if module else words[0]
     severity: Severity = "note"

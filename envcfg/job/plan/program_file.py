@@ -7,17 +7,18 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError, nearest
-from envcfg.common.findings import Finding
+from envcfg.common.findings import Finding, Severity
 from envcfg.job.plan.command_launcher import BY_KIND, python_end
 from envcfg.job.plan.launcher_words import check_value
 from envcfg.job.plan.plan import Options, Statement
 from envcfg.job.plan.program_start import SUBMITS, start
-from envcfg.job.plan.shell_text import SHELLS, script_file
+from envcfg.job.plan.shell_text import SHELLS, find_text, script_file
 
 # Variables that a program has anyway if it is started once per node.
 _OWN = {"{address}": "MASTER_ADDR", "{port}": "MASTER_PORT", "{node_rank}": "NODE_RANK"}
@@ -26,6 +27,8 @@ _TAKEN = ("source", "date", "also")
 # Keys of rows that decide only if no other row does.
 _ASIDE = ("submits", "weak")
 _SCHEDULERS = ("SLURM_", "PBS_", "FLUX_")
+# A variable of a scheduler, or a value of an array in bash.
+_OF_JOB = r"\$\{?(?:(?:SLURM|PBS|FLUX)_\w|\w+\[)"
 _SHELL_SIGNS = r"[;&|<>`]|\$\("  # that only a shell understands
 _OWN_STEPS = "a script that starts its own ranks: envcfg submit {0}, or wrap --from {0}"
 _SIGN_WORD = r"&&?|\|\|?|;|[12&]?>>?|<|2>&1"
@@ -53,8 +56,8 @@ def program_notes(
             fix = f"let a shell read it: -- bash -c {shlex.quote(first)}"
         message = "is one word, and no program has this name"
         return [Finding("program-not-here", "warning", first, message, fix)]
-    if said := _first_word(first, is_contained=is_contained):
-        return [Finding("program-not-started", "warning", first, *said)]
+    if said := _first_words(command, is_contained=is_contained):
+        return [Finding("program-not-started", "warning", *said)]
     path = _file_of(command) if command else None
     if path is None or (path == command[0] and _is_program(path)):
         return []
@@ -76,31 +79,54 @@ def program_notes(
     return [Finding("program-not-here", "warning", path, message, fix)]
 
 
-def _first_word(word: str, *, is_contained: bool) -> tuple[str, str] | None:
-    """Return why no rank can start *word*, and what to type instead."""
+def _first_words(
+    command: Sequence[str], *, is_contained: bool
+) -> tuple[str, str, str] | None:
+    """Return the words that no rank can start, why, and what to type instead."""
+    word = command[0] if command else ""
     if re.match(r"[A-Za-z_]\w*=", word):
-        return "is an assignment, and no program has this name", f"--set {word} --"
+        message = "is an assignment, and no program has this name"
+        return word, message, f"--set {word} --"
     if word.startswith("-") and word != "--":
-        return "is an option, and no program has this name", "write it before the --"
+        message = "is an option, and no program has this name"
+        return word, message, "write it before the --"
+    begin = " ".join(command)
+    if text := find_text(command) if word in SHELLS else None:
+        begin = command[text]
     for kind, entry in load_kept_file("knowledge/first_words.yaml").items():
-        if word in entry["words"].split() and (is_contained or kind != "container"):
-            return entry["message"], entry["fix"]
+        if kind in {"container", "conda"} and not is_contained:
+            continue
+        if match := re.match(rf"(?:{entry['begin']})(?!\S)", begin):
+            return match[0], entry["message"], entry["fix"]
     return None
 
 
-def literal_notes(command: Sequence[str]) -> list[Finding]:
-    """Note the words that begin with a variable: envcfg passes them on unchanged."""
+def literal_notes(command: Sequence[str], others: Sequence[str]) -> list[Finding]:
+    """Report words of *command* and *others* with a variable: envcfg changes none.
+
+    It is a note where a word begins with the variable, and a warning where only the job
+    has the variable, because the shell of this machine would put nothing there.
+    """
     name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:.-].*)?"
     literal = [
         word
-        for before, word in zip(("", *command), command, strict=False)
+        for before, word in pairwise(("", *command, *others))
         # The word after -c is the text of a shell, which expands it.
-        if re.fullmatch(name, word, re.S) and not re.fullmatch(r"-\w*c", before)
+        if re.fullmatch(rf"{name}|.*{_OF_JOB}.*", word, re.S)
+        and not re.fullmatch(r"-\w*c", before)
     ]
     message = "stays as it is written, because envcfg expands no variables"
     fix = "let your shell expand it, in double quotes instead of single quotes"
-    words = ", ".join(dict.fromkeys(literal))
-    return [Finding("variable-literal", "note", words, message, fix)] * bool(literal)
+    severity: Severity = "note"
+    if any(re.search(_OF_JOB, word) for word in literal):
+        severity = "warning"
+        message += ", and only the job has its value"
+        words = (f'"{w}"' if w in literal else shlex.quote(w) for w in command)
+        fix = f"let a shell of the rank read it: -- bash -c {shlex.quote(' '.join(words))}"
+    subject = ", ".join(dict.fromkeys(literal))
+    return [Finding("variable-literal", severity, subject, message, fix)] * bool(
+        literal
+    )
 
 
 def literal_signs(command: Sequence[str]) -> Iterator[Finding]:

@@ -128,8 +128,9 @@ def starter_options(
         if not record.needs_pmi:
             msg += f", and the image's {record.library} meets by MPI only"
         hint = (
-            "srun --mpi=list names what the site has, and the image's MPI must know it: "
-            "--srun-arg=--mpi=pmix, or launch.srun in the profile"
+            "without MPI, as PyTorch with NCCL or RCCL: --launcher srun -- PROGRAM; with "
+            "it, srun --mpi=list names what the site has, and the image's MPI must know "
+            "it: --srun-arg=--mpi=pmix, or launch.srun in the profile"
         )
         raise UsageError(msg, hint=hint)
     return arguments
