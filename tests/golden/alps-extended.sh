@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 57dc6b2d087fc440)
+# envcfg 0.1.0, profile alps-clariden (sha256 b0158414b22ae8d1)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container docker://ghcr.io/eth-cscs/alps-extended-images/ngc-pytorch:26.02-py3-alps6 -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -58,7 +58,7 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

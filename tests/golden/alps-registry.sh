@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile alps-clariden (sha256 57dc6b2d087fc440)
+# envcfg 0.1.0, profile alps-clariden (sha256 b0158414b22ae8d1)
 # made by: envcfg wrap --print job --profile alps-clariden --runtime ce --container nvcr.io/nvidia/pytorch:24.01-py3 -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -58,7 +58,7 @@ envcfg_settings() {
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   envcfg_set NCCL_NET_GDR_LEVEL PHB # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/alps-clariden.yaml:199]
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:223]
+  # memhooks intercepts malloc and can deadlock with the plugin [profiles/alps-clariden.yaml:223]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:217]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
@@ -90,7 +90,7 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile aws-p5 (sha256 fcef60e64486c56e)
+# envcfg 0.1.0, profile aws-p5 (sha256 9031b9433beff949)
 # made by: envcfg wrap --print job --profile aws-p5 --runtime pyxis --container /images/pytorch.sqsh --bind /data:/mnt/data:ro -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -46,7 +46,7 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/efa.yaml:117]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 a043bcbf17e2dffa)
+# envcfg 0.1.0, profile lumi-g (sha256 cf701f5014a67610)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --preflight --require fast --set 'A=it'"'"'s $$5 ${RANK}' -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -92,7 +92,7 @@ envcfg_run_preflight() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile perlmutter (sha256 649af36bccad1dc5)
+# envcfg 0.1.0, profile perlmutter (sha256 a5606314a55ec605)
 # kind of node: gpu (the default)
 # made by: envcfg wrap --print job --profile perlmutter --runtime shifter --container docker:a/pytorch:2.9 --bind /data::ro -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
@@ -74,7 +74,7 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -92,7 +92,7 @@ envcfg_settings() {
   # Slingshot is not a rail network. In the Container Engine the hook decides it
   # [profiles/alps-clariden.yaml:205]
   envcfg_set NCCL_CROSS_NIC 1
-  # memhooks intercepts malloc and can deadlock with NCCL [profiles/alps-clariden.yaml:223]
+  # memhooks intercepts malloc and can deadlock with the plugin [profiles/alps-clariden.yaml:223]
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   # prevents GPU calls of the provider that can deadlock [profiles/alps-clariden.yaml:217]
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1
@@ -134,7 +134,7 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -116,7 +116,7 @@ envcfg_run_watcher() {
 # Variables of each task, in the container.
 envcfg_task_settings() {
   envcfg_has_mode=
-  # the default is in the home folder; many ranks can corrupt it on a shared file system
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock
