@@ -56,6 +56,14 @@ def test_bash_decides_and_its_words_are_shown(parts: list[str]) -> None:
         assert ours.is_warning == (done.returncode == 0)
 
 
+@pytest.mark.parametrize("line", ["srun <app>", "srun -n 8 <app> <arguments>"])
+def test_a_placeholder_after_srun_is_one_fault(line: str) -> None:
+    script = f"{HEAD}{line}\n"
+    assert len(found(script)) == 1
+    assert found(script, "EC753") == []
+    assert len(found(f"{HEAD}srun -n 8\n", "EC753")) == 1
+
+
 def test_the_slip_of_the_training_material_is_shown_where_it_is() -> None:
     [(line, severity, message)] = found(f"{HEAD}\n{SLIP}")
     assert (line, severity) == (4, "error")

@@ -27,7 +27,6 @@ _FOR_IMAGES = re.compile(
     r"(?:SINGULARITY|APPTAINER)_(?:TMPDIR|CACHEDIR|PULLDIR|PULLFOLDER)$"
 )
 _HOME = re.compile(r"(?:~|\$\{?HOME\}?|/home/|/users/)")
-_MKTEMP = re.compile(r"^mktemp\b")
 _ELSEWHERE = re.compile(r"\s-[a-z]*p\b|--tmpdir|\s/(?!tmp|dev/shm|var/tmp)\w|\$")
 _USER = frozenset({"USER", "LOGNAME", "whoami", "id -un"})
 _COPIES = frozenset("mkdir cp rsync tar rm".split())
@@ -101,21 +100,26 @@ def made_on_first_node(job: ScriptJob) -> Iterator[Fault]:
             start = path.rstrip("/")
             if any(
                 path in text if number >= 0 else text.startswith(start)
-                for number, text in uses_found
-                if not 0 <= number <= command.number
+                for number, text, is_created in uses_found
+                if not 0 <= number <= command.number and (is_removed or not is_created)
             ):
                 form = "removed" if is_removed else ""
                 yield Fault(command.offset, {"path": path}, form)
     # The same fault: a folder from mktemp in a variable that all nodes inherit.
     for setting in _settings(job):
         for hole in holes(setting.text):
-            is_made = hole.kind == "command" and _MKTEMP.match(hole.text)
+            is_made = hole.kind == "command" and hole.text.startswith("mktemp")
             # With -p or a path mktemp may create the folder on a shared file system.
             if not is_made or _ELSEWHERE.search(hole.text):
                 continue
-            if hole.scope == "batch" and setting.scope == "batch":
+            if hole.scope == setting.scope == "batch" and not _is_created(setting):
                 words = {"path": "a folder", "name": setting.name}
                 yield Fault(hole.offset, words, "mktemp")
+
+
+def _is_created(setting: Assignment) -> bool:
+    """Return whether the library that reads the folder's name creates the folder."""
+    return inner_name(setting.name) in known_words("EC311", "created")
 
 
 def _changes_folders(command: Command, last: int) -> bool:
@@ -133,26 +137,23 @@ def _changes_folders(command: Command, last: int) -> bool:
     return not command.substitution and not context.loop
 
 
-def _uses_in_tasks(job: ScriptJob) -> list[tuple[int, str]]:
+def _uses_in_tasks(job: ScriptJob) -> list[tuple[int, str, bool]]:
     """Return the texts with paths that tasks use, each with the number of its step.
 
-    The number of an exported variable is -1, because all steps inherit it.
+    The number of an exported variable is -1, because all steps inherit it. The last value
+    says if a library creates the folder.
     """
     exported = [
-        (-1, setting.shown)
+        (-1, setting.shown, _is_created(setting))
         for setting in _settings(job)
         if not _FOR_IMAGES.match(setting.name)
     ]
-    words_of = {
-        command.number: [word.shown for word in command.words]
-        for command in job.model.commands
-        if command.is_step and command.scope == "batch"
-    }
     # Commands of a step that copy files create the folder on their own node.
     steps = [
-        (number, "\n".join(words))
-        for number, words in words_of.items()
-        if _COPIES.isdisjoint(words)
+        (command.number, "\n".join(words), False)
+        for command in job.model.commands
+        if command.is_step and command.scope == "batch"
+        if _COPIES.isdisjoint(words := [word.shown for word in command.words])
     ]
     return exported + steps
 

@@ -47,7 +47,7 @@ def lost_settings(model: Model) -> Sequence[Fault]:
     for assignment in () if model.is_dump else model.assignments:
         if assignment.name not in used and _is_for_programs(assignment, model):
             values.setdefault(assignment.name, []).append(assignment)
-    programs = [command for command in model.commands if _is_program(command, model)]
+    programs = [command for command in model.commands if is_program(command, model)]
     starts = [c for c in programs if c.scope in INSIDE or is_agent(c)]
     starts = starts or [c for c in programs if _MAIN.match(c.name) or c.is_step]
     # An unread file may set the variable.
@@ -104,7 +104,8 @@ def _is_for_programs(assignment: Assignment, model: Model) -> bool:
     return is_known or bool(re.fullmatch(names["read"], name))
 
 
-def _is_program(command: Command, model: Model) -> bool:
+def is_program(command: Command, model: Model) -> bool:
+    """Return whether a command runs a program that does more than look or tidy up."""
     quiet = helpers() | known_words("EC251", "quiet") | TESTS | BUILTINS.keys()
     is_own = command.name in quiet or command.name in model.functions
     # The batch script asks a substitution for its output.

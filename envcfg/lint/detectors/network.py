@@ -177,7 +177,8 @@ def _rendezvous_get(job: ScriptJob) -> Iterator[Fault]:
         return
     started = steps(job.model)
     is_unsure = any(s.is_open for s in started) or assignments[0].context.is_chosen
-    is_unsure |= not started
+    # Only Slurm's option is known: another launcher may have one of its own.
+    is_unsure |= not started or job.model.scheduler != "slurm"
     yield Fault(assignments[0].offset, severity="note" if is_unsure else None)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from envcfg.common.characters import whole_number
 from envcfg.common.findings import Severity
-from envcfg.lint.detectors.data_flow import lost_settings
+from envcfg.lint.detectors.data_flow import is_program, lost_settings
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import load_programs
 from envcfg.lint.resource_facts import (
@@ -157,7 +157,9 @@ def _unexported(job: ScriptJob) -> Iterator[Fault]:
     model = job.model
     if model.scope != "batch":
         return
-    serious: Severity = "error" if steps(model) else "warning"
+    # A step that only looks at its nodes needs no address, and deepspeed finds its own.
+    ranks = [c for c in model.commands if c.scope in INSIDE and is_program(c, model)]
+    serious: Severity = "error" if ranks else "warning"
     for fault in lost_settings(model):
         if fault.words["name"] == "MASTER_ADDR" and not fault.form:
             # One node finds itself, and an address option replaces the variable.

@@ -14,6 +14,7 @@ from envcfg.lint.value_flow import is_agent
 
 _PATTERN = re.compile(r"/[^\s]*%[AajJNtux](?![A-Za-z0-9])")
 _SIGNAL = re.compile(r"(?i)(?:(R?B?):)?(?:SIG)?([A-Z0-9]+)(?:@\d+)?")
+_TEMPLATE = re.compile(r"[^<]*<[A-Za-z][\w -]*>")
 _NO_START = frozenset("version help usage test-only".split())
 
 
@@ -37,6 +38,8 @@ def cannot_start(job: ScriptJob) -> Iterator[Fault]:
         if command.is_srun and not command.is_open and not command.substitution:
             start = unwrap(command.name, command.arguments)
             is_action = not _NO_START.isdisjoint(command.options)
+            # A placeholder, which bash reads as a file, is a fault of another rule.
+            is_action |= bool(_TEMPLATE.match(job.behind(command.offset)))
             if start and not (start.rest or start.is_open or is_action):
                 yield Fault(command.offset, {"name": command.name}, "alone")
         if command.name in known_words("EC753", "paths") and command.scope == "batch":

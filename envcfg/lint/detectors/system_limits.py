@@ -267,27 +267,11 @@ def site_rules(job: ScriptJob) -> Iterator[Fault]:
         message = "; ".join(finding.message for finding in missing.values())
         fix = "; ".join(finding.fix or "" for finding in missing.values())
         first = next(iter(missing.values()))._replace(message=message, fix=fix)
-        is_sure = any(_is_refused(name, profile, job) for name in missing)
-        is_error = is_sure and not job.model.is_recognised
+        # The command line or a variable may add an option, unless the job is submitted now.
+        is_sure = job.environment is not None and not job.model.is_recognised
+        rules = filter(None, map(profile.rules.get, missing))
+        is_error = is_sure and any(rule.refused for rule in rules)
         yield _fault(-1, first, job, "error" if is_error else doubtful)
-
-
-def _is_refused(option: str, profile: Profile, job: ScriptJob) -> bool:
-    """Return whether a job without *option* is certainly refused.
-
-    A missing option may be set on the command line that submits the script, or by a
-    variable such as SBATCH_ACCOUNT. It counts as set if the script mentions that command
-    or variable. If the script is submitted now, nothing else can set the option.
-    """
-    rule, chars = profile.rules[option], job.model.flat.chars if job.model.flat else ""
-    if rule is None or not rule.refused or job.environment is not None:
-        return rule is not None and rule.refused
-    scheduler = SCHEDULERS[job.model.scheduler]
-    # A scheduler without such variables has a pattern that never matches.
-    variable = _variable(option, job) or "(?!)"
-    submission = rf"\b{scheduler.submit}\b[^\n]*\s{option}\b"
-    match = re.search(rf"{submission}|\b{variable}\b", chars)
-    return match is None
 
 
 def _variable(option: str, job: ScriptJob) -> str:

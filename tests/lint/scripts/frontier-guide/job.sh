@@ -7,7 +7,7 @@ set -euo pipefail
 export MIOPEN_USER_DB_PATH="/tmp/my-miopen-cache" #: EC312
 export MIOPEN_CUSTOM_CACHE_DIR=${MIOPEN_USER_DB_PATH}
 rm -rf ${MIOPEN_USER_DB_PATH}
-mkdir -p ${MIOPEN_USER_DB_PATH} #: EC311
+mkdir -p ${MIOPEN_USER_DB_PATH}
 export MASTER_ADDR=$(hostname -i)
 export MASTER_PORT=3442
 export FI_CXI_RDZV_PROTO=alt_read #: EC524
