@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.common.characters import one_line
 from envcfg.common.errors import UsageError, nearest
 from envcfg.common.findings import Finding
@@ -21,6 +22,7 @@ from envcfg.core.explainable import (
     words_of,
 )
 from envcfg.core.selection import files_of_others, open_catalog
+from envcfg.job.request.scheduler_options import option_table
 from envcfg.knowledge.topics import Topic, load_topics
 from envcfg.knowledge.variables import check_variable, load_variables
 from envcfg.lint.lint_rule import load_rules as load_lint_rules
@@ -31,6 +33,7 @@ from envcfg.profile.look.survey import uses_of
 
 Tell = Callable[[Finding], object]
 _MOST_HITS = 20
+_REQUESTS = "requests and what they cost"  # the topic of a refused job
 _NEAREST = 3  # entries that are shown if none has all words
 _WORD = re.compile(r"[a-z0-9]{2,}")
 
@@ -146,6 +149,16 @@ def search(words: str) -> tuple[Explanation, Literal["line", "words", "none"]]:
     line = Rulebook(load_rules()).match(record.message, record.where)
     if line and " " in words:
         return every._replace(entries=[every.rules[line.rule.id]]), "line"
+    refusals = [
+        PlainEntry(
+            text, f"an answer of the scheduler; what helps: {step}", "word", _REQUESTS
+        )
+        for scheduler in SCHEDULERS
+        for text, step in option_table(scheduler).answers.items()
+        if text in words
+    ]
+    if refusals:
+        return every._replace(entries=[*refusals]), "line"
     variables = [
         PlainEntry(variable.name, " ".join(variable.meaning.split()))
         for variable in load_variables().values()
@@ -190,18 +203,15 @@ def _usable(catalog: Catalog, tell: Tell) -> list[str]:
 def _unknown(
     name: str, candidates: Sequence[str], profiles: Sequence[str]
 ) -> UnknownNameError:
-    # Upper case suggests a variable, whose hints are different.
-    if name.isupper():
-        hints = [finding.fix for finding in check_variable(name, None) if finding.fix]
-        msg = f"unknown rule or variable {name!r}"
-    else:
-        hints, msg = [], f"unknown rule or variable {name!r}"
-        if name in profiles:
-            hints = [f"this is a profile: envcfg profiles show {name}"]
-        if name.upper() in candidates:
-            hints = [f"did you mean {name.upper()!r}? upper and lower case count"]
+    hint: str | None = None
+    if name.isupper():  # this suggests a variable, whose hints are different
+        hint = next((each.fix for each in check_variable(name, None) if each.fix), None)
+    elif name.upper() in candidates:
+        hint = f"did you mean {name.upper()!r}? upper and lower case count"
+    elif name in profiles:
+        hint = f"this is a profile: envcfg profiles show {name}"
     # A part of a name is searched for.
-    if not hints and (near := nearest(name, candidates, may_be_part=False)):
-        hints = [f"did you mean {near!r}?"]
-    hint = hints[0] if hints else "envcfg explain lists all there is"
-    return UnknownNameError(msg, hint=hint)
+    if not hint and (near := nearest(name, candidates, may_be_part=False)):
+        hint = f"did you mean {near!r}?"
+    msg = f"unknown rule or variable {name!r}"
+    return UnknownNameError(msg, hint=hint or "envcfg explain lists all there is")

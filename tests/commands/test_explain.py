@@ -178,6 +178,22 @@ def test_a_line_of_a_log_is_explained_by_its_rule(
     assert done.text.startswith(f"{rule} ")
 
 
+@pytest.mark.parametrize(
+    ("line", "helps"),
+    [
+        ("sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified", "sacctmgr show assoc"),
+        ("qsub: Unknown queue", "qstat -Q"),
+        ("flux-batch: ERROR: unsatisfiable request", "ask for less"),
+    ],
+)  # fmt: skip
+def test_an_answer_of_a_scheduler_is_explained(
+    explain: Callable[..., Wrapped], line: str, helps: str
+) -> None:
+    done = explain(line)
+    assert (done.code, done.err) == (0, "")
+    assert f"what helps: {helps}" in done.text
+
+
 def test_other_words_get_the_nearest_entries(
     explain: Callable[..., Wrapped],
 ) -> None:
