@@ -7,6 +7,20 @@
 #     --cpu-bind=mask_cpu:0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000 \
 #     "${ENVCFG_SRUN[@]}" --environment "$ENVCFG_PLACED/environment.toml" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://github.com/eth-cscs/cscs-docs (commit e1fb7d1 of 2026-06-24, docs/running/slurm.md, line
+# 438); https://github.com/eth-cscs/cscs-docs (commit e1fb7d1 of 2026-06-24,
+# docs/software/sciapps/cp2k.md, lines 211-271), 2026-06-24)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
+# Settings of the profile that are left out, and why:
+# - NCCL_CROSS_NIC, FI_CXI_RX_MATCH_MODE: container=pytorch:24.01-py3, runtime=ce
+# - TRITON_HOME: runtime=ce
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

@@ -7,6 +7,21 @@
 #     --cpu-bind=mask_cpu:0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000 \
 #     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://docs.lumi-supercomputer.eu/runjobs/scheduled-jobs/distribution-binding/, 2026-05-19)
+# - GPU mask: ROCR_VISIBLE_DEVICES (https://github.com/Lumi-supercomputer/LUMI-AI-Guide (commit
+# a7e3387 of 2026-05-19, 02-setting-up-environment/README.md), 2026-05-19)
+# Settings of the profile that are left out, and why:
+# - FI_MR_CACHE_MONITOR, CC, CXX: container=none
+# - HSA_NO_SCRATCH_RECLAIM: rocm=6.2.4
+# - LD_PRELOAD: container=none, mpi=none
+# - MPICH_GPU_SUPPORT_ENABLED, MPICH_OFI_NIC_POLICY: mpi=none
+# - OMP_NUM_THREADS: launcher=srun
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

@@ -9,6 +9,21 @@
 #     --bind /usr/lib64/libcxi.so.1 --bind /pfs --bind /scratch --bind /projappl --bind \
 #     /project --bind /flash --bind /appl /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" \
 #     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://docs.lumi-supercomputer.eu/runjobs/scheduled-jobs/distribution-binding/, 2026-05-19)
+# - GPU mask: ROCR_VISIBLE_DEVICES (https://github.com/Lumi-supercomputer/LUMI-AI-Guide (commit
+# a7e3387 of 2026-05-19, 02-setting-up-environment/README.md), 2026-05-19)
+# Settings of the profile that are left out, and why:
+# - FI_MR_CACHE_MONITOR, CC, CXX: container=pytorch.sif
+# - HSA_NO_SCRATCH_RECLAIM: rocm=6.2.4
+# - LD_PRELOAD: container=pytorch.sif, mpi=none
+# - MPICH_GPU_SUPPORT_ENABLED, MPICH_OFI_NIC_POLICY: mpi=none
+# - OMP_NUM_THREADS: launcher=srun
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

@@ -8,6 +8,19 @@
 #     --bind /scratch --bind /projappl --bind /project --bind /flash --bind /appl \
 #     /images/pytorch.sif /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: set by torchrun
+# - LOCAL_RANK: set by torchrun
+# - WORLD_SIZE: nodes x ranks per node by torchrun
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# - GPU mask: ROCR_VISIBLE_DEVICES (https://github.com/Lumi-supercomputer/LUMI-AI-Guide (commit
+# a7e3387 of 2026-05-19, 02-setting-up-environment/README.md), 2026-05-19)
+# Settings of the profile that are left out, and why:
+# - FI_MR_CACHE_MONITOR, CC, CXX: container=pytorch.sif
+# - HSA_NO_SCRATCH_RECLAIM: rocm=6.2.4
+# - LD_PRELOAD: container=pytorch.sif, mpi=none
+# - MPICH_GPU_SUPPORT_ENABLED, MPICH_OFI_NIC_POLICY: mpi=none
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

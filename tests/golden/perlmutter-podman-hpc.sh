@@ -12,6 +12,16 @@
 #     "type=bind,\"source=$envcfg_here\",\"target=$envcfg_here\"" --workdir "$PWD" \
 #     --rootfs -- docker.io/a/pytorch:2.9 /bin/sh -c "$ENVCFG_RANK" envcfg-rank \
 #     "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://github.com/BLAST-WarpX/warpx (commit 1b312c6 of 2026-07-01,
+# Tools/machines/perlmutter-nersc/perlmutter_gpu.sbatch), 2026-07-01)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

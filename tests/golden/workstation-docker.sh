@@ -11,6 +11,12 @@
 #     "MASTER_ADDR=$MASTER_ADDR" "MASTER_PORT=$MASTER_PORT" "${ENVCFG_ARGS[@]}" \
 #     "RANK=$envcfg_rank" "LOCAL_RANK=$envcfg_rank" "WORLD_SIZE=$envcfg_ranks" \
 #     "LOCAL_WORLD_SIZE=$envcfg_ranks" NODE_RANK=0 -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: the number of its process
+# - LOCAL_RANK: as RANK
+# - WORLD_SIZE: --ranks or 1
+# - MASTER_ADDR: this machine
+# - cores: all of the machine
 
 # --- What this job needs ------------------------------------------------------------
 ENVCFG_BASHOPTS=${BASHOPTS-}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from envcfg import __version__
 from envcfg.backends.schedulers import SCHEDULERS
 from envcfg.backends.schedulers.scheduler import Directive, JobNames
 from envcfg.common.provenance import marked
@@ -15,16 +14,15 @@ from envcfg.job.plan.script_files import Files, MachineryPlace
 from envcfg.job.request.request import Request
 from envcfg.job.request.shape import UserRequest
 from envcfg.job.script.host_part import (
-    default_lines,
-    kind_line,
     launch_lines,
+    origin_lines,
     render_step,
 )
 from envcfg.job.script.modules import has_template, render_module, template, title
 from envcfg.job.script.quoting import quote, quote_directive, quote_word
+from envcfg.job.script.rank_comments import rank_comments
+from envcfg.job.script.settings import comment_lines
 from envcfg.profile.words import quote_comment, with_kind
-
-_WIDTH = 88
 
 
 class Script(NamedTuple):
@@ -70,20 +68,15 @@ def _words(words: Sequence[str]) -> str:
 
 
 def _header(script: Script) -> Iterator[str]:
-    profile, digest = script.plan.profile, script.plan.profile_hash[:16]
-    name = quote_comment(profile.name)
-    shown_name = with_kind(name, profile.kind_name)
+    plan, profile = script.plan, script.plan.profile
+    name = with_kind(quote_comment(profile.name), profile.kind_name)
     submit = SCHEDULERS[script.request.scheduler].submit
     yield "# shellcheck disable=SC1003,SC2016,SC2030,SC2031,SC2034,SC2153 # as meant"
-    yield f"# envcfg {__version__}, profile {name} (sha256 {digest})"
-    yield from kind_line(profile).splitlines()
-    yield f"# made by: {quote_comment(_words(script.made_by))}"
-    yield from default_lines(script.plan).splitlines()
+    yield origin_lines(plan, script.made_by).rstrip()
     yield f"# Submit it by: {submit} FILE"
-    show = f"envcfg profiles show {quote(shown_name)}"
-    yield f"# Source and date of each value: {show}"
+    yield f"# Source and date of each value: envcfg profiles show {quote(name)}"
     if not script.is_direct:
-        yield launch_lines(script.plan).rstrip()
+        yield f"{launch_lines(plan)}{rank_comments(plan)}".rstrip()
 
 
 def _directives(script: Script) -> Iterator[str]:
@@ -99,7 +92,7 @@ def _directives(script: Script) -> Iterator[str]:
     for why, directives in groupby(
         spelled, lambda directive: _whys(request, directive)
     ):
-        yield from ("", *(line for reason in why for line in _comment(reason)))
+        yield "\n" + "".join(comment_lines(reason, "") for reason in why).rstrip()
         yield from (f"{scheduler.mark} {directive.text}" for directive in directives)
 
 
@@ -112,7 +105,7 @@ def _repeats(request: Request) -> Iterator[str]:
     if request.repeats:
         yield title("What srun must be told again")
     for why, repeats in groupby(request.repeats, lambda repeat: repeat.why):
-        yield from ("", *_comment(why))
+        yield f"\n{comment_lines(why, '').rstrip()}"
         for repeat in repeats:
             yield f"export {repeat.name}={quote_word(repeat.value, repeat.name)}"
 
@@ -126,11 +119,3 @@ def _start(script: Script) -> Files:
         return render_step(plan, script.place)
     parts = [title("The step"), "", template("job/has_envcfg_here").rstrip("\n")]
     return Files("\n".join([*parts, _words(script.command)]), "")
-
-
-def _comment(text: str, indent: str = "") -> Iterator[str]:
-    from textwrap import wrap
-
-    width = _WIDTH - len(indent) - 2
-    for line in wrap(quote_comment(text), width, break_long_words=False):
-        yield f"{indent}# {line}"

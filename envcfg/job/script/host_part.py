@@ -18,8 +18,8 @@ from envcfg.job.script.launch_line import launch_words, wrapped
 from envcfg.job.script.module_choice import chosen_modules, render_lists
 from envcfg.job.script.modules import render_module, template, title
 from envcfg.job.script.quoting import quote, quote_always
+from envcfg.job.script.rank_comments import rank_comments
 from envcfg.job.script.rank_part import render_rank_part
-from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import quote_comment
 
 _SHELLCHECK = (
@@ -95,24 +95,26 @@ def render_job_part(plan: Plan, command_line: Sequence[str]) -> str:
 
 
 def _header(plan: Plan, command_line: Sequence[str]) -> str:
-    made_by = quote_comment(" ".join(quote(word) for word in command_line))
     return (
-        f"# envcfg {__version__}, profile {quote_comment(plan.profile.name)} "
-        f"(sha256 {plan.profile_hash[:16]})\n"
-        f"{kind_line(plan.profile)}"
-        f"# made by: {made_by}\n"
-        f"{default_lines(plan)}"
+        f"{origin_lines(plan, command_line)}"
         "# You can source it in a batch script, evaluate it, run it, or submit it.\n"
         "# Compute nodes need bash 4.4, and neither envcfg nor Python.\n"
         f"{launch_lines(plan)}"
+        f"{rank_comments(plan)}"
     )
 
 
-def kind_line(profile: Profile) -> str:
-    """Return a comment with the kind of node, if the system has several."""
-    return (
-        f"# kind of node: {quote_comment(str(profile.kind))}\n" if profile.kind else ""
-    )
+def origin_lines(plan: Plan, command_line: Sequence[str]) -> str:
+    """Return comments with the profile, the kind of node, the command line and the
+    options from files."""
+    profile = plan.profile
+    lines = [
+        f"envcfg {__version__}, profile {profile.name} (sha256 {plan.profile_hash[:16]})",
+        *([f"kind of node: {profile.kind}"] if profile.kind else []),
+        f"made by: {' '.join(quote(word) for word in command_line)}",
+        *(f"default: {default}" for default in plan.options.defaults),
+    ]
+    return "".join(f"# {quote_comment(line)}\n" for line in lines)
 
 
 def launch_lines(plan: Plan) -> str:
@@ -121,13 +123,6 @@ def launch_lines(plan: Plan) -> str:
     line = "".join(f"#   {name}\n" for name in wrapped(words, _WIDTH - 6))
     read = "".join(f"# {quote_comment(str(one))}\n" for one in plan.options.statements)
     return f"{read}# It starts the ranks by:\n{line}"
-
-
-def default_lines(plan: Plan) -> str:
-    """Return comments with the options of *plan* that come from files."""
-    return "".join(
-        f"# default: {quote_comment(default)}\n" for default in plan.options.defaults
-    )
 
 
 def _job_part(plan: Plan) -> tuple[str, list[str]]:

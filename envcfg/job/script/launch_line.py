@@ -59,16 +59,19 @@ def _given_names(plan: Plan) -> set[str]:
     return {argument.word.partition("=")[0] for argument in arguments}
 
 
+def is_bound_by_user(plan: Plan) -> bool:
+    """Return whether an option of the user's binds ranks to cores."""
+    own = {word.partition("=")[0] for word in plan.starter.pin}
+    return not own.isdisjoint(_given_names(plan))
+
+
 def _options(plan: Plan) -> Iterator[str]:
     yield from (quote(argument.word) for argument in plan.starter_options)
     for bundle in plan.bundles:
         yield from (f"--network={value}" for value in bundle.network)
         program = plan.starter.bundled[0]
         yield from map(quote, getattr(bundle, program))
-    is_bound = plan.starter.pin[:1] and not _given_names(plan).isdisjoint(
-        word.partition("=")[0] for word in plan.starter.pin
-    )
-    if plan.masks and "cpu_masks" in plan.starter.sections and not is_bound:
+    if plan.masks and not is_bound_by_user(plan):
         masks = plan.masks.masks
         filled = {"masks": ",".join(masks), "cpus": ":".join(map(cpu_ranges, masks))}
         filled["depth"] = str(int(masks[0], 16).bit_count())

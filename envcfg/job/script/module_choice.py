@@ -42,7 +42,7 @@ def chosen_modules(plan: Plan, job_part: str) -> list[str]:
         )
     ]
     chosen = ["core"]
-    for name in (*names, *_modules(plan), "end"):
+    for name in (*names, *plan_modules(plan), "end"):
         _add(name, chosen)
     return chosen
 
@@ -63,7 +63,7 @@ def render_lists(names: Sequence[str]) -> str:
     return " ".join(f"ENVCFG_{key}='{calls}'" for key, calls in lists.items()) + "\n"
 
 
-def _modules(plan: Plan) -> Iterator[str]:
+def plan_modules(plan: Plan) -> Iterator[str]:
     """Yield the modules between core and end; one part of the plan needs each.
 
     The order serves the reader and bash: first the parts of every step (signals,

@@ -23,6 +23,7 @@ INTERFACE = {
     "reads": "data that the job's part sets, empty if the job has none",
     "sets": "variables that it sets in a rank unless the job sets them",
     "hides": "that a runtime may keep the task's variables from the container",
+    "ranks": "the source of each variable and binding of a rank, for a comment",
     "launch": "the line that starts the tasks",
     "enter": "the words that enter the container",
     "bind": "the words of a bind",

@@ -10,6 +10,17 @@
 #     --cpu-bind=mask_cpu:0x000000000000000000000000000000000000000000000000000000ffffffffffffffffff,0x000000000000000000000000000000000000ffffffffffffffffff000000000000000000,0x000000000000000000ffffffffffffffffff000000000000000000000000000000000000,0xffffffffffffffffff000000000000000000000000000000000000000000000000000000 \
 #     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://github.com/eth-cscs/cscs-docs (commit e1fb7d1 of 2026-06-24, docs/running/slurm.md, line
+# 438); https://github.com/eth-cscs/cscs-docs (commit e1fb7d1 of 2026-06-24,
+# docs/software/sciapps/cp2k.md, lines 211-271), 2026-06-24)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -25,15 +36,14 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# GPUs requested per node stay in one device group, so they can access each other's
-# memory
+# GPUs requested per node stay in one device group, so they can access each other's memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# a GH200 is a CPU of 72 cores with a GPU, and has a NIC; of the node's host memory the
-# site asks for 450G
+# a GH200 is a CPU of 72 cores with a GPU, and has a NIC; of the node's host memory the site asks
+# for 450G
 #SBATCH --cpus-per-task=72
 
 # 112G for each GPU

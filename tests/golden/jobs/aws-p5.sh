@@ -8,6 +8,14 @@
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL --cpu-bind=none "${ENVCFG_SRUN[@]}" /bin/sh \
 #     -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
 
 # --- What is asked for, and why -----------------------------------------------------
 

@@ -9,6 +9,15 @@
 #   mpiexec "${ENVCFG_SIZED[@]}" --cpu-bind list:48-63:32-47:16-31:0-15 -d 16 \
 #     "${ENVCFG_MPIEXEC[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" \
 #     -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: PALS_RANKID or PMI_RANK or OMPI_COMM_WORLD_RANK
+# - LOCAL_RANK: PALS_LOCAL_RANKID or MPI_LOCALRANKID or OMPI_COMM_WORLD_LOCAL_RANK
+# - WORLD_SIZE: nodes x ranks per node
+# - MASTER_ADDR: the first node of PBS_NODEFILE
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS (https://github.com/NCAR/mpibind (commit
+# be869a0 of 2025-04-17, README.md, lines 99-102), 2025-04-17)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -26,9 +35,9 @@
 # 64 cores and four A100 of 40 GB, a Slingshot port for each
 #PBS -l select=1:ngpus=2:ncpus=32
 
-# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order
-# of the cores next to them: NCAR's tool binds cores 0, 16, 32 and 48 to GPUs 3 to 0, as
-# nvidia-smi reports them; each has a quarter of the 64 cores
+# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order of the cores
+# next to them: NCAR's tool binds cores 0, 16, 32 and 48 to GPUs 3 to 0, as nvidia-smi reports them;
+# each has a quarter of the 64 cores
 #PBS -l place=scatter:excl
 
 # the job ends at this limit; shorter jobs often start sooner

@@ -8,6 +8,19 @@
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: set by torchrun
+# - LOCAL_RANK: set by torchrun
+# - WORLD_SIZE: nodes x ranks per node by torchrun
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# - GPU mask: ROCR_VISIBLE_DEVICES (https://github.com/Lumi-supercomputer/LUMI-AI-Guide (commit
+# a7e3387 of 2026-05-19, 02-setting-up-environment/README.md), 2026-05-19)
+# Settings of the profile that are left out, and why:
+# - NCCL_NET_GDR_LEVEL, HSA_NO_SCRATCH_RECLAIM: rocm=unknown
+# - FI_MR_CACHE_MONITOR, CC, CXX: container=none
+# - LD_PRELOAD: container=none, mpi=none
+# - MPICH_GPU_SUPPORT_ENABLED, MPICH_OFI_NIC_POLICY: mpi=none
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -23,15 +36,14 @@
 # 8 GPUs on each node
 #SBATCH --nodes=2
 
-# GPUs requested per node stay in one device group, so they can access each other's
-# memory
+# GPUs requested per node stay in one device group, so they can access each other's memory
 #SBATCH --gpus-per-node=8
 
 # one task, in which torchrun starts the ranks
 #SBATCH --ntasks-per-node=1
 
-# Slurm and HIP count a GCD as a GPU; the first core of each CCD is reserved, and part
-# of the 512 GiB is used by the system, including /tmp
+# Slurm and HIP count a GCD as a GPU; the first core of each CCD is reserved, and part of the 512
+# GiB is used by the system, including /tmp
 #SBATCH --cpus-per-task=56
 
 # 60G for each GPU

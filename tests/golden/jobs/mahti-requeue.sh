@@ -9,6 +9,14 @@
 # It starts the ranks by:
 #   srun --kill-on-bad-exit=1 --export=ALL "${ENVCFG_SRUN[@]}" /bin/sh -c \
 #     "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://github.com/SchedMD/slurm (commit 284c3b9 of 2026-08-20,
+# doc/html/gres.shtml), 2026-08-20)
 
 # --- What is asked for, and why -----------------------------------------------------
 
@@ -30,8 +38,8 @@
 # one task for each GPU
 #SBATCH --ntasks-per-node=4
 
-# a quarter of 128 cores, the most that CSC allows with a GPU; a job gets 122.5 GiB with
-# each GPU where it asks for no memory, and no node gives more than 490 GiB
+# a quarter of 128 cores, the most that CSC allows with a GPU; a job gets 122.5 GiB with each GPU
+# where it asks for no memory, and no node gives more than 490 GiB
 #SBATCH --cpus-per-task=32
 
 # 125440M for each GPU
@@ -57,8 +65,7 @@
 
 # --- What srun must be told again ---------------------------------------------------
 
-# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one
-# core
+# srun of Slurm 22.05 to 23.02 does not inherit it from sbatch, and gives each task one core
 export SRUN_CPUS_PER_TASK="${SLURM_CPUS_PER_TASK:-32}"
 
 # --- What this job needs ------------------------------------------------------------

@@ -10,6 +10,16 @@
 #     --cpu-bind=mask_cpu:0x00000000000000000000000000003fff,0x0000000000000000000000000fffc000,0x0000000000000000000003fff0000000,0x000000000000000000fffc0000000000,0x000000000000003fff00000000000000,0x00000000000fffc00000000000000000,0x00000003fff000000000000000000000,0x0000fffc000000000000000000000000 \
 #     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://github.com/oracle-quickstart/oci-hpc (commit 125e435 of 2023-10-29,
+# samples/gpu/H100-topology.xml, lines 3 and 85), 2023-10-29)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://github.com/SchedMD/slurm (commit 284c3b9 of 2026-08-20,
+# doc/html/gres.shtml), 2026-08-20)
 
 # --- What is asked for, and why -----------------------------------------------------
 

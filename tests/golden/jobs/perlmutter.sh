@@ -11,14 +11,24 @@
 #     --cpu-bind=mask_cpu:0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff \
 #     "${ENVCFG_SRUN[@]}" /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- \
 #     python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: SLURM_PROCID
+# - LOCAL_RANK: SLURM_LOCALID
+# - WORLD_SIZE: SLURM_STEP_NUM_TASKS
+# - MASTER_ADDR: the first node of SLURM_STEP_NODELIST
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
+# (https://github.com/BLAST-WarpX/warpx (commit 1b312c6 of 2026-07-01,
+# Tools/machines/perlmutter-nersc/perlmutter_gpu.sbatch), 2026-07-01)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
 
 # --- What is asked for, and why -----------------------------------------------------
 
 # its name in the queue
 #SBATCH --job-name=dump
 
-# hours are charged to a project; its account for GPU nodes ends in _g, which scripts of
-# NERSC leave out
+# hours are charged to a project; its account for GPU nodes ends in _g, which scripts of NERSC leave
+# out
 #SBATCH --account=m1234_g
 
 # whole nodes, as many as there are
@@ -30,12 +40,11 @@
 # 4 GPUs on each node
 #SBATCH --nodes=2
 
-# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order
-# of the cores next to them
+# binding ranks to cores needs whole nodes; the GPUs are numbered in the opposite order of the cores
+# next to them
 #SBATCH --exclusive
 
-# GPUs requested per node stay in one device group, so they can access each other's
-# memory
+# GPUs requested per node stay in one device group, so they can access each other's memory
 #SBATCH --gpus-per-node=4
 
 # one task for each GPU

@@ -10,6 +10,17 @@
 #     list:24-31,56-63:16-23,48-55:8-15,40-47:0-7,32-39 -d 16 "${ENVCFG_MPIEXEC[@]}" \
 #     /bin/sh -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out \
 #     'a b'
+# Each rank has:
+# - RANK: PALS_RANKID or PMI_RANK or OMPI_COMM_WORLD_RANK
+# - LOCAL_RANK: PALS_LOCAL_RANKID or MPI_LOCALRANKID or OMPI_COMM_WORLD_LOCAL_RANK
+# - WORLD_SIZE: nodes x ranks per node
+# - MASTER_ADDR: the first node of PBS_NODEFILE
+# - cores: those next to its GPU by ENVCFG_CPU_MASKS (https://github.com/argonne-lcf/user-guides
+# (commit 321e3c3 of 2025-03-11, docs/polaris/index.md), 2026-08-19)
+# - GPU mask: CUDA_VISIBLE_DEVICES (https://docs.nvidia.com/cuda/cuda-c-programming-guide/
+# (environment variables), 2026-11-21)
+# Settings of the profile that are left out, and why:
+# - HF_HOME, HF_DATASETS_CACHE, HF_MODULES_CACHE: launcher=pbs, runtime=none
 
 # --- What is asked for, and why -----------------------------------------------------
 

@@ -8,6 +8,17 @@
 # It starts the ranks by:
 #   flux run --setattr=rdzv_get_en=0 "${ENVCFG_FLUX[@]}" /bin/sh -c "$ENVCFG_RANK" \
 #     envcfg-rank "${ENVCFG_ARGS[@]}" -- python3 dump.py out 'a b'
+# Each rank has:
+# - RANK: FLUX_TASK_RANK
+# - LOCAL_RANK: FLUX_TASK_LOCAL_ID
+# - WORLD_SIZE: FLUX_JOB_SIZE
+# - MASTER_ADDR: the first node of "flux hostlist instance"
+# - cores: its share of the node by "-o cpu-affinity=per-task"
+# - GPU mask: ROCR_VISIBLE_DEVICES (https://docs.olcf.ornl.gov/systems/frontier_user_guide.html
+# (Flux), 2026-07-22)
+# Settings of the profile that are left out, and why:
+# - NCCL_NET, NCCL_NET_PLUGIN: plugin=unknown, rocm=unknown
+# - TENSILE_SOLUTION_SELECTION_METHOD: rocm=unknown
 
 # --- What is asked for, and why -----------------------------------------------------
 

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # masks 6: bind ranks to the cores next to their GPUs if the job owns all cores of the node
+# ranks: cores those next to its GPU by ENVCFG_CPU_MASKS
 # needs: cpu_lists; reads: ENVCFG_CPU_MASKS ENVCFG_CPU_MASKS_UNION
 envcfg_has_masks() { # RANKS: whether the profile's masks suffice for so many ranks per node, and their cores are all this job's
   local envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}

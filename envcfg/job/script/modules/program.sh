@@ -1,4 +1,5 @@
 # shellcheck shell=bash # program 1: give a program that starts the ranks of its node the job's nodes and ranks
+# ranks: cores all of its task
 ENVCFG_WORKER='' # the program's ranks run nothing of envcfg
 envcfg_in_rank <<'ENVCFG_TEXT'
 unset -v ENVCFG_WORKER

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # ray 6: make one Ray cluster of the nodes, and run the program on the first when all are there
+# ranks: MASTER_ADDR unset: Ray starts its own ranks
 # adds: SET=envcfg_ray
 IFS= builtin read -r -d '' ENVCFG_RAY <<'ENVCFG_TEXT' || builtin :
 @ray_cluster.py@

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # flux 4: Flux: read the allocation and the task's rank
+# ranks: RANK FLUX_TASK_RANK, LOCAL_RANK FLUX_TASK_LOCAL_ID, WORLD_SIZE FLUX_JOB_SIZE, MASTER_ADDR the first node of "flux hostlist instance", cores its share of the node by "-o cpu-affinity=per-task"
 # reads: ENVCFG_SUFFIX
 ENVCFG_TASK_NAMES=FLUX_TASK_RANK:FLUX_JOB_SIZE ENVCFG_NODE_NAME='read -r envcfg_host </proc/sys/kernel/hostname'
 

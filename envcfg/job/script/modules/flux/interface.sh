@@ -1,4 +1,5 @@
 # shellcheck shell=bash # flux/interface 2: Flux: ranks meet at the address of a network interface
+# ranks: MASTER_ADDR the address of $ENVCFG_INTERFACE on the first node
 # reads: ENVCFG_INTERFACE; adds: SET=envcfg_master
 envcfg_master() { # find the address of $ENVCFG_INTERFACE on the allocation's first node
   local envcfg_address='' envcfg_node=$ENVCFG_MASTER_ADDR envcfg_number=0 PATH=$PATH:/usr/sbin:/sbin

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # launchers/accelerate 2: accelerate: one agent per node starts the ranks
+# ranks: RANK set by accelerate, LOCAL_RANK set by accelerate, WORLD_SIZE nodes x ranks per node by accelerate
 ENVCFG_RANK+=$(\builtin declare -f envcfg_task_settings)$'\n'
 envcfg_in_rank <<'ENVCFG_TEXT'
 envcfg_task_settings

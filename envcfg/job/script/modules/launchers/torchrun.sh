@@ -1,4 +1,5 @@
 # shellcheck shell=bash # launchers/torchrun 2: torchrun: one agent per node starts the ranks
+# ranks: RANK set by torchrun, LOCAL_RANK set by torchrun, WORLD_SIZE nodes x ranks per node by torchrun
 ENVCFG_RANK+=$(\builtin declare -f envcfg_task_settings)$'\n'
 envcfg_in_rank <<'ENVCFG_TEXT'
 envcfg_task_settings

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # local 2: this machine: ranks are child processes of the shell
+# ranks: RANK the number of its process, LOCAL_RANK as RANK, WORLD_SIZE --ranks or 1, MASTER_ADDR this machine, cores all of the machine
 # defines: envcfg_chosen; adds: SHAPE=envcfg_is_all
 ENVCFG_TASK_NAMES='SLURM_PROCID:SLURM_STEP_NUM_TASKS FLUX_TASK_RANK:FLUX_JOB_SIZE PALS_RANKID:PMI_SIZE
   PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE PMIX_RANK:OMPI_COMM_WORLD_SIZE'

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # pbs/interface 2: PBS: ranks meet at the address of a network interface
+# ranks: MASTER_ADDR the address of $ENVCFG_INTERFACE on the first node
 # reads: ENVCFG_INTERFACE; adds: SET=envcfg_master
 envcfg_master() { # find the address of $ENVCFG_INTERFACE on the job's first node
   local envcfg_address='' ENVCFG_NODES=1 PATH=$PATH:/usr/sbin:/sbin

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # pbs 6: PBS: read the job, use its mpiexec, and read the task's rank
+# ranks: RANK PALS_RANKID or PMI_RANK or OMPI_COMM_WORLD_RANK, LOCAL_RANK PALS_LOCAL_RANKID or MPI_LOCALRANKID or OMPI_COMM_WORLD_LOCAL_RANK, WORLD_SIZE nodes x ranks per node, MASTER_ADDR the first node of PBS_NODEFILE, cores all of the job
 # needs: pbs/task; reads: ENVCFG_RANK_SHELL ENVCFG_SUFFIX
 # launch: mpiexec "${ENVCFG_SIZED[@]}" OPTIONS "${ENVCFG_MPIEXEC[@]}" ENTER SHELL -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- COMMAND
 ENVCFG_TASK_NAMES='PALS_RANKID:PMI_SIZE PMI_RANK:PMI_SIZE OMPI_COMM_WORLD_RANK:OMPI_COMM_WORLD_SIZE'

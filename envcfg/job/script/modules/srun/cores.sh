@@ -1,4 +1,5 @@
 # shellcheck shell=bash # srun/cores 3: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
+# ranks: cores those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
 # needs: cpu_lists; adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_CPU_MASKS_UNION ENVCFG_NODE_CORES ENVCFG_UNBOUND
 # Used if the profile has no masks, or the job does not own all of their cores. What the kernel shows of this node is
 # right for the job if it has one node, or whole nodes. No program is started. Whatever is not certain leaves the ranks

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # srun 7: Slurm: read the job, run commands on each node, and read the task's rank
+# ranks: RANK SLURM_PROCID, LOCAL_RANK SLURM_LOCALID, WORLD_SIZE SLURM_STEP_NUM_TASKS, MASTER_ADDR the first node of SLURM_STEP_NODELIST, cores as srun binds them
 # reads: ENVCFG_COMPONENTS ENVCFG_RANK_SHELL ENVCFG_SUFFIX
 # launch: srun --kill-on-bad-exit=1 --export=ALL OPTIONS "${ENVCFG_SRUN[@]}" ENTER SHELL -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- COMMAND
 ENVCFG_TASK_NAMES=SLURM_PROCID:SLURM_STEP_NUM_TASKS ENVCFG_NODE_NAME='envcfg_host=${SLURMD_NODENAME:-local}'

@@ -1,4 +1,5 @@
 # shellcheck shell=bash # srun/whole 3: Slurm: one task per node, with all of the node
+# ranks: cores all of its task
 # needs: srun/alone; reads: ENVCFG_CPU_MASKS
 envcfg_launch() { # COMMAND...
   envcfg_alone
