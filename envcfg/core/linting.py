@@ -18,7 +18,7 @@ from envcfg.common.safe_output import Output, check_outputs
 from envcfg.core.selection import find_system, load_default, open_catalog, select_kind
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
-from envcfg.lint.lint_rule import chosen, load_rules
+from envcfg.lint.lint_rule import Known, chosen, load_rules
 from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_source import LARGEST, Source, Sources, has_stray_nul
@@ -79,9 +79,8 @@ class Linter:
             policy="refuse" if profile is not None else policy, writable=writable
         )
         self._profile_of = _profiles(catalog, profile, otherwise, tell)
-        self._read_line = read_line
-        self._facts = facts or {}
-        check_facts(self._facts)
+        self._known = Known(read_line, facts or {})
+        check_facts(facts or {})
 
     def judge(
         self,
@@ -110,9 +109,7 @@ class Linter:
                 models,
                 rules=self._rules,
                 profile_of=self._profile_of(sources),
-                read_line=self._read_line,
-                facts=self._facts,
-                environment=environment,
+                known=self._known._replace(environment=environment),
             )
         repaired = self._repaired(texts, remarks) if marks_repairs else set()
         findings = {
@@ -171,7 +168,7 @@ class Linter:
                 {path: texts[path] for path in originals.values()},
                 rules=self._rules,
                 profile_of=self._profile_of,
-                facts=self._facts,
+                known=self._known,
             )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from envcfg.lint.lint_rule import Edit, load_rules
+from envcfg.lint.lint_rule import Edit, Known, load_rules
 from envcfg.lint.model_builder import read_models
 from envcfg.lint.rule_runner import Remark, judge
 from envcfg.lint.script_model import Model
@@ -55,7 +55,7 @@ def mend(
     *,
     rules: Sequence[str],
     profile_of: ProfileOf,
-    facts: Mapping[str, str],
+    known: Known,
 ) -> FixResult:
     """Apply the edits of *rules* to *texts* until no edit improves them.
 
@@ -63,10 +63,10 @@ def mend(
         texts: the bytes of each file, by its path; files that these read stay unchanged.
         rules: ids.
         profile_of: returns a function from a script's model to its profile.
-        facts: facts about the system: its Slurm version.
+        known: facts about the system: its Slurm version.
     """
     first, own = texts, [name for name in rules if not load_rules()[name].is_foreign]
-    look = partial(_look, rules=own, profile_of=profile_of, facts=facts)
+    look = partial(_look, rules=own, profile_of=profile_of, known=known)
     faults = look(texts)
     done: dict[str, Counter[str]] = {path: Counter() for path in texts}
     looks = 0
@@ -106,14 +106,14 @@ def _look(
     *,
     rules: Iterable[str],
     profile_of: ProfileOf,
-    facts: Mapping[str, str],
+    known: Known,
 ) -> _Look:
     sources = Sources()
     inputs = [sources.add(path, data) for path, data in texts.items()]
     models = read_models(inputs, sources)
     profile = profile_of(sources)
     remarks_by_file = judge(
-        inputs, sources, models, rules=rules, profile_of=profile, facts=facts
+        inputs, sources, models, rules=rules, profile_of=profile, known=known
     )
     remarks = [remark for remarks in remarks_by_file.values() for remark in remarks]
     scripts = {source.base for source in inputs if source.kind == "script"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # Takes the words after ``envcfg``, and returns findings on them.
 ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
+# Python's own script sets the path of the environment alone.
+_VENV = re.compile(r"bin/activate$|conda (?:de)?activate")
 FOLDER = data_path("lint/rules")
 Detector = Callable[["ScriptJob"], Iterator["Fault"]]
 DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``detectors``
@@ -111,6 +114,19 @@ class Fault(NamedTuple):
     severity: Severity | None = None  # severity if it differs from that of the form
     edit: Edit | None = None  # the certain repair, if there is one
     is_secret: bool = False  # True if the line must not be shown
+    unless: str = ""  # the condition under which there is no fault; see ScriptJob
+
+
+class Known(NamedTuple):
+    """The facts that the caller of the rules has."""
+
+    read_line: ReadLine | None = None  # envcfg's own parser, if it is available
+    facts: Mapping[str, str] = {}  # facts about the system: its Slurm version
+    # The variables of the submission; None: unknown, the script is submitted later.
+    environment: Mapping[str, str] | None = None
+
+
+NOTHING = Known()
 
 
 class ScriptJob(NamedTuple):
@@ -125,10 +141,13 @@ class ScriptJob(NamedTuple):
     behind: Callable[[int], str] = lambda _: ""
     # Returns the line of an offset, and the line above it.
     around: Callable[[int], str] = lambda _: ""
-    read_line: ReadLine | None = None  # envcfg's own parser, if it is available
-    facts: Mapping[str, str] = {}  # facts about the system: its Slurm version
-    # The variables of the submission; None: unknown, the script is submitted later.
-    environment: Mapping[str, str] | None = None
+    known: Known = NOTHING
+
+    def unless(self, effect: str) -> str:
+        """Return the first command that may have an *effect* on variables; else ""."""
+        commands = (opaque.description for opaque in self.model.opaque)
+        first = next((c for c in commands if not _VENV.search(c)), "")
+        return first and f", unless `{first}` {effect}"
 
 
 def detects(rule: str) -> Callable[[Detector], Detector]:

@@ -12,11 +12,12 @@ from envcfg.lint.bash_check import NoBashError, find_refusal
 from envcfg.lint.detectors import load_detectors
 from envcfg.lint.grammar import parse, unread_spans
 from envcfg.lint.lint_rule import (
+    NOTHING,
     Edit,
     Fault,
     Form,
+    Known,
     LintRule,
-    ReadLine,
     ScriptJob,
     load_rules,
 )
@@ -33,7 +34,6 @@ _IGNORE = re.compile(r"#\s*envcfg:\s*ignore\s+([A-Z0-9, -]+)")
 _COMMENT = re.compile(r"\s*#")
 _LONGEST = 200
 _NEAR = 3  # lines between the begin of a command and the fault of shellcheck in it
-_NONE: Mapping[str, str] = {}
 _LARGE = f"it has more than {LARGEST >> 10} KiB"
 
 
@@ -57,9 +57,7 @@ def judge(
     *,
     rules: Iterable[str],
     profile_of: Callable[[Model], Profile | None] = lambda _: None,
-    read_line: ReadLine | None = None,
-    facts: Mapping[str, str] = _NONE,
-    environment: Mapping[str, str] | None = None,
+    known: Known = NOTHING,
 ) -> Mapping[str, list[Remark]]:
     """Return the findings, by the path of each file that was given or read with it.
 
@@ -69,9 +67,8 @@ def judge(
         models: models of *given_sources*; None: they are read now.
         rules: ids.
         profile_of: returns the ``Profile`` of a script's system, or None.
-        read_line: envcfg's own parser.
-        facts: facts about that system: its Slurm version.
-        environment: the variables of the submission, if the script is submitted now.
+        known: the parser of envcfg's lines, facts about the system, and the variables
+            of the submission.
     """
     remarks: dict[str, dict[tuple[str, int], Remark]] = {
         s.path: {} for s in given_sources
@@ -84,9 +81,7 @@ def judge(
             sources,
             rule_ids,
             profile,
-            read_line=read_line,
-            facts=facts,
-            environment=environment,
+            known=known,
         ):
             where = remark.finding.place
             path = where.path if where else model.path
@@ -141,9 +136,7 @@ def judge_model(
     rules: Iterable[str],
     profile: Profile | None = None,
     *,
-    read_line: ReadLine | None = None,
-    facts: Mapping[str, str] = _NONE,
-    environment: Mapping[str, str] | None = None,
+    known: Known = NOTHING,
 ) -> list[Remark]:
     """Return the findings of one script and the programs that it starts."""
     job = ScriptJob(
@@ -153,9 +146,7 @@ def judge_model(
         before=sources.before,
         behind=sources.behind,
         around=lambda offset: "\n".join(sources.lines(offset)),
-        read_line=read_line,
-        facts=facts,
-        environment=environment,
+        known=known,
     )
     all_rules, detectors = load_rules(), load_detectors()
     remarks = [
@@ -227,7 +218,7 @@ def is_ignored(rule: str, sources: Sources, offset: int) -> bool:
 def _remark(rule: LintRule, fault: Fault, sources: Sources, scheduler: str) -> Remark:
     place = sources.place(fault.offset)
     form, words = rule.also.get(fault.form, Form()), dict(fault.words)
-    message = (form.message or rule.message).format_map(words)
+    message = (form.message or rule.message).format_map(words) + fault.unless
     fix = (form.fix or "").format_map(words) or rule.fix.format_map(words)
     # Rules are written for Slurm; other schedulers get their own option names.
     for of_slurm, own in option_table(scheduler).hints.items():

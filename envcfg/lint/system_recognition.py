@@ -129,15 +129,16 @@ def most_cores(profile: Profile | None) -> int | None:
     return 2 * share * profile.node.gpus if share else None
 
 
-def most_memory(profile: Profile | None) -> int | None:
-    """Return an amount of memory, in MiB, that no node has for jobs."""
-    if profile is None or profile.node is None:
-        return None
-    memory, billing = profile.node.memory_per_gpu, profile.billing
-    share = mebibytes(memory) if memory else 0
-    priced = (billing.memory_per_share or 0) << 10 if billing else 0
+def most_memory(profile: Profile | None) -> tuple[int, int]:
+    """Return a node's memory for jobs, and the least that no job gets; 0: unknown."""
+    node = profile.node if profile else None
+    if profile is None or node is None:
+        return 0, 0
+    if node.memory_limit:
+        return mebibytes(node.memory_limit), mebibytes(node.memory_limit) + 1
+    share = mebibytes(node.memory_per_gpu) if node.memory_per_gpu else 0
+    priced = (profile.billing.memory_per_share or 0) << 10 if profile.billing else 0
     # A price per larger share than that of a GPU covers all of a node's memory.
-    if priced > share:
-        return priced * profile.node.gpus
     # Otherwise a share is not a limit: some of a node's memory belongs to no GPU.
-    return share * profile.node.gpus * 5 // 4 or None
+    refused = priced if priced > share else share * 5 // 4
+    return share * node.gpus, refused * node.gpus

@@ -80,7 +80,8 @@ def _node(profile: Profile, value: Value, observations: Observations) -> Answer:
     text = f"{amount} {unit} in a node, {amount // number} for each GPU"
     # Sites reserve memory and cores for the system, so the profile may be lower,
     # down to half.
-    return amount >= share * number >= amount / 2, text
+    stated = share if value.name == "memory_limit" else share * number
+    return amount >= stated >= amount / 2, text
 
 
 def _interfaces(_: Profile, value: Value, observations: Observations) -> Answer:
@@ -302,7 +303,7 @@ _Check = Callable[[Profile, Value, Observations], Answer]
 # Keys are section and name; without a name, the check is for all values of the
 # section.
 _KEYS: Mapping[_Check, str] = {
-    _node: "node.gpus node.cores_per_gpu node.memory_per_gpu",
+    _node: "node.gpus node.cores_per_gpu node.memory_per_gpu node.memory_limit",
     _called: "detect.clusters request.scheduler",
     _interfaces: "detect.interfaces expect.interfaces node.nics",
     _devices: "detect.devices expect.devices",

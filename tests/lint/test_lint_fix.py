@@ -15,7 +15,7 @@ from hypothesis import given as hypothesis_given
 from hypothesis import strategies as st
 
 from envcfg.lint.fixes import mend
-from envcfg.lint.lint_rule import load_rules
+from envcfg.lint.lint_rule import Known, load_rules
 from fuzzing import part
 from suites import mark_sample
 from support import Wrapped, envcfg
@@ -47,7 +47,10 @@ SAMPLES = [sample.script for rule in load_rules().values() for sample in rule.ba
 def mended(data: bytes) -> bytes:
     facts = {"slurm": "22.05"}
     done = mend(
-        {"-": data}, rules=RULES, profile_of=lambda _: lambda _: None, facts=facts
+        {"-": data},
+        rules=RULES,
+        profile_of=lambda _: lambda _: None,
+        known=Known(facts=facts),
     )
     return done.texts["-"]
 

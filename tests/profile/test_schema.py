@@ -222,7 +222,7 @@ FULL: dict[str, Any] = {
     "lifecycle": {"state": "ends", **REASON},
     "verified": {"state": "generated", **REASON},
     "detect": {"clusters": ["a"], "hosts": ["b*"], "interfaces": ["c"], "devices": ["/d"], "marks": {"/e": "f"}, **REASON},
-    "node": {"gpus": 8, "cores_per_gpu": 7, "memory_per_gpu": "60G", "nics": ["a"], **REASON},
+    "node": {"gpus": 8, "cores_per_gpu": 7, "memory_per_gpu": "60G", "memory_limit": "480G", "nics": ["a"], **REASON},
     "launch": {
         "launchers": ["flux"],
         "cpu_masks": {"masks": ["0xff"], **REASON},

@@ -310,8 +310,9 @@ def _is_awaited(command: Command, job: ScriptJob) -> bool:
 def model_at_home(job: ScriptJob) -> Iterator[Fault]:
     """A model of a hub that goes to a small home folder."""
     home = job.profile.home if job.profile else None
-    if home is None or job.model.opaque:
+    if home is None:
         return
+    unless = job.unless("sets HF_HOME")
     quota = str(home.quota)
     for assignment in _settings(job):
         if assignment.name in MODEL_FOLDERS and _HOME.match(assignment.shown):
@@ -321,5 +322,7 @@ def model_at_home(job: ScriptJob) -> Iterator[Fault]:
     for command in job.model.commands:
         model = hub_name([word.literal or "" for word in command.words])
         if model and not command.by_envcfg:
-            yield Fault(command.offset, {"model": model, "quota": quota})
+            words = {"model": model, "quota": quota}
+            form = "moved" if unless else ""
+            yield Fault(command.offset, words, form, unless=unless)
             return

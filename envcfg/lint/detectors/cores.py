@@ -40,7 +40,7 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     if not count or count < 2:
         return
     known = job.profile.slurm if job.profile else None
-    version = job.facts.get("slurm") or (known.version if known else "")
+    version = job.known.facts.get("slurm") or (known.version if known else "")
     affected = _is_affected(version)
     is_set = "SRUN_CPUS_PER_TASK" in model.set_names or _has_masks(job)
     if affected is False or is_set:

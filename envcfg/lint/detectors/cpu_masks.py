@@ -109,7 +109,8 @@ def _entries(
         yield Fault(offset, {}, "shared")
     elif _is_other_order(masks, job):
         words = {"name": job.profile.name if job.profile else ""}
-        yield Fault(offset, words, "order")
+        unless = job.unless("selects the GPUs in another order")
+        yield Fault(offset, words, "order", unless=unless)
     given = step.options.keys() | directives(job).keys()
     if kind == "list" and "depth" not in given and any(m & (m - 1) for m in masks):
         cores = max(mask.bit_count() for mask in masks)
@@ -147,7 +148,7 @@ def _reserved_cores(masks: Sequence[int], job: ScriptJob) -> int:
 def _is_other_order(masks: Sequence[int], job: ScriptJob) -> bool:
     """Return whether masks are the profile's, in another order than that of the GPUs."""
     profile = job.profile
-    if profile is None or profile.cpu_masks is None or job.model.opaque:
+    if profile is None or profile.cpu_masks is None:
         return False
     if any("VISIBLE_DEVICES" in name for name in job.model.set_names):
         return False  # the script chooses its own order of GPUs

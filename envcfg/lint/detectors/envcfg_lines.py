@@ -96,10 +96,10 @@ def _option_faults(command: Command, job: ScriptJob) -> Iterator[Fault]:
         if not (word.is_loose and word.text[0].hole):
             words.append(word.shown)
             offsets[word.shown.partition("=")[0]] = word.offset
-    if not words or job.read_line is None or _PRINTS & {*words}:
+    if not words or job.known.read_line is None or _PRINTS & {*words}:
         return
     try:
-        findings = [*job.read_line(words)]
+        findings = [*job.known.read_line(words)]
     except UsageError as err:
         option = err.message.removeprefix(_UNKNOWN)
         # With unknown words the command line is incomplete, so other errors are unsure.

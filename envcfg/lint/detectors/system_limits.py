@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from envcfg.backends.schedulers import SCHEDULERS
+from envcfg.common.characters import whole_number
 from envcfg.common.errors import is_slip
 from envcfg.common.findings import Finding, Severity
 from envcfg.job.plan.downloads import PROXIES, download_of
 from envcfg.job.request.admission import GivenOption, by_rule_names
-from envcfg.job.request.amounts import mebibytes, seconds
+from envcfg.job.request.amounts import mebibytes, seconds, size_text
 from envcfg.job.request.charge import free_shares
 from envcfg.job.request.queue_limits import (
     JobSize,
@@ -31,7 +32,7 @@ from envcfg.lint.lint_rule import (
     known_values,
     known_words,
 )
-from envcfg.lint.resource_facts import step_shape, steps
+from envcfg.lint.resource_facts import ResourceShape, step_shape, steps
 from envcfg.lint.system_recognition import (
     asked_partition,
     directives,
@@ -50,6 +51,10 @@ _GIB = 1024
 _HOURS = re.compile(r"(?:--time[= ]|-t *)((\d+)h)(?!\S)")
 _OPEN = re.compile(r"[\x01$<{]")  # in a value that a template or variable fills in
 _GPU_TYPE = re.compile(r"([A-Za-z][\w.-]*)(?:[:=,]|$)")
+_Options = Mapping[str, tuple[str | None, int]]  # values and places, by long name
+_WEAK = " (source: users' scripts, not checked by the centre)"
+_GPUS = ("gpus-per-node", "gres", "gpus", "gpus-per-task")
+_PROXY = re.compile("(?i)proxy|internet")  # in the name of a module or file
 _MANY = 100_000  # cores; a larger number is a misread value, because no node has it
 # Rules about the acceptance of a job, which every command applies to a script.
 _BOOKED = frozenset({"--account", "account"})
@@ -66,17 +71,19 @@ def over_limit(job: ScriptJob) -> Iterator[Fault]:
         yield _fault(requested[conflict.subject[2:]].offset, conflict, job)
     if "partition" in requested and not (is_gpu_job(job) or _is_for_gpus(job)):
         return  # the profile does not describe these nodes
-    gpus = job.shape.gpus_per_node
-    if job.profile.node and gpus and (beyond := gpus_beyond(job.profile.node, gpus)):
-        names = ("gpus-per-node", "gres", "gpus")
-        # The fault is shown at the option that set the number, whichever it was.
-        offset = next(
-            (requested[name].offset for name in names if name in requested), -1
-        )
-        yield _fault(offset, beyond, job)
+    of_job = job.shape, {n: (o.value, o.offset) for n, o in requested.items()}
+    faults = list(_beyond_node(job, *of_job))
+    for step in steps(job.model):
+        if step.is_srun and "jobid" not in step.options:
+            own = {n: (word.literal, word.offset) for n, word in step.options.items()}
+            # A step may repeat the job's request, which is a fault of the job alone.
+            faults += [
+                fault._replace(severity="warning" if step.context.is_chosen else None)
+                for fault in _beyond_node(job, step_shape(step, job.shape), own)
+                if fault.words not in [known.words for known in faults]
+            ]
+    yield from faults
     yield from _gpu_types(job.profile, requested)
-    yield from _cores(job, requested)
-    yield from _memory(job, requested)
     yield from _queues(job, requested)
 
 
@@ -85,7 +92,7 @@ def _gpu_types(profile: Profile, requested: dict[str, GivenOption]) -> Iterator[
     schedulers = [kind.request for kind in all_kinds(profile) if kind.request]
     types = {scheduler.gpu_type or "" for scheduler in schedulers} - {""}
     types.update(*(kind.gres or () for kind in profile.nodes.values() if kind))
-    for name in ("gres", "gpus-per-node", "gpus", "gpus-per-task"):
+    for name in _GPUS:
         value = (requested[name].value or "") if name in requested else ""
         match = _GPU_TYPE.match(value.partition("gpu:")[2] if name == "gres" else value)
         kind = match[1] if match else ""
@@ -99,45 +106,51 @@ def _gpu_types(profile: Profile, requested: dict[str, GivenOption]) -> Iterator[
             yield Fault(requested[name].offset, words, "type")
 
 
-def _cores(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
-    most, cpus = most_cores(job.profile), job.shape.cpus or 0
-    cores = cpus * (job.shape.per_node or 1)
-    if most is None or _THREADS & requested.keys():
+def _beyond_node(
+    job: ScriptJob, shape: ResourceShape, options: _Options
+) -> Iterator[Fault]:
+    """Yield GPUs, cores and memory that no node has, requested by a job or a step."""
+    node, tasks = job.profile.node if job.profile else None, shape.per_node or 1
+    if job.profile is None or node is None:
         return
+    each = whole_number(options.get("gpus-per-task", ("",))[0]) or 0
+    if beyond := gpus_beyond(node, max(shape.gpus_per_node or 0, each * tasks)):
+        for name in [name for name in _GPUS if name in options][:1]:
+            # The fault is shown at the option that set the number, whichever it was.
+            yield _fault(options[name][1], beyond, job)
+    words = {"name": job.profile.name}
+    cores, cpus = most_cores(job.profile), shape.cpus or 0
+    is_counted = "cpus-per-task" in options and cpus <= _MANY
+    if not is_counted or _THREADS & {*directives(job), *options}:
+        cores = None
     # The limit is that of one node, so the tasks of a node count together.
-    if cpus <= _MANY and cores > most:
-        words = {
-            "request": f"{cores} cores of a node",
-            "limit": most,
-            "name": _name(job),
-        }
-        yield Fault(requested["cpus-per-task"].offset, words)
+    if cores and cpus * tasks > cores:
+        words |= {"request": f"{cpus * tasks} cores", "limit": f"{cores}"}
+        words["instead"] = f"--cpus-per-task={cores // tasks or 1}"
+        yield Fault(options["cpus-per-task"][1], words, "above")
+    yield from _memory(job.profile, shape, options)
 
 
-def _memory(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
-    most = most_memory(job.profile)
-    if most is None or not job.profile or not job.profile.node:
+def _memory(
+    profile: Profile, shape: ResourceShape, options: _Options
+) -> Iterator[Fault]:
+    memory, refused = most_memory(profile)
+    if not refused or profile.node is None:
         return
-    options = {n: (option.value, option.offset) for n, option in requested.items()}
-    requests = [(job.shape, options)]
-    for step in steps(job.model):
-        if step.is_srun and "jobid" not in step.options:
-            own = {n: (word.literal, word.offset) for n, word in step.options.items()}
-            requests.append((step_shape(step, job.shape), own))
-    for shape, options in requests:
-        gpus = min(shape.gpus_per_node or 1, job.profile.node.gpus)
-        for name, times in (
-            ("mem", 1),
-            ("mem-per-gpu", gpus),
-            ("mem-per-cpu", (shape.cpus or 1) * (shape.per_node or 1)),
-        ):
-            text, offset = options.get(name, (None, -1))
-            size = (amount(mebibytes, text) or 0) * times
-            # Slurm keeps memory for the system, so that a whole node's memory is refused.
-            if size >= most:
-                words = {"request": f"{size // _GIB} GiB of a node", "name": _name(job)}
-                words["limit"] = f"less than {most // _GIB} GiB"
-                yield Fault(offset, words)
+    for name, times in (
+        ("mem", 1),
+        ("mem-per-gpu", min(shape.gpus_per_node or 1, profile.node.gpus)),
+        ("mem-per-cpu", (shape.cpus or 1) * (shape.per_node or 1)),
+    ):
+        text, offset = options.get(name, (None, -1))
+        size = (amount(mebibytes, text) or 0) * times
+        if size >= refused:
+            words = {"request": f"{size_text(size)} of memory", "name": profile.name}
+            words["limit"] = size_text(memory)
+            words["instead"] = f"--{name}={size_text(memory // times)}"
+            is_weak = evidence(profile.node.reason.source) == "users"
+            words["name"] += _WEAK * is_weak
+            yield Fault(offset, words, "above", "warning" if is_weak else None)
 
 
 def _queues(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
@@ -191,14 +204,9 @@ def _limits(
         # Sites route such jobs by size: only the most generous partition is a bound.
         partition = _widest(job.profile, requirements)
     for limit_name, finding in beyond_limits(job.profile, requirements, partition, qos):
-        names = {"gpus": ("gpus-per-node", "gres", "gpus")}.get(
-            limit_name, (limit_name,)
-        )
-        offset = next(
-            (requested[name].offset for name in names if name in requested), None
-        )
+        offset = _place(requested, _GPUS if limit_name == "gpus" else (limit_name,))
         # A limit without an option in the script is left to the command line.
-        if offset is not None:
+        if offset >= 0:
             yield _fault(offset, finding, job, finding.severity)
 
 
@@ -220,11 +228,10 @@ def _fault(
 ) -> Fault:
     """Return a finding of ``envcfg job`` on the same request as a fault.
 
-    A rule that only users vouch for may be wrong, so its source and date are named.
+    A rule that only users vouch for may be wrong, so the message reports it.
     """
-    is_weak = finding.source and evidence(finding.source) == "users"
-    source = f" (by users: {finding.source})" if is_weak else ""
-    words = {"said": finding.message + source, "instead": finding.fix}
+    weak = _WEAK if finding.source and evidence(finding.source) == "users" else ""
+    words = {"said": finding.message + weak, "instead": finding.fix}
     # Without its own line the fault is shown at the first directive.
     line = next((option.offset for option in job.model.given), -1)
     return Fault(offset if offset >= 0 else line, words, "said", severity or "error")
@@ -252,7 +259,7 @@ def site_rules(job: ScriptJob) -> Iterator[Fault]:
     for option, finding in check_rules(profile, values):
         rule = profile.rules[option]
         if option not in requested:
-            if _variable(option, job) not in (job.environment or ()):
+            if _variable(option, job) not in (job.known.environment or ()):
                 missing[option] = finding
         elif rule and rule.rule == "must" and option in _BOOKED and not rule.refused:
             continue  # the site may accept an account without the usual ending
@@ -268,7 +275,7 @@ def site_rules(job: ScriptJob) -> Iterator[Fault]:
         fix = "; ".join(finding.fix or "" for finding in missing.values())
         first = next(iter(missing.values()))._replace(message=message, fix=fix)
         # The command line or a variable may add an option, unless the job is submitted now.
-        is_sure = job.environment is not None and not job.model.is_recognised
+        is_sure = job.known.environment is not None and not job.model.is_recognised
         rules = filter(None, map(profile.rules.get, missing))
         is_error = is_sure and any(rule.refused for rule in rules)
         yield _fault(-1, first, job, "error" if is_error else doubtful)
@@ -291,8 +298,9 @@ def _is_for_gpus(job: ScriptJob) -> bool:
     return is_gpu_job(job) if partition_name is None else partition_name in partitions
 
 
-def _name(job: ScriptJob) -> str:
-    return job.profile.name if job.profile else ""
+def _place(requested: Mapping[str, GivenOption], names: Sequence[str]) -> int:
+    """Return the offset of the first of several options that is given; else -1."""
+    return next((requested[name].offset for name in names if name in requested), -1)
 
 
 def amount(reader: Callable[[str], int | None], text: str | None) -> int | None:
@@ -305,7 +313,8 @@ def amount(reader: Callable[[str], int | None], text: str | None) -> int | None:
 
 def _asked(job: ScriptJob, name: str) -> str | None:
     """Return the value of a directive."""
-    return directives(job)[name].value if name in directives(job) else None
+    option = directives(job).get(name)
+    return option and option.value
 
 
 @detects("EC630")
@@ -328,14 +337,10 @@ def _part_of_node(job: ScriptJob, gpus: int, most: int) -> Iterator[Fault]:
     """Yield requests for a part of nodes that are billed as a whole."""
     requested, name = directives(job), asked_partition(job)
     memory = amount(mebibytes, _asked(job, "mem"))
-    all_memory = most_memory(job.profile)
+    all_memory, _ = most_memory(job.profile)
     if gpus < most and not job.shape.is_exclusive:
         words = {"partition": name, "gpus": gpus, "limit": most}
-        offset = next(
-            (requested[n].offset for n in ("gpus-per-node", "gres") if n in requested),
-            -1,
-        )
-        yield Fault(offset, words)
+        yield Fault(_place(requested, _GPUS), words)
     # Less than half of the memory of a node that is billed as a whole is a mistake.
     elif memory and all_memory and memory * 2 < all_memory:
         words = {"partition": name, "memory": memory // _GIB}
@@ -411,9 +416,11 @@ def needs_internet(job: ScriptJob) -> Iterator[Fault]:
     names = job.model.set_names
     if internet is None or not _is_for_gpus(job):
         return
-    # With a proxy downloads work. A sourced file may set it.
-    if not PROXIES.isdisjoint(names) or job.model.opaque:
+    # With a proxy downloads work.
+    sources = (opaque.description for opaque in job.model.opaque)
+    if not PROXIES.isdisjoint(names) or any(map(_PROXY.search, sources)):
         return
+    unless = job.unless("sets a proxy")
     offsets: set[int] = set()
     for command in job.model.commands:
         # A test may look whether the file is there, or for another system.
@@ -426,9 +433,11 @@ def needs_internet(job: ScriptJob) -> Iterator[Fault]:
         if subject and command.offset not in offsets:
             offsets.add(command.offset)
             words = {"subject": subject, "proxy": internet.proxy}
-            yield Fault(command.offset, words, "proxy" if internet.proxy else "")
+            form = "proxy" if internet.proxy else ""
+            yield Fault(command.offset, words, form, unless=unless)
     if "WANDB_MODE" not in names:
         for assignment in job.model.assignments:
             if assignment.name in known_words("EC759", "wandb"):
-                yield Fault(assignment.offset, {"name": assignment.name}, "wandb")
+                words = {"name": assignment.name}
+                yield Fault(assignment.offset, words, "wandb", unless=unless)
                 return

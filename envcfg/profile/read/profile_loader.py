@@ -276,6 +276,7 @@ SECTIONS: Mapping[str, Reader] = {
     "node": block(
         profile_model.NodeShape,
         memory_per_gpu=matching(_MEMORY, "memory, as in 60G"),
+        memory_limit=matching(_MEMORY, "memory, as in 480G"),
         architecture=one_of("x86_64", "aarch64"),
     ),
     "nvlink": block(profile_model.Domain),
