@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -174,8 +175,8 @@ def test_attempts_that_old_lines_do_not_tell_apart() -> None:
     good = text(Job(ranks_per_node=4, dialect=OLD))
     report = check(good + again(good))
     assert report.summary == (
-        "inconclusive: NCCL has several processes for one rank, whose attempts cannot be "
-        "told apart"
+        "inconclusive: NCCL has several processes for one rank: attempts or jobs that "
+        "cannot be told apart"
     )
 
 
@@ -389,3 +390,69 @@ def test_files_of_processes_that_are_worlds_of_their_own_are_one_job(
     report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
     assert (report["verdict"], report["jobs"]) == ("broken", [])
     assert "worlds-of-one" in {each["rule"] for each in report["findings"]}
+
+
+@pytest.mark.parametrize("dialect", [OLD, NEW])
+@pytest.mark.parametrize("hosts", [(), ("gpu001", "gpu002")], ids=["same", "other"])
+def test_networks_of_two_starts_are_not_compared(
+    dialect: str, hosts: tuple[str, ...]
+) -> None:
+    one = text(Job(ranks_per_node=2, dialect=dialect))
+    two = again(text(Job(ranks_per_node=2, dialect=dialect, network="ib", hosts=hosts)))
+    for log in (one + two, two + one):
+        report = check(log)
+        assert report.verdict == "inconclusive"
+        assert "network-mixed" not in {each.rule for each in report.findings}
+
+
+FOREIGN = "gpu001:9:9 [0] NCCL INFO "
+OF_TWO_JOBS = {
+    "one rank on two nodes": (
+        "nid1:7:7 [0] NCCL INFO comm 0x1 rank 1 nranks 4 cudaDev 0 busId a - Init COMPLETE\n",
+        f"{FOREIGN}comm 0x2 rank 1 nranks 4 cudaDev 0 busId a - Init COMPLETE\n",
+    ),
+    "two sizes": (
+        "nid1:7:7 [0] NCCL INFO comm 0x1 rank 0 nranks 4096 cudaDev 0 busId a - Init COMPLETE\n",
+        f"{FOREIGN}comm 0x2 rank 1 nranks 16 cudaDev 0 busId a - Init COMPLETE\n",
+    ),
+    "days between": (
+        "| 2024-12-31T05:27:39.072Z | nid1:7:7 [0] NCCL INFO Bootstrap : Using hsn0:10.0.0.1<0>\n",
+        f"[2025-01-02 05:27:39] {FOREIGN}Bootstrap : Using hsn0:10.0.0.1<0>\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_TWO_JOBS)
+def test_files_that_contradict_each_other_are_two_jobs(
+    name: str, tmp_path: Path
+) -> None:
+    one, two = OF_TWO_JOBS[name]
+    one += "nid1:7:7 [0] NCCL INFO Using network IB\n"
+    (tmp_path / "a.log").write_text(one)
+    (tmp_path / "b.log").write_text(f"{two}{FOREIGN}Using network Socket\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    rows = {row["name"]: row["verdict"] for row in report["jobs"]}
+    assert rows == {"a.log": "inconclusive", "b.log": "inconclusive"}
+    # The same lines of another node of the job.
+    other = two.replace("rank 1 nranks 16", "rank 1 nranks 4096")
+    other = other.replace("rank 1 nranks 4 ", "rank 2 nranks 4 ")
+    other = other.replace("2025-01-02 05", "2025-01-01 05")
+    (tmp_path / "b.log").write_text(f"{other}{FOREIGN}Using network Socket\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    assert (report["verdict"], report["jobs"]) == ("broken", [])
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_file_for_each_rank_of_two_starts(nodes: int, tmp_path: Path) -> None:
+    """Old lines have no id, and other nodes show the second start."""
+    one = Job(dialect=OLD, nodes=nodes, ranks_per_node=2)
+    starts = {"a": one, "b": replace(one, network="ib", hosts=("gpu001", "gpu002"))}
+    for name, start in starts.items():
+        for rank, line in lines(start):
+            with (tmp_path / f"{name}-rank{rank}.log").open("a") as file:
+                file.write(f"{line}\n")
+    report = json.loads(envcfg("check-log", "--json", str(tmp_path)).text)
+    assert "network-mixed" not in {each["rule"] for each in report["findings"]}
+    assert {row["verdict"] for row in report["jobs"]} == (
+        {"ok"} if nodes == 2 else {"inconclusive"}
+    )

@@ -39,14 +39,21 @@ def job_symptoms(job: JobLog, world: World, expect: Expectations) -> list[Member
         stores = []
     detail = "the store of the job was not reached"
     lost = [(None, Symptom("rendezvous-failed", "broken", detail, s)) for s in stores]
+    compared = [
+        symptom
+        for start in world.starts
+        for symptom in (
+            *_mixed_networks(start, expect),
+            *_names_differ(start),
+            *_versions(start),
+            *_dialects(start),
+            *_plugin_versions(start),
+            *_nics(start),
+        )
+    ]
     return [
-        *_mixed_networks(world, expect),
-        *_names_differ(world),
+        *compared,
         *_gdr(world, expect),
-        *_versions(world),
-        *_dialects(world),
-        *_plugin_versions(world),
-        *_nics(world),
         *lost[:1],  # all processes try the same store
         *_fatal_plugin(world),
         *_masks(job, expect),
@@ -190,18 +197,12 @@ def _gdr(world: World, expect: Expectations) -> Iterator[Member]:
 
 
 def _versions(world: World) -> Iterator[Member]:
-    for library in _LIBRARIES:
-        builds = {
-            version: process
-            for process in _processes(world)
-            for version in sorted(process.versions.get(library, ()))
-        }
+    for library, sightings in shown_versions(_processes(world)).items():
         # The newest build is shown as evidence: it usually comes from one odd image.
-        if len(builds) > 1:
-            *_, (version, process) = sorted(builds.items())
-            detail = f"{library.upper()} {' and '.join(sorted(builds))}"
-            sighting = process.seen.get(f"version {library} {version}")
-            yield None, Symptom("versions-differ", "broken", detail, sighting)
+        if library in _LIBRARIES and len(sightings) > 1:
+            *_, newest = builds = sorted(sightings)
+            detail = f"{library.upper()} {' and '.join(builds)}"
+            yield None, Symptom("versions-differ", "broken", detail, sightings[newest])
 
 
 def _dialects(world: World) -> Iterator[Member]:

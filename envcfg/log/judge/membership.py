@@ -81,9 +81,8 @@ def _unclear(world: World) -> Iterator[Member]:
         )
         yield None, Symptom("world-unclear", "inconclusive", detail)
     if world.blurred:
-        detail = (
-            "has several processes for one rank, whose attempts cannot be told apart"
-        )
+        detail = "has several processes for one rank: attempts or jobs that cannot be "
+        detail += "told apart"
         yield None, Symptom("attempts-blurred", "inconclusive", detail)
     holders = [e.process for e in world.entities if e.rank is not None]
     starts = {process.restarts for process in holders}

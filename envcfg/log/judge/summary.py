@@ -130,6 +130,9 @@ def summarize(
             else ""
         )
         return f"inconclusive: {ended}{question}"
+    if report.job.network == "mixed":
+        names = " and ".join(report.job.networks)
+        return f"inconclusive: several starts or jobs, which used {names}"
     return "inconclusive: the log does not show which network the job used"
 
 

@@ -1,8 +1,11 @@
 """Several jobs in files or in one log, by names or lines: each has its own verdict."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 from itertools import pairwise
 
 from envcfg.common.findings import Finding
@@ -10,6 +13,7 @@ from envcfg.log.numbers import collect, count_of, first_of, grouped
 from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.groups import connect, connected, groups_of
 from envcfg.log.state.job_state import JobLog
+from envcfg.log.state.process import Process
 from envcfg.log.state.world import World
 from envcfg.log.verdict import (
     WORST_FIRST,
@@ -22,6 +26,7 @@ from envcfg.log.verdict import (
 
 SEVERAL = "several-jobs"  # the rule that reports it
 _NAMED = 8  # jobs whose verdicts are listed
+_DAY = re.compile(r"\b20\d\d-\d\d-\d\d(?=[T _]\d\d:)")
 LOOSE = "files without a communicator"
 PART = "another-job"
 
@@ -47,15 +52,66 @@ def by_communicator(job: JobLog, files: Sequence[str]) -> dict[str, list[str]]:
     head = connect([*(process.sources for process in processes), *homes.values()])
     spoken = _whole(job).union(*homes.values())
     speaking = {head(index) for index in spoken}
-    places = grouped(
-        range(len(files)), lambda index: head(index) if head(index) in speaking else -1
-    )
-    groups = {index: [files[index] for index in own] for index, own in places.items()}
-    loose = groups.pop(-1, [])
+    places = grouped(range(len(files)), head)
+    loose = [
+        index for part, own in places.items() if part not in speaking for index in own
+    ]
+    parts = [own for part, own in places.items() if part in speaking]
+    if len(parts) < 2:
+        own = grouped(processes, lambda process: head(min(process.sources)))
+        parts, loose = _without_contradictions(places, own), []
+    groups = [[files[index] for index in own] for own in parts]
     if len(groups) < 2:
         return {"": list(files)}
-    jobs = {name_of_files(group): group for group in groups.values()}
-    return {**jobs, LOOSE: loose} if loose else jobs
+    jobs = {name_of_files(group): group for group in groups}
+    return {**jobs, LOOSE: [files[index] for index in loose]} if loose else jobs
+
+
+def _without_contradictions(
+    places: Mapping[int, list[int]], processes: Mapping[int, list[Process]]
+) -> list[list[int]]:
+    """Join the files of *places* that may be of one job, by the *processes* in each.
+
+    Files are of two jobs or starts if one rank is on other nodes, if their largest
+    communicators differ in size, or if whole days are between their lines.
+    """
+    homes: list[tuple[list[int], dict[object, set[object]]]] = []
+    for place, files in places.items():
+        marks = _marks_of(processes.get(place, ()))
+        fitting = (
+            home
+            for home in homes
+            if not any(
+                home[1].get(key, own).isdisjoint(own) for key, own in marks.items()
+            )
+        )
+        home = next(fitting, None)
+        if home is None:
+            homes.append((files, marks))
+            continue
+        home[0].extend(files)
+        for key, own in marks.items():
+            home[1].setdefault(key, set()).update(own)
+    return [files for files, _ in homes]
+
+
+def _marks_of(processes: Sequence[Process]) -> dict[object, set[object]]:
+    """Return the size of the largest communicator, the nodes of each of its ranks, and the
+    days of the lines, each with the day before."""
+    comms = [(c, p.host) for p in processes for c in p.communicators.values()]
+    size = max((comm.nranks for comm, _ in comms), default=0)
+    pairs: list[tuple[object, object]] = [
+        (comm.rank, host) for comm, host in comms if comm.nranks == size > 1
+    ]
+    pairs += [("size", size)] if pairs else []
+    for process in processes:
+        pairs += [(rank, process.host) for rank in process.rows]
+        for sighting in process.seen.values():
+            if match := _DAY.search(sighting.text):
+                with suppress(ValueError):
+                    day = date.fromisoformat(match[0]).toordinal()
+                    pairs += [("day", day), ("day", day - 1)]
+    return {key: {*values} for key, values in collect(pairs).items()}
 
 
 def name_of_files(files: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """The world of a job: its size, the process of each rank, the number of nodes."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
@@ -52,6 +53,26 @@ class World(NamedTuple):
     def attempts(self) -> int:
         """The number of starts, each by other processes."""
         return max(1, len(self.parts))
+
+    @property
+    def starts(self) -> "list[World]":
+        """The world of each start, of which all processes can be compared.
+
+        Processes of other communicators, or that cannot be told apart, are of no start.
+        """
+        processes = {entity.process for entity in self.entities}
+        others = {
+            e.process
+            for e in self.entities
+            if e.rank is None and e.process.communicators
+        }
+        starts = self.parts if self.attempts > 1 else (processes - others,)
+        return [
+            self._replace(
+                entities=tuple(e for e in self.entities if e.process in start)
+            )
+            for start in (() if self.blurred else starts)
+        ]
 
 
 def world_of(job: JobLog, expect: Expectations) -> World:
@@ -149,7 +170,8 @@ def _with_groups(
         parts=parts,
         blurred=any(
             not group.comm_id and (group.doubled or group.is_mixed) for group in largest
-        ),
+        )
+        or (len(attempts) < 2 and _is_on_two_nodes(world.entities)),
         # A group with an id inside one attempt only uses other names for known ranks.
         partial=tuple(
             group
@@ -163,6 +185,12 @@ def _with_groups(
         islands=max([1, *(len(group - {None}) for group in homes.values())]),
         alike=tuple(process for group in told_apart for process in group.alike),
     )
+
+
+def _is_on_two_nodes(entities: Sequence[Entity]) -> bool:
+    """Return whether one rank of *entities* is on two nodes."""
+    places = {(e.rank, e.process.host) for e in entities if e.rank is not None}
+    return len(places) > len({rank for rank, _ in places})
 
 
 def _missing(
