@@ -58,7 +58,7 @@ def commands(page: Path) -> Iterator[str]:
         if "$ git " in block:  # in one shell, for its folder and variables
             yield block.replace("$ ", "")
             continue
-        for line in block.replace("\\\n", "").splitlines():
+        for line in block.splitlines():
             if line.startswith(("$ envcfg ", "$ sbatch ", "$ ./job.sh")):
                 yield line.removeprefix("$ ").partition(" | ")[0]
 
