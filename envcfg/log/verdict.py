@@ -25,6 +25,7 @@ CauseClass = Literal[
     "node",
     "GPU",
     "network",
+    "program or network",
 ]
 Share = Literal["yes", "no", "partial", "unknown"]
 PluginState = Literal["loaded", "missing", "failed", "unknown"]

@@ -99,7 +99,7 @@ def test_what_is_unknown_starts_again(noted: Path, says: str | None) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "fix first: attempts 1 and 2 ended so: $(touch broken)",
+        "fix first: attempts 1 and 2 ended the same way: $(touch broken)",
         "done: the program ended well ($(touch broken))",
         "wait: the scheduler starts it again $(touch broken)",
     ],

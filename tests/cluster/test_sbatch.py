@@ -195,7 +195,7 @@ REQUEUED = {
         STUCK,
         "FAILED",
         2,
-        "no other start: fix first: attempts 1 and 2 ended so",
+        "no other start: fix first: attempts 1 and 2 ended the same way",
     ),
     "one-node": (ONE_NODE, "COMPLETED", 2, "starts again without {first}\n"),
     "limit": (LIMIT, "COMPLETED", 2, "warned by USR1, the program has stopped"),

@@ -45,7 +45,7 @@ ENDS = {
     "gpu": End(TRACE.format(line=9, raised="RuntimeError: CUDA error: uncorrectable ECC error encountered") + EXIT, "GPU", "restart without"),
     "network": End("{node}:4711:4999 [0] transport/net_ib.cc:1309 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<40001> with status=12 opcode=0 len=0 vendor err 129\n" + TRACE.format(line=9, raised="torch.distributed.DistBackendError: NCCL error in: ../ProcessGroupNCCL.cpp:1, remote process exited or there was a network error, NCCL version 2.21.5") + EXIT, "network", "restart"),
     "limit": End(CANCELLED + "TIME LIMIT ***\n", "scheduler", "restart"),
-    "preempted": End(CANCELLED + "PREEMPTION ***\n", "scheduler", "wait"),
+    "preempted": End(CANCELLED + "PREEMPTION ***\n", "scheduler", "restart"),
 }  # fmt: skip
 MARKS = (
     "envcfg: note: the step ended with 1; the job starts again\n",

@@ -41,6 +41,16 @@ def test_each_rule_of_a_cause_has_a_class_and_a_next_step() -> None:
         assert rule.consequence or rule.next in get_args(Action), rule.id
 
 
+def test_the_words_of_a_line_do_not_change_the_class_that_explain_names() -> None:
+    rules = [rule for rule in RULES.values() if may_be_a_cause(rule)]
+    assert {
+        rule.id: sample
+        for rule in rules
+        for sample in rule.samples
+        if class_of(rule, sample) != rule.class_
+    } == {}
+
+
 def test_classes_are_those_of_the_reports_each_with_words_and_a_next_step() -> None:
     classes = DATA["classes"]
     assert set(classes) == set(get_args(CauseClass))
@@ -92,7 +102,7 @@ def test_words_do_not_change_the_class_of_a_precise_rule() -> None:
 
 @pytest.mark.parametrize(
     ("name", "class_"),
-    [("var-srun", "program"), ("node", "node"), ("oom", "node")],
+    [("var-srun", "program"), ("node", "node"), ("oom", "program")],
 )
 def test_text_next_step_and_json_name_the_class(
     name: str, class_: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -58,7 +58,9 @@ def test_attempts_that_a_signal_ended_are_counted() -> None:
     killed = CRASHES["oom"][1]
     again = "slurmstepd: error: *** JOB 4 ON n1 CANCELLED AT 2026-03-14T09:26:53 DUE TO JOB REQUEUE ***\n"
     words = check(killed + again + killed).next.words
-    assert words.startswith("fix first: attempts 1 and 2 ended so, without a new step")
+    assert words.startswith(
+        "fix first: attempts 1 and 2 ended the same way, without a new step"
+    )
 
 
 def test_what_envcfg_says_of_a_new_start_parts_two_attempts() -> None:
@@ -66,7 +68,9 @@ def test_what_envcfg_says_of_a_new_start_parts_two_attempts() -> None:
     once = CRASHES["var-srun"][1]
     note = "envcfg: note: the step ended with 1; the job starts again\n"
     words = check(once + note + once).next.words
-    assert words.startswith("fix first: attempts 1 and 2 ended so, without a new step")
+    assert words.startswith(
+        "fix first: attempts 1 and 2 ended the same way, without a new step"
+    )
 
 
 def test_node_that_went_down_is_left_out() -> None:

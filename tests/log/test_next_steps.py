@@ -46,13 +46,16 @@ LOGS = {
         CRASHES["var-srun"][1],
         "fix first: rank 5 (nid001001) ended: ValueError",
     ),
-    "attempts": (CRASHES["attempts"][1], "fix first: attempts 1 and 2 ended so"),
+    "attempts": (
+        CRASHES["attempts"][1],
+        "fix first: attempts 1 and 2 ended the same way",
+    ),
     "node": (CRASHES["node"][1], "restart without nid001007: "),
     "memory": (CRASHES["oom"][1], "fix first: rank 5 "),
     "signal": ("  exitcode  : -11 (pid: 222)\n", "fix first: the job crashed"),
     "preempted": (
         f"{CANCELLED} DUE TO PREEMPTION ***\n",
-        "wait: ",
+        "restart: ",
     ),
     "time": (
         f"{CANCELLED} DUE TO TIME LIMIT ***\n",

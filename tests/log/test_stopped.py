@@ -79,7 +79,7 @@ WAYS = {
         cancelled(why=" DUE TO PREEMPTION"),
         "slurm-preempted",
         "the job was preempted",
-        "wait",
+        "restart",
     ),
     "requeued": (
         cancelled(why=REQUEUED) + cancelled("STEP 27.0", REQUEUED),

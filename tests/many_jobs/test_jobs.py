@@ -721,13 +721,13 @@ def test_check_log_compares_attempts_that_the_log_has_lost(path: Path) -> None:
     assert next_step().startswith("restart")
     write(20, 2)
     assert next_step().startswith(
-        "fix first: attempts 1 and 2 ended so, without a new step"
+        "fix first: attempts 1 and 2 ended the same way, without a new step"
     )
     for _ in range(2):
         keep()
-        assert next_step().startswith("fix first: attempts 1 and 2 ended so")
+        assert next_step().startswith("fix first: attempts 1 and 2 ended the same way")
     write(20, 1)
-    assert next_step().startswith("fix first: attempts 1, 2 and 3 ended so")
+    assert next_step().startswith("fix first: attempts 1, 2 and 3 ended the same way")
     write(60, 1)
     assert next_step().startswith("restart")
     pipe = envcfg("check-log", "--next", "--store", store, "-", stdin=log.read_bytes())

@@ -130,6 +130,7 @@ def next_by_attempts(
         "same-cause": bool(since),
         "no-new-step": bool(since) and max(since) == since[0] and not is_saved,
         "time-limit": is_limit,
+        "cancelled": last.rule in data["cancelled"],
         # A checkpoint proves steps, also in a form that is not known.
         "no-step": last.last == "" and not (is_saved or last.checkpoint),
         "same-step": bool(last.last) and any(limits[:-1]),

@@ -338,6 +338,8 @@ def _warnings(job: JobLog) -> Iterator[Member]:
             yield None, Symptom(entries[0].rule, "inconclusive", detail, sighting)
         elif shape not in reasons:
             detail = f"warns of what envcfg has no rule for ({times}): {words[:100]}"
+            if not words.strip():
+                detail = f"warns ({times}) without a text on the same line"
             yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
 
 

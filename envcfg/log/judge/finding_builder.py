@@ -1,14 +1,14 @@
 """Build findings from the evidence of lines and ranks, with the places of the lines."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from envcfg.common.findings import EvidenceLine, Finding
+from envcfg.common.findings import EvidenceLine, Finding, Severity
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.checks import shown_versions
 from envcfg.log.judge.rank import told_together
 from envcfg.log.judge.reasons import RULE as WARNED
-from envcfg.log.judge.reasons import Member, Reasons
+from envcfg.log.judge.reasons import Member, Reasons, followers
 from envcfg.log.numbers import first_of, grouped, named, ranks_of, said_of
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.process_facts import Sighting
@@ -21,6 +21,7 @@ from envcfg.profile.version_conflicts import KnownJob, known_faults
 
 Locate = Callable[[Sequence[Sighting]], Sequence[EvidenceLine]]
 Found = tuple[Finding, Sighting | None]
+SEVERITIES: Sequence[Severity] = ("error", "warning", "note")  # worst first
 
 
 def findings_of(
@@ -53,15 +54,37 @@ def findings_of(
         finding._replace(evidence=places.get(sighting)) if sighting else finding
         for finding, sighting in results
     ]
-    return sorted(placed, key=weight_of)
+    return sorted(_with_reasons(placed, rules), key=weight_of)
+
+
+def _with_reasons(
+    findings: Sequence[Finding], rules: Mapping[str, LogRule]
+) -> Iterator[Finding]:
+    """Yield *findings*: those that others explain only follow from them.
+
+    A reason is as severe as the finding that it explains. A rule that was downgraded for
+    this job, because the job went on, explains nothing.
+    """
+    explained = {
+        finding.rule: followers(finding.rule, rules)
+        for finding in findings
+        if finding.rule in rules and finding.severity == rules[finding.rule].severity
+    }
+    for finding in findings:
+        own = explained.get(finding.rule, ())
+        severities = [f.severity for f in findings if f.rule in own]
+        yield finding._replace(
+            severity=min([finding.severity, *severities], key=SEVERITIES.index),
+            cause=finding.cause
+            and not any(finding.rule in names for names in explained.values()),
+        )
 
 
 def weight_of(finding: Finding) -> tuple[bool, int, int]:
     """Return the place of a finding in order: causes first, worst first."""
-    order = ("error", "warning", "note")
     # Errors keep their order, because the first in time is the cause.
     often = 0 if finding.severity == "error" else -finding.count
-    return not finding.cause, order.index(finding.severity), often
+    return not finding.cause, SEVERITIES.index(finding.severity), often
 
 
 def ends(rules: Mapping[str, LogRule], finding: Finding) -> bool:

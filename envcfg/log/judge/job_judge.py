@@ -118,6 +118,8 @@ def _found_in_lines(
 
 
 _WIDE = 200  # characters of a quoted line
+_CLAUSES = re.compile(r".*[.,;)](?= )")
+_OPEN_END = re.compile(r"(?:, [a-z]+)?[:,;]?$")  # what continues in the next line
 # A rule whose words only state that a process ended.
 _SAYS_NO_MORE = re.compile(r"ended(?!: \{said)")
 _NO_PLUGIN = Plugin(None, None, "unknown")
@@ -307,7 +309,7 @@ def _with_quote(
         and evidence
         and any(words.meaning in cause.message for words in _words_of(rule, job))
     ):
-        quote = f": {one_line(parse(evidence.text).message.strip()[:_WIDE])}"
+        quote = f": {_without_torn_end(one_line(parse(evidence.text).message))}"
     message = cause.message
     if message in summary and quote[2:] not in message:
         message = f"{cause.message}{quote}"
@@ -317,6 +319,14 @@ def _with_quote(
     rule = rules.get(cause.rule)
     class_ = class_of(rule, message, some_nodes=some) if rule else ""
     return cause._replace(message=message, class_=class_), summary
+
+
+def _without_torn_end(words: str) -> str:
+    """Return *words* up to the end of a clause, if they are long or go on in a new line."""
+    words = words.strip()
+    if len(words) > _WIDE and (clauses := _CLAUSES.match(words[:_WIDE])):
+        words = clauses[0]
+    return _OPEN_END.sub("", words[:_WIDE])
 
 
 def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:

@@ -42,9 +42,10 @@ def chained(
 ) -> list[Finding]:
     """Return *findings* with *first* at the head, followed by its consequences."""
     (evidence,) = locate([first.sighting])
-    head = first.rule.finding(
-        first.process.words, first.says, "error", evidence=evidence
-    )
+    owner, says = first.process.words, first.says
+    if first.process == Owner():  # "the job" is a word of the sentence
+        owner, says = "job", first.words
+    head = first.rule.finding(owner, says, "error", evidence=evidence)
     # The head has the rule's words, so a second finding of the rule would repeat them.
     rest = [finding for finding in findings if finding.rule != head.rule]
     follow = [

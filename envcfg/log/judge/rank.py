@@ -176,7 +176,8 @@ def _socket(
     if expect.allow_socket:
         return
     # On one node sockets carry no payload, unless a fast network was expected.
-    if multi or plugin_state(process) == "failed" or expect.wants_fast:
+    is_failed = multi is None and plugin_state(process) == "failed"
+    if multi or is_failed or expect.wants_fast:
         interface = next(iter(process.interfaces.get("socket", ())), None)
         detail = "use TCP sockets"
         yield Symptom("socket-fallback", "degraded", detail, sighting, interface or "")

@@ -24,6 +24,14 @@ RULE = "warning-then-failed"
 _WORDS = 100  # characters of a warning to repeat in a finding
 
 
+def followers(name: str, rules: Mapping[str, LogRule]) -> set[str]:
+    """Return the findings that *name* explains, directly or by another finding."""
+    names = {name}
+    while more := {n for own in names for n in rules[own].explains} - names:
+        names |= more
+    return names - {name}
+
+
 class Reasons:
     """The reasons for findings that a log contains."""
 

@@ -7,7 +7,7 @@ from envcfg.common.findings import Finding
 from envcfg.log.judge import checks
 from envcfg.log.judge.finding_builder import ends
 from envcfg.log.judge.rank import Symptom, told_together
-from envcfg.log.judge.reasons import Member
+from envcfg.log.judge.reasons import Member, followers
 from envcfg.log.names import network_group, provider_family
 from envcfg.log.numbers import count_of, first_of, said_of
 from envcfg.log.read.losses import RULE as LOSS
@@ -218,7 +218,17 @@ def _bad(
         processes = (e.process for e in fallen if plugin_state(e.process) == state)
         if hosts := {process.host for process in processes if process.host}:
             tails.append(f"plugin {words} on {first_of(hosts)}")
-    why = Counter(s.detail for _, s in symptoms if rule in rules[s.rule].explains)
+    why = Counter(
+        s.detail
+        for _, s in symptoms
+        if rules[s.rule].says and rule in rules[s.rule].explains
+    )
     for reason, holders in why.most_common(1):
         tails.append(f"{'they' if holders > 1 else 'it'} {said_of(holders, reason)}")
+    known = {symptom.rule for _, symptom in symptoms}
+    tails += [
+        finding.message
+        for finding in report.findings[:1]
+        if finding.rule not in known and rule in followers(finding.rule, rules)
+    ]
     return "; ".join([f"{many} {said_of(count, detail)}", *tails])
