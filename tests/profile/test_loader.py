@@ -185,7 +185,8 @@ PROBLEMS = [
     (f"name: x\ncontainer: {{prefix: {{words: [a], when: {{nodes: 1}}, {REASON}}}}}\n", "2:21", "container.prefix: the prefix is chosen before the job: it cannot ask for nodes"),
     # the scheduler
     (f"name: x\nrequest: {{gpus: --gres, {REASON}}}\n", "2:10", "request: no scheduler"),
-    (f"name: x\nrequest: {{scheduler: slurm, gpus: gres, {REASON}}}\n", "2:35", "request.gpus: 'gres' is wrong: expected option without its value, as in --gres"),
+    (f"name: x\nrequest: {{scheduler: slurm, gpus: gres, {REASON}}}\n", "2:35", "request.gpus: 'gres' is wrong: expected option that counts GPUs of a node, as in --gres"),
+    (f"name: x\nrequest: {{scheduler: slurm, gpus: --gpus, {REASON}}}\n", "2:35", "request.gpus: '--gpus' is wrong: expected option that counts GPUs of a node, as in --gres"),
     (f"name: x\nrequest: {{rules: {{mem: {{rule: must, {REASON}}}}}}}\n", "2:24", "request.rules.mem: 'mem' is not an option"),
     (f"name: x\nrequest: {{rules: {{--mem: {{rule: may, {REASON}}}}}}}\n", "2:33", "request.rules.--mem.rule: unknown value 'may'"),
     (f"name: x\nrequest: {{partitions: {{a: {{time: long, {REASON}}}}}}}\n", "2:34", "request.partitions.a.time: 'long' is wrong: expected time limit, as in 2-00:00:00"),

@@ -58,7 +58,7 @@ SCHEDULER = Scheduler(
         "SLURM_GPUS_PER_NODE": "gpus_per_node",
     },
     segment="--segment",
-    resources=("--network", "--hint"),
+    resources=("--network", "--hint", "--clusters"),
     # srun(1), "INPUT ENVIRONMENT VARIABLES"; the options of sbatch itself override
     # them.
     told_by={

@@ -34,13 +34,16 @@ _Queue = TypeVar("_Queue", Partition, Qos)
 _FLAG = r"--?[A-Za-z][A-Za-z0-9_-]*"
 _OPTION = r"--?[A-Za-z][A-Za-z0-9_-]*(=\S*)?"
 _NETWORK = r"[A-Za-z_]+(=[A-Za-z0-9_]+)?"
-_PARTITION_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+-]*"
+_PARTITION_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.+:-]*"
 _KIND = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
 _MODULE = r"[A-Za-z0-9_/][A-Za-z0-9_./+:@~=-]*"
 _TIME = r"([0-9]+-)?[0-9]{1,3}(:[0-9]{2}){0,2}"
 _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
-_flag = matching(_FLAG, "option without its value, as in --gres")
+# A total or a number per task would be read as the number of each node.
+_gpu_option = matching(
+    rf"(?!--gpus(?:-per-task)?$){_FLAG}", "option that counts GPUs of a node, as in --gres"
+)
 
 
 def _read_rule(option: str, field: Field) -> RequestRule | None:
@@ -55,7 +58,7 @@ def _read_rule(option: str, field: Field) -> RequestRule | None:
 
 
 def _read_gpus(field: Field) -> str | None:
-    return UNASKED if field.is_text(UNASKED) else _flag(field)
+    return UNASKED if field.is_text(UNASKED) else _gpu_option(field)
 
 
 def read_asked(field: Field) -> dict[str, str]:
