@@ -42,7 +42,8 @@ _AMOUNT = r"[0-9]{1,9}(\.[0-9]{1,9})?"
 
 # A total or a number per task would be read as the number of each node.
 _gpu_option = matching(
-    rf"(?!--gpus(?:-per-task)?$){_FLAG}", "option that counts GPUs of a node, as in --gres"
+    rf"(?!--gpus(?:-per-task)?$){_FLAG}",
+    "option that counts GPUs of a node, as in --gres",
 )
 
 
