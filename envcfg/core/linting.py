@@ -15,6 +15,7 @@ from envcfg.common.errors import EnvcfgError, OutputError, UsageError, suggest
 from envcfg.common.findings import Finding, Result
 from envcfg.common.provenance import is_untouched
 from envcfg.common.safe_output import Output, check_outputs
+from envcfg.core.program_reading import read_program
 from envcfg.core.selection import find_system, load_default, open_catalog, select_kind
 from envcfg.job.plan.plan_facts import check_facts
 from envcfg.lint.fixes import FixResult, ProfileOf, Texts, mend
@@ -79,7 +80,7 @@ class Linter:
             policy="refuse" if profile is not None else policy, writable=writable
         )
         self._profile_of = _profiles(catalog, profile, otherwise, tell)
-        self._known = Known(read_line, facts or {})
+        self._known = Known(read_line, facts or {}, read_program)
         check_facts(facts or {})
 
     def judge(
@@ -117,7 +118,7 @@ class Linter:
             for path, group in remarks.items()
         }
         for source in inputs:
-            if source.kind == "other":
+            if source.kind not in {"script", "dump"}:
                 findings[source.path] = [_unread(source)]
         undecided = sorted({rule for model in models for rule in model.undecided})
         return Result(findings, repairs=len(repaired), undecided=undecided)
@@ -195,6 +196,13 @@ def _without_modules(data: bytes) -> bytes:
     return data[: modules.start()] + line + blank[len(line) :] + data[modules.end() :]
 
 
+_CONTENTS = {
+    "other": "it is neither a bash script nor the output of env",
+    "log": "it is the log of a job",
+    "empty": "it is empty",
+}
+
+
 def _unread(source: Source) -> Finding:
     """Return the finding that gives the reason why a file was not checked."""
     if has_stray_nul(source.chars):
@@ -205,8 +213,10 @@ def _unread(source: Source) -> Finding:
         fix = f"tr -d '\\0'{redirection} >new.sh, and check that file"
         return Finding("nul-in-script", "error", source.path, message, fix)
     # A folder may contain any files, so an unchecked file is only a note.
-    message = "not checked: it is neither a bash script nor the output of env"
     fix = "give the scripts of bash that the job runs"
+    if source.kind == "log":
+        fix = f"envcfg check-log {shlex.quote(source.path)}"
+    message = f"not checked: {_CONTENTS[source.kind]}"
     return Finding("not-a-script", "note", source.path, message, fix)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envcfg.common.datafile import data_path, load_kept, names_in
 from envcfg.common.findings import Finding, Severity
+from envcfg.job.plan.plan import Statement
 from envcfg.lint.resource_facts import ResourceShape
 from envcfg.lint.script_model import Model
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 ReadLine = Callable[[Sequence[str]], Iterable[Finding]]
 # Python's own script sets the path of the environment alone.
 _VENV = re.compile(r"bin/activate$|conda (?:de)?activate")
+# Takes a command, and returns it, the statements, and notes.
+ReadProgram = Callable[
+    [Sequence[str]], tuple[Sequence[str], Sequence[Statement], Sequence[Finding]]
+]
 FOLDER = data_path("lint/rules")
 Detector = Callable[["ScriptJob"], Iterator["Fault"]]
 DETECTORS: dict[str, Detector] = {}  # by rule; of the imported modules of ``detectors``
@@ -122,6 +127,8 @@ class Known(NamedTuple):
 
     read_line: ReadLine | None = None  # envcfg's own parser, if it is available
     facts: Mapping[str, str] = {}  # facts about the system: its Slurm version
+    # Returns the statements in the files of a command that start or join processes.
+    read_program: ReadProgram = lambda _: ((), (), ())
     # The variables of the submission; None: unknown, the script is submitted later.
     environment: Mapping[str, str] | None = None
 

@@ -19,7 +19,7 @@ from envcfg.common.errors import OutputError
 from envcfg.common.findings import Place
 from envcfg.common.nesting import walk_folder
 
-Kind = Literal["script", "dump", "other"]
+Kind = Literal["script", "dump", "log", "empty", "other"]
 LARGEST = 1 << 18  # bytes; no job script is larger
 _GAP = (
     1  # offset between two sources, so that the end of one is not the next one's begin
@@ -39,6 +39,11 @@ _BINARY = re.compile(
     r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]"
 )  # characters that no text has
 _QUOTES = re.compile(r"""=["']|=\S*\$[A-Za-z_{(]""")
+_LOG = re.compile(
+    r"^(?:Traceback \(most recent call|(?:srun|slurmstepd): |\S+:\d+:\d+ \[\d+\] NCCL |"
+    r"\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d)",
+    re.MULTILINE,
+)
 _USUAL = re.compile(r"^(?:PATH|PWD|HOME|USER|SHLVL|LANG|SLURM_JOB_ID)=", re.MULTILINE)
 
 
@@ -55,8 +60,8 @@ class Source(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """The type of the content: a script, an environment printed by ``env``, or
-        neither."""
+        """The type of the content: a script, an environment printed by ``env``, the log
+        of a job, nothing, or anything else."""
         return kind_of(self.chars, self.path)
 
 
@@ -155,6 +160,10 @@ def kind_of(chars: str, path: str = "") -> Kind:
     # Quotes and expansions occur in scripts and never in the output of env.
     if is_dump and not any(_QUOTES.search(line, 0, 1000) for line in lines[:200]):
         return "dump"
+    if not lines:
+        return "empty"
+    if _LOG.search(chars):
+        return "log"
     if chars.startswith("#!") or path.endswith((".py", ".yaml", ".yml", ".md")):
         return "other"
     return "script"

@@ -67,8 +67,17 @@ def test_summary_counts_rules_that_unknown_words_of_a_launch_line_silence() -> N
 
 @pytest.mark.parametrize(
     "text",
-    ["#!/bin/tcsh\nsetenv A b\n", "#!/usr/bin/env python3\nprint()\n", "\x7fELF\0\0\0"],
-    ids=["tcsh", "python", "binary"],
+    [
+        "#!/bin/tcsh\nsetenv A b\n",
+        "#!/usr/bin/env python3\nprint()\n",
+        "\x7fELF\0\0\0",
+        "",
+        " \n\n",
+        "step 1 (loss 2)\nnid001:12:12 [0] NCCL INFO Bootstrap : Using hsn0\n",
+        "epoch 1\nTraceback (most recent call last):\nKeyError: 'x'\n",
+        "[2026-11-29 10:00:00] INFO epoch 1\nslurmstepd: error: *** JOB 1 CANCELLED\n",
+    ],
+    ids=["tcsh", "python", "binary", "empty", "blank", "nccl", "traceback", "times"],
 )
 def test_what_is_not_read_is_not_called_ok(text: str, job: Path) -> None:
     (job / "other").write_text(text)
@@ -215,6 +224,40 @@ def test_one_note_reports_that_no_system_is_recognised(job: Path) -> None:
     assert lint("--profile", "lumi-g", "job.sh").err == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("", "it is empty", "give the scripts of bash"),
+        (
+            "srun: error: nid1: task 3: Killed\n",
+            "the log",
+            "envcfg check-log 'a b.out'",
+        ),
+    ],
+)
+def test_the_reason_why_a_file_is_not_read_is_its_content(
+    text: str, message: str, fix: str, job: Path
+) -> None:
+    (job / "a b.out").write_text(text)
+    done = lint("a b.out")
+    assert done.code == 4
+    assert message in done.text
+    assert f"hint: {fix}" in done.text
+
+
+def test_a_program_next_to_the_script_shows_its_ranks(job: Path) -> None:
+    head = "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=8\n"
+    (job / "job.sh").write_text(f"{head}srun --ntasks-per-node=1 python train.py\n")
+    assert lint("--select", "EC650", "job.sh").code == 0
+    program = "import torch.distributed as d\n# rank=0\nd.init_process_group('nccl', rank=0)\n"
+    (job / "train.py").write_text(program)
+    done = lint("job.sh")
+    assert "job.sh:3:1: warning: requests 16 GPUs" in done.text
+    assert "train.py:3: rank=0 is the same for all tasks" in done.text
+    (job / "train.py").write_text(program.replace("rank=0)", "rank=0 + n)"))
+    assert lint("--select", "EC461", "job.sh").code == 0
+
+
 def test_what_cannot_be_read_is_an_error_of_its_own(job: Path) -> None:
     done = lint("none.sh")
     assert done.code == 4
@@ -314,3 +357,32 @@ def test_a_script_with_signs_of_another_system_is_for_that_one(
     assert "seems to be for aurora" in lint("job.sh").err
     (job / "job.sh").write_text("#!/bin/bash\n#SBATCH -N1\nsrun hostname\n")
     assert "checked for lumi-g, as on this machine" in lint("job.sh").err
+
+
+@pytest.mark.parametrize(
+    ("lines", "hint"),
+    [
+        (
+            "export RANK=$SLURM_PROCID\nsrun --label python t.py",
+            "srun --label bash -c 'export RANK=$SLURM_PROCID; exec python t.py'",
+        ),
+        (
+            "srun singularity exec x.sif python t.py --rank $SLURM_PROCID",
+            "srun bash -c 'exec singularity exec x.sif python t.py --rank $SLURM_PROCID'",
+        ),
+        (
+            'srun bash -c "RANK=$SLURM_PROCID python t.py"',
+            r"write \$SLURM_PROCID in these",
+        ),
+        (
+            'export RANK=$SLURM_PROCID\nsrun python t.py --name "a b"',
+            "let each task expand",
+        ),
+        ("export RANK=$SLURM_PROCID\nsrun python $FILE", "let each task expand"),
+    ],
+)
+def test_the_hint_on_a_rank_of_the_batch_shell_is_a_line_to_copy(
+    lines: str, hint: str, job: Path
+) -> None:
+    (job / "job.sh").write_text(f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}\n")
+    assert f"hint: {hint}" in lint("--select", "EC101", "job.sh").text

@@ -71,7 +71,12 @@ def size_text(size: int) -> str:
 
 
 def array_tasks(text: str) -> int:
-    """Return the number of jobs of an array: ``0-9``, ``1,3,5-7``, ``0-15:4%2``.
+    """Return the number of jobs of an array, as *array_marks* reads it."""
+    return array_marks(text).count(1)
+
+
+def array_marks(text: str) -> bytearray:
+    """Return 1 for each index of an array: ``0-9``, ``1,3,5-7``, ``0-15:4%2``.
 
     Raises:
         ValueError: it is not a list in Slurm's form.
@@ -88,4 +93,4 @@ def array_tasks(text: str) -> int:
         marks.extend(bytes(max(0, last + 1 - len(marks))))
         step = int(match["step"] or 1)
         marks[first : last + 1 : step] = b"\1" * len(range(first, last + 1, step))
-    return marks.count(1)
+    return marks

@@ -132,4 +132,5 @@ def _instead(
         return "or leave out --qos"
     ways = [f"--qos {name}" for name in takes]
     ways += [f"--partition {name}" for name in partitions]
-    return f"or give {' or '.join(ways)}" if ways else "or choose another --partition"
+    other = "--qos" if qos and not partition else "--partition"
+    return f"or give {' or '.join(ways)}" if ways else f"or choose another {other}"

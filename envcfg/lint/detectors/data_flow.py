@@ -7,12 +7,20 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from envcfg.common.findings import Severity
+from envcfg.job.request.amounts import array_marks
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import helpers
-from envcfg.lint.script_model import Assignment, Command, Expansion, Model, text_of
+from envcfg.lint.script_model import (
+    Array,
+    Assignment,
+    Command,
+    Expansion,
+    Model,
+    text_of,
+)
 from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import INSIDE, holes, literal
+from envcfg.lint.traced_text import INSIDE, holes, literal, shown
 from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
 
 _MAIN = re.compile(r"python[\d.]*$")
@@ -20,6 +28,7 @@ _MAIN = re.compile(r"python[\d.]*$")
 _HARMLESS = re.compile(
     r"(?:module|ml) |source .*(?:activate|conda|modules?|profile|bashrc)\b"
 )
+_BY_TASK = re.compile(r"\$\{\w+\[\$?\{?SLURM_ARRAY_TASK_ID\}?\]\}")
 _KEPT = frozenset({"=", "read"})
 _SIZES = re.compile("WORLD_SIZE|NPROC|GPUS|NTASKS")
 
@@ -174,6 +183,31 @@ def never_set(job: ScriptJob) -> Iterator[Fault]:
             set_names.add(name)  # one finding for each name
             yield Fault(expansion.offset, {"name": name, "variable": right})
     yield from _names_as_values(job)
+    yield from _beyond_list(job)
+
+
+def _beyond_list(job: ScriptJob) -> Iterator[Fault]:
+    """Yield elements of a list that a job of the array does not find."""
+    option = directives(job).get("array")
+    try:
+        last = array_marks(option.value or "").rfind(1) if option else -1
+    except ValueError:
+        return
+    for expansion in job.model.expansions:
+        values = [a.value for a in job.model.assignments if a.name == expansion.name]
+        items = [item for v in values if isinstance(v, Array) for item in v.items]
+        # An item with a variable or a pattern may be several words, or none.
+        is_open = len(values) != 1 or any(
+            hole.loose for item in items for hole in holes(item)
+        )
+        is_open |= any(set("*?[{") & set(shown(item)) for item in items)
+        if is_open or not _BY_TASK.match(job.behind(expansion.offset)):
+            continue
+        if 0 < len(items) <= last:
+            words = {"name": expansion.name, "count": len(items), "index": last}
+            words["last"] = len(items) - 1
+            yield Fault(expansion.offset, words, "beyond")
+            return
 
 
 def _names_as_values(job: ScriptJob) -> Iterator[Fault]:

@@ -192,9 +192,17 @@ def _severity(start: Start, job: ScriptJob) -> Severity | None:
         is_started_once = job.shape.all_tasks == start.gpus
         is_own = _has_own_number(start, start.gpus or 0, job)
         return None if is_started_once and (is_parallel or not is_own) else "note"
-    if start.step.is_srun:
+    if start.step.is_srun and not _is_rank(start.command, job):
         return None if (start.processes or 1) > (job.shape.nodes or 1) else "note"
     return None
+
+
+def _is_rank(command: Command, job: ScriptJob) -> bool:
+    """Return whether the script, or the program's file, shows that a process is a rank."""
+    words = [word.literal or "" for word in command.words]
+    _, statements, _ = job.known.read_program(words)
+    is_named = not {"RANK", "LOCAL_RANK"}.isdisjoint(job.model.set_names)
+    return is_named or any(s.kind == "rank" and s.is_sure for s in statements)
 
 
 def _hiding_mask(start: Start, job: ScriptJob) -> Iterator[Fault]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 
@@ -18,6 +19,7 @@ from envcfg.lint.resource_facts import (
     steps,
 )
 from envcfg.lint.script_model import Assignment, Command, text_of
+from envcfg.lint.script_source import read_beside
 from envcfg.lint.system_recognition import shares_nodes
 from envcfg.lint.traced_text import INSIDE, Text, holes, literal, shown, start
 from envcfg.lint.value_flow import (
@@ -183,6 +185,7 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
     """
     sources = known_values("EC461", "sources").items()
     yield from _several_names(job)
+    yield from _in_programs(job)
     is_replaced = any(map(is_agent, job.model.commands))
     for assignment in job.model.assignments:
         value = assignment.text
@@ -206,6 +209,25 @@ def wrong_identity(job: ScriptJob) -> Iterator[Fault]:
                 words = {"name": assignment.name, "value": text}
                 yield Fault(assignment.offset, words, right)
                 break
+
+
+def _in_programs(job: ScriptJob) -> Iterator[Fault]:
+    """Yield the files of programs of several tasks in which the rank is a constant."""
+    constant = re.compile(known_values("EC461", "texts")["constant"])
+    for command in job.model.commands:
+        step = job.model.step_of(command)
+        if step is None or asked_shape(step, job.shape).all_tasks < 2:
+            continue
+        for word in command.words:
+            path = os.path.join(os.path.dirname(job.model.path), word.literal or "")
+            data = read_beside(path) if path.endswith(".py") else None
+            if match := constant.search(data.decode("latin-1")) if data else None:
+                line = match.string.count("\n", 0, match.start(1)) + 1
+                words = {
+                    "name": f"{word.literal}:{line}: {match[2]}",
+                    "value": match[3],
+                }
+                yield Fault(word.offset, words, "program")
 
 
 def _several_names(job: ScriptJob) -> Iterator[Fault]:

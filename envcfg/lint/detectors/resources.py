@@ -289,8 +289,9 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
         if command.context.is_chosen or command.context.function == "trap":
             continue
         words = {"tasks": tasks, "name": command.name, "nodes": nodes}
+        words["gpus"] = shape.gpus_per_node or "GPUS"
         # A sourced file may start the program in another way.
-        form = "no-srun" if nodes < 2 else "first-node"
+        form = "no-srun" if nodes < 2 else "each-gpu"
         yield Fault(command.offset, words, form, "warning" if model.opaque else None)
         return
 

@@ -25,6 +25,7 @@ from envcfg.lint.value_flow import (
     TESTS,
     Uses,
     asks_whether_set,
+    command_with,
     is_agent,
     is_rank,
     options,
@@ -37,6 +38,7 @@ _ROLES = re.compile(
 )
 _SAYS = frozenset("echo printf logger cat".split())
 _LITERAL_DOLLAR = re.compile(r"\$\{?([A-Z][A-Z0-9_]{2,})\b")
+_QUOTED = re.compile(r"[\s'\"\\;|&<>()*?]|^$")  # needs quotes in a shell
 _ORDER: tuple[Severity, ...] = ("note", "warning", "error")
 _HOST = re.compile(r"^(?:/bin/|/usr/bin/)?(?:hostname|uname\s+-n)\b")
 _MEETS = re.compile(
@@ -89,7 +91,33 @@ def _worth(
     form = _file_form(expansion, job) if severity != "error" else ""
     if form == "output" or (form and severity == "note"):
         return Fault(expansion.offset, words, form)
-    return Fault(expansion.offset, words, severity=severity)
+    form, words["line"] = _repair(expansion, job)
+    return Fault(expansion.offset, words, form, severity)
+
+
+def _repair(expansion: Expansion, job: ScriptJob) -> tuple[str, str]:
+    """Return the form of the hint, and a launch line in which tasks expand the rank."""
+    model, command = job.model, command_with(job.model, expansion)
+    step = command and (command if command.is_step else model.step_of(command))
+    step = step or next((c for c in model.commands if c.is_step), None)
+    program = next(iter(model.children(step)), None) if step else None
+    if step is None or program is None:
+        return "", ""
+    own = [hole for word in program.words for hole in holes(word.text)]
+    if program.name in SHELLS and expansion.offset in {hole.offset for hole in own}:
+        return "quotes", ""
+    shown_words = [word.shown for word in program.words]
+    # Quotes are not shown, and a value of the batch shell may be unset in the task.
+    is_plain = not any(_QUOTED.search(word) for word in shown_words)
+    if program.name in SHELLS or not is_plain or not all(map(is_rank, own)):
+        return "", ""
+    begin = " ".join(word.shown for word in step.words[: -len(program.words)])
+    exported = "".join(
+        f"export {a.name}=${expansion.name}; "
+        for a in model.assignments
+        if expansion.offset in {hole.offset for hole in holes(a.text)}
+    )
+    return "own", f"{begin} bash -c '{exported}exec {' '.join(shown_words)}'"
 
 
 def _file_form(expansion: Expansion, job: ScriptJob) -> str:

@@ -272,7 +272,13 @@ def site_rules(job: ScriptJob) -> Iterator[Fault]:
             )
     if missing:
         message = "; ".join(finding.message for finding in missing.values())
-        fix = "; ".join(finding.fix or "" for finding in missing.values())
+        mark = SCHEDULERS[job.model.scheduler].mark
+        fixes = [
+            re.sub("one of: ", f"{mark} {option}=NAME, one of: ", finding.fix or "")
+            for option, finding in missing.items()
+        ]
+        own = re.compile("give (your own, as in )?(?:--request-arg=)?(?=--)")
+        fix = own.sub(rf"give \1{mark} ", "; ".join(fixes))
         first = next(iter(missing.values()))._replace(message=message, fix=fix)
         # The command line or a variable may add an option, unless the job is submitted now.
         is_sure = job.known.environment is not None and not job.model.is_recognised
