@@ -38,7 +38,9 @@ def compare_digest(
         known[name] = digest
         blocks = [f"{key}: {block}" for key, block in sorted(known.items())]
         digests.write_text("\n".join(blocks) + "\n")
-    assert digest == known.get(name), "see the full text: pytest --all --texts FOLDER"
+    assert digest == known.get(name), (
+        "if the change is wanted: --update-golden; its text: --all --texts FOLDER"
+    )
 
 
 def read_digests(path: Path) -> dict[str, str]:

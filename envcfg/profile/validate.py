@@ -125,7 +125,7 @@ def _outdated(profile: Profile, today: date) -> Iterator[Finding]:
                 rule="limit-aging",
                 severity="note",
                 subject=key,
-                message=f"of {reason.date}: refuses nothing after {end}",
+                message=f"was read on {reason.date}: too old to refuse a job after {end}",
                 fix="read its source again, and correct the value or the date",
                 place=reason.place,
             )

@@ -30,7 +30,11 @@ These pages are made from the profiles by `scripts/derive`. Correct a profile, n
 
 def systems_pages(catalog: Catalog) -> dict[str, str]:
     """Return each page by its file's name, as Markdown."""
-    profiles = [catalog.load(name) for name in catalog.names()]
+    profiles = []
+    for name in catalog.names():  # a family's status says nothing of its systems
+        own = catalog.own(name)
+        status = {"verified": own.verified, "lifecycle": own.lifecycle}
+        profiles.append(catalog.load(name)._replace(**status))
     systems = [each for each in profiles if each.node]
     others = [each for each in profiles if not each.node]
     parts = [_HEAD, _overview(systems), "## Families and generic profiles\n"]

@@ -95,7 +95,7 @@ def test_every_system_with_a_scheduler_is_asked(built_in: Catalog) -> None:
     asked = {
         name for name, each in schedulers.items() if each and each.scheduler != "none"
     }
-    assert set(NEEDED) == asked
+    assert set(NEEDED) == asked, "NEEDED of tests/asking.py has what a request needs"
 
 
 @pytest.mark.parametrize("name", mark_systems(NEEDED))

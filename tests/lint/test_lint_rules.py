@@ -124,10 +124,11 @@ def test_forms_of_a_fault_are_known_to_a_rule_and_found_by_a_detector() -> None:
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_a_rule_has_all_that_it_needs(rule: LintRule) -> None:
     least = 1 if rule.is_foreign else 2
-    assert len(rule.bad) >= least
-    assert len(rule.good) >= least
-    assert all(each.shows for each in rule.good)
-    assert all((rule.source, rule.date, rule.why, rule.fix))
+    assert len(rule.bad) >= least, f"{rule.id} needs {least} bad samples"
+    assert len(rule.good) >= least, f"{rule.id} needs {least} good samples"
+    assert all(each.shows for each in rule.good), f"{rule.id}: say what each shows"
+    for key in ("source", "date", "why", "fix"):
+        assert getattr(rule, key), f"{rule.id}: {key} is missing"
 
 
 def test_each_rule_has_what_looks_for_it_and_no_other_is_looked_for() -> None:

@@ -148,12 +148,14 @@ def test_ids_are_unique_and_in_kebab_case() -> None:
 
 def test_a_rule_says_what_it_means_and_who_says_so() -> None:
     for rule in RULES:
-        assert rule.meaning, rule.id
-        assert rule.source, rule.id
+        assert rule.meaning, f"{rule.id}: meaning is missing"
+        assert rule.source, f"{rule.id}: source is missing"
         for text in (rule.meaning, rule.fix or ""):
-            assert not text.endswith((".", " ", "\n")), rule.id
+            has_end = text.endswith((".", " ", "\n"))
+            assert not has_end, f"{rule.id}: ends with a full stop or a space: {text}"
             first = re.match(r"[A-Z][a-z]+\b", text)
-            assert first is None or first[0] in NAMES, text
+            is_name = first is None or first[0] in NAMES
+            assert is_name, f"{rule.id}: begins with a capital that is no name: {text}"
         assert rule.severity in (None, *get_args(Severity)), rule.id
         assert rule.fix or not rule.severity, rule.id
         is_harmful = rule.consequence or rule.severity == "error"
