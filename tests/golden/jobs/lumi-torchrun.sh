@@ -43,7 +43,7 @@
 #SBATCH --ntasks-per-node=1
 
 # Slurm and HIP count a GCD as a GPU; the first core of each CCD is reserved, and part of the 512
-# GiB is used by the system, including /tmp
+# GiB is used by the system, including /tmp; jobs can have 480 GB of a node
 #SBATCH --cpus-per-task=56
 
 # 60G for each GPU
@@ -75,7 +75,7 @@ ENVCFG_NODE_CORES='56'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -83,9 +83,9 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENV
 
 # Modules for the step.
 envcfg_modules() {
-  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:207]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -98,14 +98,14 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
   # torchrun and accelerate set 1 if it is not set; each GCD has seven cores
-  # [profiles/lumi-g.yaml:356]
+  # [profiles/lumi-g.yaml:357]
   envcfg_set OMP_NUM_THREADS 7
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:382]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:383]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set HF_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/hf-cache; fi
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:388]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:389]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ] && [ -n "${USER-}" ]; then envcfg_set TORCH_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/"${USER}"/torch_home; fi
   # vLLM's cache goes to the project's scratch; the guide has it for one node
-  # [profiles/lumi-g.yaml:394]
+  # [profiles/lumi-g.yaml:395]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set VLLM_CACHE_ROOT /scratch/"${SLURM_JOB_ACCOUNT}"/vllm-cache; fi
   fi
@@ -160,7 +160,7 @@ ENVCFG_AGENT_OPTIONS=''
 # Variables of each rank that the agent starts.
 envcfg_rank_settings() {
   # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
-  # rank, with build in it [profiles/lumi-g.yaml:362]
+  # rank, with build in it [profiles/lumi-g.yaml:363]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
   envcfg_folders AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
 }
