@@ -24,6 +24,8 @@ from envcfg.job.plan.script_files import MachineryPlace
 
 # Letters of options that users of PBS know.
 _LETTERS = {"--account": "-A", "--partition": "-q", "--job-name": "-N", "--array": "-J"}
+# Options of a request that cost nothing.
+_OWN_LINES = frozenset({"--job-name", "--output", "--open-mode"})
 _EXAMPLE = "envcfg job --container pytorch.sif --time 1:00:00 -- python train.py"
 
 
@@ -60,8 +62,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             spares="--container",
             help="an existing job script (default: create one, as envcfg job does)",
         )
-        asks = switch("--dry-run", "ask when the job would start, and submit nothing")
-        table["to submit it"] = (asks,)
+        table["to submit it"] = (
+            switch("--dry-run", "ask when the job would start, and submit nothing"),
+            switch(
+                "--save-defaults",
+                "write --profile, --account, --partition and --container to a new "
+                "envcfg.toml here, for the next jobs",
+            ),
+        )
     add_table(parser, table)
 
 
@@ -94,7 +102,12 @@ def run(options: argparse.Namespace) -> int:
         return _put_found(options, step.profile.name, [*step.findings, *err.findings])
     if options.format is not None:
         return _put_found(options, step.profile.name, job.findings)
-    say_notes(job.findings, about=step.profile_and_image, verbose=options.verbose)
+    findings = job.findings
+    if options.submit:  # the script, which shows the request, is not printed
+        shown = [line for line in job.request.lines if line.option not in _OWN_LINES]
+        text = " ".join(f"{line.option}={line.value}" for line in shown)
+        findings = [Finding("request", "note", "request", text), *findings]
+    say_notes(findings, about=step.profile_and_image, verbose=options.verbose)
     if options.submit:
         from envcfg.commands.submit_option import send_job
 

@@ -19,6 +19,7 @@ from envcfg.commands.printing import (
 )
 from envcfg.common.characters import one_line
 from envcfg.common.errors import EnvcfgError, FindingsError, UsageError
+from envcfg.core.new_defaults import new_defaults, save_defaults, shared_options
 from envcfg.core.submission import Submitted, submit, system_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
         UsageError: ``-o`` is standard output; also as for ``submit``.
         FindingsError: the image is damaged; also as for ``submit``.
     """
+    path_of_defaults = None if options.dry_run else _new_defaults(options)
     # The job would wait for hours, and then fail.
     if damage := [note for note in step.findings if note.rule == "image-damaged"]:
         raise FindingsError([note._replace(severity="error") for note in damage])
@@ -89,7 +91,38 @@ def send_job(options: argparse.Namespace, job: Job, step: Step) -> int:
         if not options.dry_run:
             save_script(options, job.files, step.inputs)
         done = _send(options, options.output, data, step.profile_name)
-    return _put(options, done)
+    code = _put(options, done)
+    if path_of_defaults and not code:
+        _offer_defaults(options, path_of_defaults)
+    return code
+
+
+def _new_defaults(options: argparse.Namespace) -> str | None:
+    """Return the path of a new file of defaults; None if there can be none here.
+
+    Raises:
+        EnvcfgError: ``--save-defaults`` needs it.
+    """
+    try:
+        return new_defaults(writable=options.allow_writable)
+    except EnvcfgError:
+        if options.save_defaults:
+            raise
+        return None
+
+
+def _offer_defaults(options: argparse.Namespace, path: str) -> None:
+    """Write the options that all jobs share to *path*, or let the next step name them."""
+    shared = shared_options(getattr(options, "given", {}))
+    if not options.save_defaults:
+        options.unsaved = ",".join(shared)
+        return
+    try:
+        save_defaults(path, shared)
+    except EnvcfgError as err:
+        tell(f"the job is submitted, but {err.message}", err.hint, severity="warning")
+    else:
+        tell(f"{path} has {', '.join(shared)}: the next jobs here need not repeat them")
 
 
 def _keep(options: argparse.Namespace, path: str, job: Job, step: Step) -> str | None:
@@ -144,6 +177,8 @@ def _put(options: argparse.Namespace, done: Submitted) -> int:
         script = f" ({one_line(shlex.quote(done.script))})" if done.script else ""
         write(f"job: {done.job or 'unknown'}{script}\n")
         log = done.log or "its name is known when the job has started"
+        if done.starts:
+            write(f"start: about {done.starts}, as {done.scheduler} --test-only says\n")
         write(f"log: {one_line(log)}\n")
         if done.log:
             look = f"envcfg check-log --follow {shlex.quote(done.log)}"

@@ -121,16 +121,15 @@ def submit(
         nodes, notes = excluded(bad_nodes, options.get("exclude"))
         findings = [*findings, *notes]
         words += [f"--exclude={nodes}"] if nodes else []
-    if dry_run:
-        answer = query([*words, *scheduler.test], data)
-    else:
-        answer = _hand_over(words, data, scheduler, notify)
+    # The estimate comes first: afterwards, it would include the submitted job itself.
+    test = query([*words, *scheduler.test], data) if scheduler.test else Answer(1)
+    answer = test if dry_run else _hand_over(words, data, scheduler, notify)
     # No exit code means no answer, and the job may or may not exist.
     if answer.exit_code is None:
         raise JobError(answer.fault, hint=f"{scheduler.lists} lists your jobs")
     # A negative code is a signal; shells show it as 128 plus its number.
     code = answer.exit_code if answer.exit_code >= 0 else 128 - answer.exit_code
-    starts = re.search(scheduler.starts, answer.err) if dry_run and not code else None
+    starts = re.search(scheduler.starts, test.err) if test.exit_code == 0 else None
     job = None if dry_run or code else re.search(scheduler.answer, answer.out, re.M)
     # Without the group, the whole id names the files.
     number = job.groupdict().get("number") or job["id"] if job else None

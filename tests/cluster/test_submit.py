@@ -23,6 +23,7 @@ def test_a_job_is_submitted_and_followed_to_its_end(
     sent = cluster.run([envcfg, "submit", *LUMI, *ACCOUNT, *COMMAND], check=True)
     number = int(re.findall(r"^job: (\d+) \(sh-\1\.sh\)$", sent.stdout, re.M)[0])
     log = f"sh-{number}.out"
+    assert "\nstart: about 20" in sent.stdout
     assert f"log: {log}\nlook: envcfg check-log --follow {log}\n" in sent.stdout
     job = Job(cluster, number).wait(timeout=120)
     assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
@@ -32,6 +33,29 @@ def test_a_job_is_submitted_and_followed_to_its_end(
     assert again.returncode == 0, again.stderr
     assert re.match(r"would start: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d \(", again.stdout)
     assert " to start at " in again.stderr
+
+
+def test_two_submissions_of_a_project_need_its_options_once(
+    cluster: Cluster, tool: Path
+) -> None:
+    project = cluster.workdir / "project"
+    cluster.run(["mkdir", project], check=True)  # others may write the folder above
+    cluster.workdir.chmod(0o755)
+    enter = f"cd {project} && {tool}/envcfg submit"
+    first = " ".join(["--save-defaults", *LUMI[:-2], *ACCOUNT, "--time", "5"])
+    command = "-- sh -c 'echo rank $RANK'"
+    sent = cluster.run(["bash", "-c", f"{enter} {first} {command}"], check=True)
+    assert re.search(r"^start: about \d{4}-\d\d-\d\dT", sent.stdout, re.M), sent.stderr
+    assert (
+        "note: request: --account=project_465000001 --partition=small-g" in sent.stderr
+    )
+    assert "has profile, account, partition, container" in sent.stderr
+    rest = "-N 2 --gpus-per-node 1 --time 5"
+    sent = cluster.run(["bash", "-c", f"{enter} {rest} {command}"], check=True)
+    number = int(re.findall(r"^job: (\d+) ", sent.stdout, re.M)[0])
+    job = Job(cluster, number).wait(timeout=120)
+    assert (job.state, job.exit_code) == ("COMPLETED", 0), job.stdout
+    assert "rank 1\n" in job.stdout
 
 
 def test_a_dry_run_writes_and_submits_nothing(cluster: Cluster, tool: Path) -> None:

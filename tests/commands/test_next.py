@@ -93,6 +93,21 @@ def test_a_person_is_told_what_comes_next(name: str, folder: Path) -> None:
     assert at_terminal(words, folder, ENVCFG_QUIET="1").count("try:") == 0
 
 
+def test_after_a_submission_the_options_of_the_project_can_be_saved(
+    folder: Path,
+) -> None:
+    (folder / "bin").mkdir()
+    sbatch = folder / "bin/sbatch"
+    sbatch.write_text("#!/bin/sh\ncat >/dev/null\necho Submitted batch job 12\n")
+    sbatch.chmod(0o755)
+    words = ("submit", *JOB, "--", "true")
+    path = f"{folder}/bin:/usr/bin:/bin"
+    offer = "--save-defaults with the next job keeps profile,account,partition,container in an"
+    assert f"envcfg: try: {offer}" in at_terminal(words, folder, PATH=path)
+    (folder / "envcfg.toml").write_text("")
+    assert "envcfg: try: wait for the job" in at_terminal(words, folder, PATH=path)
+
+
 def test_a_program_is_told_nothing(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "envcfg", "profiles", "list"],

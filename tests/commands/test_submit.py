@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -205,6 +206,82 @@ def test_a_dry_run_asks_when_the_job_would_start(slurm: Site) -> None:
     slurm.answers(err="sbatch: new words\n")
     unknown = envcfg("submit", "--dry-run", *LUMI, *COMMAND)
     assert unknown.text.startswith("would start: unknown ")
+
+
+PLANNED = "sbatch: Job 9 to start at 2026-11-23T15:00:00 using 64 processors\n"
+SHARED = ("--profile", "lumi-g", "-A", "project_465000001", "--container", "none")
+
+
+def test_a_submission_shows_request_cost_and_expected_start(slurm: Site) -> None:
+    slurm.answers("Submitted batch job 123\n", PLANNED)
+    done = envcfg("submit", *SHARED, "-N2", "--time", "10", *COMMAND)
+    assert done.code == 0, done.err
+    assert slurm.words == ["sbatch"]  # after the question
+    assert (
+        "\nstart: about 2026-11-23T15:00:00, as sbatch --test-only says\n" in done.text
+    )
+    assert (
+        "note: request: --account=project_465000001 --partition=standard-g --nodes=2"
+        in done.err
+    )
+    assert re.search(
+        r"note: cost: .* \(the unit is one hour of a GPU module; ", done.err
+    )
+    said = json.loads(
+        envcfg("submit", *SHARED, "-N2", "--time", "10", "--json", *COMMAND).text
+    )
+    assert said["starts"] == "2026-11-23T15:00:00"
+
+
+def test_without_an_estimate_the_job_is_submitted(site: Site) -> None:
+    site.has("sbatch")
+    program = site.folder.parent / "bin/sbatch"
+    refusing = 'case $* in *--test-only*) echo "to start at noon" >&2; exit 1 ;; esac\n'
+    program.write_text(program.read_text().replace("set -u\n", refusing))
+    site.answers("Submitted batch job 123\n")
+    done = envcfg("submit", *LUMI, *COMMAND)
+    assert done.text.startswith("job: 123 ("), done.err
+    assert "start: " not in done.text
+
+
+def test_options_of_a_project_are_saved_once(slurm: Site) -> None:
+    saved = envcfg(
+        "submit", "--save-defaults", *SHARED, "-N2", "--time", "10", *COMMAND
+    )
+    assert saved.code == 0, saved.err
+    path = slurm.folder / "envcfg.toml"
+    assert path.read_text() == (
+        'profile = "lumi-g"\naccount = "project_465000001"\ncontainer = "none"\n'
+    )
+    assert path.stat().st_mode & 0o022 == 0
+    assert f"note: {path} has profile, account, container: the next jobs" in saved.err
+    again = envcfg("submit", "-N2", "--time", "10", *COMMAND)
+    assert again.code == 0, again.err
+    assert "#SBATCH --account=project_465000001\n" in slurm.stdin
+    before = path.read_text()
+    refused = envcfg(
+        "submit", "--save-defaults", *SHARED, "-N1", "--time", "10", *COMMAND
+    )
+    assert (refused.code, refused.text) == (2, "")
+    assert f"--save-defaults: {path} is there already" in refused.err
+    assert path.read_text() == before
+
+
+def test_defaults_are_saved_only_for_a_submitted_job_and_by_its_owner(
+    slurm: Site,
+) -> None:
+    options = ("submit", "--save-defaults", *SHARED, "-N2", "--time", "10")
+    assert envcfg(*options, "--dry-run", *COMMAND).code == 0
+    slurm.answers(err="sbatch: error: no\n", code=3)
+    assert envcfg(*options, *COMMAND).code == 3
+    slurm.answers("Submitted batch job 123\n")
+    slurm.folder.chmod(0o777)
+    shared = envcfg(*options, *COMMAND)
+    assert (shared.code, "may write" in shared.err) == (2, True), shared.err
+    plain = envcfg("submit", *SHARED, "-N2", "--time", "10", *COMMAND)
+    assert plain.code == 0, plain.err
+    slurm.folder.chmod(0o755)
+    assert not (slurm.folder / "envcfg.toml").exists()
 
 
 def test_a_scheduler_that_tells_no_start_submits_nothing(site: Site) -> None:

@@ -396,7 +396,9 @@ def test_14_cores_with_one_gcd_cost_two_shares(built_in: Catalog) -> None:
     cost, words = charge(built_in.load("lumi-g"), request)
     assert cost is not None
     assert (cost.per_hour, cost.total) == (1, 2)
-    assert words[0].message == "1 GPU-hours per hour, 2 for 02:00:00; 14 cores decide"
+    assert words[0].message.startswith(
+        "1 GPU-hours per hour, 2 for 02:00:00; 14 cores decide (the unit is one hour of "
+    )
     assert words[1].message == "14 cores are billed as 2 GPUs, but the job has 1"
     assert words[1].fix is not None
     # The number of LUMI's courses; 8 are billed, and explained.

@@ -13,23 +13,15 @@ SHELLS_FOLDER = Path(__file__).parent / "shells"
 _FILE, _FOLDER = "file", "folder"  # kinds that a shell completes itself
 # The meaning of an option's metavar; None: a text or number that cannot be guessed.
 MEANT: Mapping[str, str | None] = {
-    "NAME|FILE": "profiles",
-    "A": "profiles",
-    "B": "profiles",
-    "FAMILY": "profiles",
+    **dict.fromkeys("NAME|FILE A B FAMILY".split(), "profiles"),
     "PARTITION": "partitions",
     "RULE[,RULE...]": "rules",
     "RULE|VARIABLE|WORDS": "subjects",
-    "FILE": _FILE,
-    "JOBID|FILE": _FILE,
-    "FILE|CMD": _FILE,
-    "FILE|DIR": _FILE,
-    "FILE.json": _FILE,
-    "PROFILE.yaml": _FILE,
-    "IMAGE": _FILE,
-    "SCRIPT": _FILE,
-    "PATH": _FILE,
-    "SPEC": _FILE,
+    **dict.fromkeys(
+        "FILE JOBID|FILE FILE|CMD FILE|DIR FILE.json PROFILE.yaml IMAGE SCRIPT PATH "
+        "SPEC".split(),
+        _FILE,
+    ),
     "DIR": _FOLDER,
     **dict.fromkeys(
         "ARG COMMAND DAYS GIB JOBID LIST N NAME NAME=VALUE NAME[:PORT] "

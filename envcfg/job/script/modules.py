@@ -16,18 +16,18 @@ from envcfg.common.provenance import sha256_of
 
 _FOLDER = data_path("job/script/modules")
 _WIDTH = 86
-INTERFACE = {
-    "needs": "modules that come before it",
-    "defines": "functions that make it necessary if the job's part calls them",
-    "adds": "LIST=FUNCTION: functions that a step calls, by the list of the core",
-    "reads": "data that the job's part sets, empty if the job has none",
-    "sets": "variables that it sets in a rank unless the job sets them",
-    "hides": "that a runtime may keep the task's variables from the container",
-    "ranks": "the source of each variable and binding of a rank, for a comment",
-    "launch": "the line that starts the tasks",
-    "enter": "the words that enter the container",
-    "bind": "the words of a bind",
-}
+# What a head can declare:
+# needs: modules that come before it
+# defines: functions that make it necessary if the job's part calls them
+# adds: LIST=FUNCTION: functions that a step calls, by the list of the core
+# reads: data that the job's part sets, empty if the job has none
+# sets: variables that it sets in a rank unless the job sets them
+# hides: that a runtime may keep the task's variables from the container
+# ranks: the source of each variable and binding of a rank, for a comment
+# launch: the line that starts the tasks
+# enter: the words that enter the container
+# bind: the words of a bind
+INTERFACE = "needs defines adds reads sets hides ranks launch enter bind".split()
 
 
 class Module(NamedTuple):
