@@ -273,6 +273,10 @@ UNSURE: dict[str, tuple[dict[str, str], str]] = {
     ),
     "other GPUs": ({"CUDA_VISIBLE_DEVICES": "4,5,6,7"}, "CUDA_VISIBLE_DEVICES"),
     "a GPU for each task": ({"SLURM_GPUS_PER_TASK": "1"}, "its own GPUs"),
+    "a GPU among what each task has": (
+        {"SLURM_TRES_PER_TASK": "cpu=14,gres/gpu=1"},
+        "its own GPUs",
+    ),
     "a bound GPU": ({"SLURM_TRES_BIND": "gres/gpu:single:1"}, "its own GPUs"),
 }
 
@@ -286,6 +290,13 @@ def test_without_certainty_ranks_stay_unbound(case: str, tmp_path: Path) -> None
         "note: ranks are not bound to the cores next to their GPUs: "
     )
     assert reason in note
+
+
+@pytest.mark.parametrize("cores", ["cpu=14", "cpu:14"])
+def test_cores_of_a_task_alone_leave_ranks_bound(cores: str, tmp_path: Path) -> None:
+    # Slurm 23.11 and newer sets this for --cpus-per-task, too.
+    build(tmp_path, NODES["DGX H100"])
+    assert len(cpus_of(ask(tmp_path, 8, SLURM_TRES_PER_TASK=cores))) == 8
 
 
 def test_whole_nodes_are_bound(tmp_path: Path) -> None:

@@ -175,6 +175,9 @@ def test_lightning_hears_of_the_step_not_of_the_job(
         ("NONE=1", "1", ["0"]),
         ("ROCR_VISIBLE_DEVICES=4,5 SLURM_GPUS_PER_TASK=a100:2", "2", ["0,1", "0,1"]),
         ("ROCR_VISIBLE_DEVICES=4,5 SLURM_GPUS_PER_TASK=1", "2", ["0", "1"]),
+        ("ROCR_VISIBLE_DEVICES=4,5 SLURM_TRES_PER_TASK=cpu=7,gres/gpu:a100=2", "2", ["0,1", "0,1"]),
+        ("ROCR_VISIBLE_DEVICES=4,5 SLURM_TRES_PER_TASK=gres/gpu:2,cpu:7", "2", ["0,1", "0,1"]),
+        ("ROCR_VISIBLE_DEVICES=4,5 SLURM_TRES_PER_TASK=cpu=2", "2", ["0", "1"]),
     ],
 )  # fmt: skip
 def test_jax_takes_the_devices_that_masking_leaves_to_a_task(

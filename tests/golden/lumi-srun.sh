@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 cf701f5014a67610)
+# envcfg 0.1.0, profile lumi-g (sha256 209e1a4bc06c01b4)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -39,12 +39,12 @@ ENVCFG_RUNTIME_MODULES='module use /appl/local/containers/ai-modules; module loa
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # the GCDs are not in the order of the CCDs; srun accepts masks only if the job has all cores of the
-# node [profiles/lumi-g.yaml:76]
+# node [profiles/lumi-g.yaml:77]
 ENVCFG_CPU_MASKS=0x00fe000000000000,0xfe00000000000000,0x0000000000fe0000,0x00000000fe000000,0x00000000000000fe,0x000000000000fe00,0x000000fe00000000,0x0000fe0000000000
 ENVCFG_CPU_MASKS_UNION=fefefefe,fefefefe # cores of all of them
 ENVCFG_CPU_LISTS=49-55:57-63:17-23:25-31:1-7:9-15:33-39:41-47
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -52,22 +52,22 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_RANKS='' ENVCFG_
 
 # Modules for the step.
 envcfg_modules() {
-  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:207]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:145]
-  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:150]
-  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:156]
-  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:162]
-  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:167]
-  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:172]
-  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:177]
-  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:182]
-  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:187]
+  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
+  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:151]
+  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:157]
+  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
+  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:168]
+  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:173]
+  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:178]
+  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:183]
+  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:188]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -80,15 +80,15 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA if the GPU and the NIC are on the same NUMA node; it is said to be the default since
   # ROCm 6.2, but RCCL's source does not show this, so it is set explicitly
-  # [profiles/lumi-g.yaml:310]
+  # [profiles/lumi-g.yaml:311]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:382]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:383]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set HF_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/hf-cache; fi
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:388]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:389]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ] && [ -n "${USER-}" ]; then envcfg_set TORCH_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/"${USER}"/torch_home; fi
   # vLLM's cache goes to the project's scratch; the guide has it for one node
-  # [profiles/lumi-g.yaml:394]
+  # [profiles/lumi-g.yaml:395]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set VLLM_CACHE_ROOT /scratch/"${SLURM_JOB_ACCOUNT}"/vllm-cache; fi
   fi
@@ -118,7 +118,7 @@ envcfg_rank_settings() {
   # where users conflict [profiles/slingshot-rocm.yaml:57]
   envcfg_set MIOPEN_CUSTOM_CACHE_DIR "${MIOPEN_USER_DB_PATH}"
   # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
-  # rank, with build in it [profiles/lumi-g.yaml:362]
+  # rank, with build in it [profiles/lumi-g.yaml:363]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
   envcfg_folders TRITON_CACHE_DIR "${TRITON_CACHE_DIR-}" \
     TORCH_EXTENSIONS_DIR "${TORCH_EXTENSIONS_DIR-}" \

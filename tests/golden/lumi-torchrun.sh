@@ -1,4 +1,4 @@
-# envcfg 0.1.0, profile lumi-g (sha256 cf701f5014a67610)
+# envcfg 0.1.0, profile lumi-g (sha256 209e1a4bc06c01b4)
 # made by: envcfg wrap --print job --profile lumi-g --fact rocm=6.2.4 --container /images/pytorch.sif --launcher torchrun -- python3 dump.py out 'a b'
 # You can source it in a batch script, evaluate it, run it, or submit it.
 # Compute nodes need bash 4.4, and neither envcfg nor Python.
@@ -37,7 +37,7 @@ ENVCFG_RUNTIME_MODULES='module use /appl/local/containers/ai-modules; module loa
 ENVCFG_RANK_SHELL='/bin/sh' # starts the program in each rank
 ENVCFG_CLUSTERS='lumi'      # where this job may run
 # node-local, but in memory and part of the job's memory limit, so it must be cleaned
-# [profiles/lumi-g.yaml:108]
+# [profiles/lumi-g.yaml:109]
 ENVCFG_SCRATCH=/tmp # for node-local caches
 
 # Not used by this job.
@@ -45,22 +45,22 @@ ENVCFG_ALLOWED='' ENVCFG_AS_SAID='' ENVCFG_COMPONENTS='' ENVCFG_CPU_LISTS='' ENV
 
 # Modules for the step.
 envcfg_modules() {
-  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:207]
+  # contains the bindings for images that use the host's libfabric [profiles/lumi-g.yaml:208]
   envcfg_module use /appl/local/containers/ai-modules
-  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:213]
+  envcfg_module load singularity-AI-bindings # binds the file systems, libcxi and the host's libfabric [profiles/lumi-g.yaml:214]
 }
 
 # Binds; envcfg_bind_if: only if the node has the path.
 envcfg_mounts() {
-  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:145]
-  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:150]
-  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:156]
-  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:162]
-  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:167]
-  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:172]
-  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:177]
-  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:182]
-  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:187]
+  envcfg_bind_if /var/spool/slurmd      # PMI and Slurm clients in the container use this folder [profiles/lumi-g.yaml:146]
+  envcfg_bind_if /opt/cray              # the host's libfabric for the plugin; the newer images bring their own [profiles/lumi-g.yaml:151]
+  envcfg_bind_if /usr/lib64/libcxi.so.1 # the host's libfabric needs the host's libcxi [profiles/lumi-g.yaml:157]
+  envcfg_bind_if /pfs                   # /scratch, /project and others are symbolic links to this file system [profiles/lumi-g.yaml:163]
+  envcfg_bind_if /scratch               # the project's scratch [profiles/lumi-g.yaml:168]
+  envcfg_bind_if /projappl              # the project's own software [profiles/lumi-g.yaml:173]
+  envcfg_bind_if /project               # the project's persistent storage [profiles/lumi-g.yaml:178]
+  envcfg_bind_if /flash                 # the project's flash storage [profiles/lumi-g.yaml:183]
+  envcfg_bind_if /appl                  # the system's software and its container images [profiles/lumi-g.yaml:188]
 }
 
 # Variables; envcfg_set: unless the job exports its own.
@@ -73,18 +73,18 @@ envcfg_settings() {
   envcfg_set GLOO_SOCKET_IFNAME hsn0
   # GPU RDMA if the GPU and the NIC are on the same NUMA node; it is said to be the default since
   # ROCm 6.2, but RCCL's source does not show this, so it is set explicitly
-  # [profiles/lumi-g.yaml:310]
+  # [profiles/lumi-g.yaml:311]
   envcfg_set NCCL_NET_GDR_LEVEL PHB
   envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
   # torchrun and accelerate set 1 if it is not set; each GCD has seven cores
-  # [profiles/lumi-g.yaml:356]
+  # [profiles/lumi-g.yaml:357]
   envcfg_set OMP_NUM_THREADS 7
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:382]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:383]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set HF_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/hf-cache; fi
-  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:388]
+  # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:389]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ] && [ -n "${USER-}" ]; then envcfg_set TORCH_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/"${USER}"/torch_home; fi
   # vLLM's cache goes to the project's scratch; the guide has it for one node
-  # [profiles/lumi-g.yaml:394]
+  # [profiles/lumi-g.yaml:395]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set VLLM_CACHE_ROOT /scratch/"${SLURM_JOB_ACCOUNT}"/vllm-cache; fi
   fi
@@ -131,7 +131,7 @@ ENVCFG_AGENT_OPTIONS=''
 # Variables of each rank that the agent starts.
 envcfg_rank_settings() {
   # AITER compiles kernels under a lock, which is unreliable on Lustre; it needs a folder for each
-  # rank, with build in it [profiles/lumi-g.yaml:362]
+  # rank, with build in it [profiles/lumi-g.yaml:363]
   envcfg_set AITER_JIT_DIR "${ENVCFG_CACHE}"/aiter/"${LOCAL_RANK}"
   envcfg_folders AITER_JIT_DIR "${AITER_JIT_DIR:+$AITER_JIT_DIR/build}"
 }

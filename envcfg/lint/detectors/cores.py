@@ -39,9 +39,7 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
     count = whole_number(directives_found[-1].value) if directives_found else None
     if not count or count < 2:
         return
-    known = job.profile.slurm if job.profile else None
-    version = job.known.facts.get("slurm") or (known.version if known else "")
-    affected = _is_affected(version)
+    affected = is_affected(job, known_values("EC626", "slurm")["affected"])
     is_set = "SRUN_CPUS_PER_TASK" in model.set_names or _has_masks(job)
     if affected is False or is_set:
         return
@@ -64,13 +62,14 @@ def cores_not_repeated(job: ScriptJob) -> Iterator[Fault]:
         yield Fault(offset, words, form, None if affected else "note", edit)
 
 
-def _is_affected(version: str) -> bool | None:
-    """Return whether srun of this Slurm ignores the job's cores; None if unknown."""
-    tests = parse_tests("slurm", known_values("EC626", "slurm")["affected"])
-    results = [test.holds_for(version) for test in tests if version]
-    return (
-        False if False in results else (bool(results) and None not in results) or None
-    )
+def is_affected(job: ScriptJob, affected: str) -> bool | None:
+    """Return whether the system has one of these versions of Slurm; None if unknown."""
+    known = job.profile.slurm if job.profile else None
+    version = job.known.facts.get("slurm") or (known.version if known else "")
+    if not version:
+        return None
+    results = {test.holds_for(version) for test in parse_tests("slurm", affected)}
+    return False if False in results else None if None in results else True
 
 
 def _has_masks(job: ScriptJob) -> bool:
@@ -165,7 +164,7 @@ def _asks_no_cores(job: ScriptJob, step: Command | None) -> bool:
 def separated_devices(job: ScriptJob) -> Iterator[Fault]:
     """GPUs that Slurm separates by task, although tasks need those of their neighbours."""
     profile = job.profile
-    if profile is None or profile.node is None:
+    if profile is None:
         return
     separating = _separating(profile)
     options_given = {n: (d.value or "", d.offset) for n, d in directives(job).items()}
@@ -179,9 +178,7 @@ def separated_devices(job: ScriptJob) -> Iterator[Fault]:
         )
         if step.is_open or not tasks or tasks < 2 or name_found is None:
             continue
-        # A task with all GPUs of its node still sees those of its neighbours.
-        each_task = options_given_all.get("gpus-per-task", ("",))[0]
-        if _shares_gpus(options_given_all) or each_task == str(profile.node.gpus):
+        if _shares_gpus(options_given_all):
             continue
         yield Fault(
             options_given_all[name_found][1],

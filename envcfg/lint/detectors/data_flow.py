@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from envcfg.common.findings import Severity
 from envcfg.job.request.amounts import array_marks
+from envcfg.lint.detectors.cores import is_affected
 from envcfg.lint.lint_rule import Fault, ScriptJob, detects, known_values, known_words
 from envcfg.lint.program_starts import helpers
 from envcfg.lint.script_model import (
@@ -259,20 +260,36 @@ def slurm_count(job: ScriptJob) -> Iterator[Fault]:
             or expansion.hole.scope not in ("batch", "task")
         ):
             continue
-        given = [values[option] for option in table[name].split() if option in values]
-        is_typed = any(":" in value for value in given)
-        words = {"name": name, "option": table[name].split()[0]}
-        if (given and not is_typed) or (not given and expansion.hole.scope != "batch"):
-            continue
-        needs = _needs_number(expansion, job)
-        if needs is None:
-            continue
-        visited.add(name)
-        if is_typed:
-            words["value"] = next(value for value in given if ":" in value)
-            yield Fault(expansion.offset, words, "typed")
-        else:
-            yield Fault(expansion.offset, words, severity=needs)
+        options = table[name].split()
+        given = [values[option] for option in options if option in values]
+        fault = _wrong_count(expansion, job, options[0], given)
+        if fault is not None:
+            visited.add(name)
+            yield fault
+
+
+def _wrong_count(
+    expansion: Expansion, job: ScriptJob, option: str, given: list[str]
+) -> Fault | None:
+    """Return the fault of a count with these values of its options; None: it is right."""
+    name = expansion.name
+    # Tasks and cores have no type; --tres-per-task has a colon before other things.
+    typed = next((value for value in given if ":" in value and "GPUS" in name), None)
+    gone = known_values("EC252", "gone").get(name) if given else None
+    affected = is_affected(job, gone) if gone else False
+    is_wrong = (
+        typed or affected is not False if given else expansion.hole.scope == "batch"
+    )
+    severity = _needs_number(expansion, job) if is_wrong else None
+    if severity is None:
+        return None
+    words = {"name": name, "option": option}
+    if affected is not False:
+        # If the version of Slurm is unknown, the count may be right.
+        return Fault(expansion.offset, words, "gone", severity if affected else "note")
+    if typed is not None:
+        return Fault(expansion.offset, {**words, "value": typed}, "typed")
+    return Fault(expansion.offset, words, severity=severity)
 
 
 def _needs_number(expansion: Expansion, job: ScriptJob) -> Severity | None:

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # srun/cores 3: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
+# shellcheck shell=bash # srun/cores 4: Slurm: bind ranks to cores next to their GPUs, by the files of the job's first node
 # ranks: cores those next to its GPU by ENVCFG_CPU_MASKS or the first node's own files
 # needs: cpu_lists; adds: SHAPE=envcfg_find_cores; reads: ENVCFG_CPU_LISTS ENVCFG_CPU_MASKS ENVCFG_CPU_MASKS_UNION ENVCFG_NODE_CORES ENVCFG_UNBOUND
 # Used if the profile has no masks, or the job does not own all of their cores. What the kernel shows of this node is
@@ -19,7 +19,10 @@ envcfg_find_cores() { # set ENVCFG_CPU_MASKS and ENVCFG_CPU_LISTS: the cores for
 envcfg_has_shares() { # RANKS: whether the node's shares suit so many ranks per node; a note says why not
   local envcfg_name envcfg_masks=${ENVCFG_CPU_MASKS//[!,]/}
   for envcfg_name in SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_NTASKS_PER_GPU SLURM_GPU_BIND SLURM_TRES_BIND; do
-    if [[ -n ${!envcfg_name-} ]]; then ENVCFG_UNBOUND="$envcfg_name gives each rank its own GPUs"; fi
+    # Slurm 23.11 and newer sets SLURM_TRES_PER_TASK for cores alone, too.
+    if [[ -n ${!envcfg_name-} && $envcfg_name=${!envcfg_name} != SLURM_TRES_PER_TASK=!(*gpu*) ]]; then
+      ENVCFG_UNBOUND="$envcfg_name gives each rank its own GPUs"
+    fi
   done
   if [[ -z $ENVCFG_CPU_MASKS ]]; then
     : # the reason is known

@@ -1,4 +1,4 @@
-# shellcheck shell=bash # srun 7: Slurm: read the job, run commands on each node, and read the task's rank
+# shellcheck shell=bash # srun 8: Slurm: read the job, run commands on each node, and read the task's rank
 # ranks: RANK SLURM_PROCID, LOCAL_RANK SLURM_LOCALID, WORLD_SIZE SLURM_STEP_NUM_TASKS, MASTER_ADDR the first node of SLURM_STEP_NODELIST, cores as srun binds them
 # reads: ENVCFG_COMPONENTS ENVCFG_RANK_SHELL ENVCFG_SUFFIX
 # launch: srun --kill-on-bad-exit=1 --export=ALL OPTIONS "${ENVCFG_SRUN[@]}" ENTER SHELL -c "$ENVCFG_RANK" envcfg-rank "${ENVCFG_ARGS[@]}" -- COMMAND
@@ -229,6 +229,13 @@ envcfg_nodes=$SLURM_STEP_NUM_NODES
 envcfg_id=$SLURM_JOB_ID.$SLURM_STEP_ID                            # of what this step starts together
 envcfg_own=${SLURM_GPUS_PER_TASK-}                                # as the job gives them
 envcfg_address=${SLURMD_NODENAME:+$SLURMD_NODENAME$ENVCFG_SUFFIX} # of this node, for its agent
+case ${SLURM_TRES_PER_TASK-} in
+  *gres/gpu*) # as Slurm 23.11 and newer gives them: cpu=7,gres/gpu:a100=2
+    envcfg_own=${SLURM_TRES_PER_TASK##*gres/gpu}
+    envcfg_own=${envcfg_own%%,*}
+    envcfg_own=${envcfg_own##*[:=]}
+    ;;
+esac
 if ! envcfg_is_preset MASTER_ADDR; then
   envcfg_need SLURM_STEP_NODELIST "${SLURM_STEP_NODELIST-}"
   envcfg_first_node "$SLURM_STEP_NODELIST" || envcfg_fail \
