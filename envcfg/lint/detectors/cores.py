@@ -99,10 +99,9 @@ def _lacks_cores(step: Command, job: ScriptJob) -> bool:
 @detects("EC627")
 def too_few_cores(job: ScriptJob) -> Iterator[Fault]:
     """Fewer cores for a task than it starts processes."""
-    visited: set[int] = set()
     for command in job.model.commands:
         # A variant is another reading of the same place, which is already reported.
-        if not is_agent(command) or command.variant or command.offset in visited:
+        if not is_agent(command) or command.variant:
             continue
         step = job.model.step_of(command)
         if not _has_cores_of_job(command, step, job.model.ancestors(command)):
@@ -123,12 +122,10 @@ def too_few_cores(job: ScriptJob) -> Iterator[Fault]:
             cores *= shape.per_node or 1
         words = {"cores": cores, "count": count, "name": program_name(command)}
         if cores is not None and cores < count:
-            visited.add(command.offset)
             # Outside a step, or without known GPUs, the numbers are less certain.
             is_sure = shape.gpus_per_node is not None and step is not None
             yield Fault(offset, words, severity="error" if is_sure else None)
         elif _asks_no_cores(job, step) and shape.gpus_per_node is not None:
-            visited.add(command.offset)
             yield Fault(
                 offset,
                 words,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -21,7 +22,7 @@ from envcfg.lint.script_model import (
 )
 from envcfg.lint.shell_builtins import BUILTINS
 from envcfg.lint.system_recognition import directives
-from envcfg.lint.traced_text import INSIDE, holes, literal, shown
+from envcfg.lint.traced_text import INSIDE, Text, holes, literal, shown
 from envcfg.lint.value_flow import TESTS, command_with, is_agent, uses
 
 _MAIN = re.compile(r"python[\d.]*$")
@@ -194,21 +195,26 @@ def _beyond_list(job: ScriptJob) -> Iterator[Fault]:
         last = array_marks(option.value or "").rfind(1) if option else -1
     except ValueError:
         return
+    values = [(a.name, a.value) for a in job.model.assignments]
+    counts = Counter(name for name, _ in values)
+    lists = {
+        name: value.items
+        for name, value in values
+        if isinstance(value, Array)
+        and not (counts[name] > 1 or any(map(_is_several, value.items)))
+    }
     for expansion in job.model.expansions:
-        values = [a.value for a in job.model.assignments if a.name == expansion.name]
-        items = [item for v in values if isinstance(v, Array) for item in v.items]
-        # An item with a variable or a pattern may be several words, or none.
-        is_open = len(values) != 1 or any(
-            hole.loose for item in items for hole in holes(item)
-        )
-        is_open |= any(set("*?[{") & set(shown(item)) for item in items)
-        if is_open or not _BY_TASK.match(job.behind(expansion.offset)):
-            continue
-        if 0 < len(items) <= last:
+        items = lists.get(expansion.name, ())
+        is_by_task = _BY_TASK.match(job.behind(expansion.offset))
+        if 0 < len(items) <= last and is_by_task:
             words = {"name": expansion.name, "count": len(items), "index": last}
-            words["last"] = len(items) - 1
-            yield Fault(expansion.offset, words, "beyond")
+            yield Fault(expansion.offset, words | {"last": len(items) - 1}, "beyond")
             return
+
+
+def _is_several(item: Text) -> bool:
+    """Return whether an item with a variable or a pattern may be several words, or none."""
+    return bool(set("*?[{") & set(shown(item))) or any(h.loose for h in holes(item))
 
 
 def _names_as_values(job: ScriptJob) -> Iterator[Fault]:

@@ -134,9 +134,8 @@ def _is_launch(start: Start) -> bool:
 
 def _is_main(command: Command) -> bool:
     """Return whether a command may be the job's program, and not its preparation."""
-    if command.scope == "unknown" or command.substitution or command.context.is_chosen:
-        return False
-    if command.context.function == "trap" or command.by_envcfg:
+    is_other = command.scope == "unknown" or command.substitution or command.by_envcfg
+    if is_other or command.context.is_chosen:
         return False
     if agent_of(command) is not None:
         return True

@@ -177,7 +177,7 @@ def _agent_without_srun(job: ScriptJob) -> Iterator[Fault]:
         if is_step or model.step_of(command) is not None:
             continue
         # A branch may belong to jobs of one node.
-        if command.context.function == "trap" or command.context.is_chosen:
+        if command.context.is_chosen:
             continue
         words = {"name": program_name(command), "nodes": nodes}
         yield Fault(command.offset, words, "first-node")
@@ -286,7 +286,7 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
             continue
         if _starts_everywhere(command, model):
             continue
-        if command.context.is_chosen or command.context.function == "trap":
+        if command.context.is_chosen:
             continue
         words = {"tasks": tasks, "name": command.name, "nodes": nodes}
         words["gpus"] = shape.gpus_per_node or "GPUS"
@@ -371,7 +371,6 @@ def _counted_twice(job: ScriptJob) -> Iterator[Fault]:
 def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
     """One mask for all tasks of a node, which hides GPUs that they need."""
     gpus, model = job.shape.gpus_per_node, job.model
-    reported: set[int] = set()
     if _BINDERS & directives(job).keys():
         return
     for step in steps(model):
@@ -385,9 +384,8 @@ def inherited_mask(job: ScriptJob) -> Iterator[Fault]:
             # If the number of GPUs is unknown, a list may name all of them.
             if mask is None or count is None or count >= min(gpus or 2, tasks):
                 continue
-            if mask.offset in reported or is_helper(step, model):
+            if is_helper(step, model):
                 continue
-            reported.add(mask.offset)
             severity = _mask_severity(mask, step, job) if gpus else "note"
             words = {"name": name, "value": mask.shown, "tasks": tasks}
             yield Fault(mask.offset, words, severity=severity)

@@ -427,17 +427,14 @@ def needs_internet(job: ScriptJob) -> Iterator[Fault]:
     if not PROXIES.isdisjoint(names) or any(map(_PROXY.search, sources)):
         return
     unless = job.unless("sets a proxy")
-    offsets: set[int] = set()
     for command in job.model.commands:
         # A test may look whether the file is there, or for another system.
-        if command.context.is_chosen or command.context.function == "trap":
+        if command.context.is_chosen:
             continue
         texts = [word.literal or "" for word in command.words]
         if job.model.children(command):  # the program has a command of its own
             texts = [] if command.is_step else [t for t in texts if "://" in t]
-        subject = download_of(texts, names)
-        if subject and command.offset not in offsets:
-            offsets.add(command.offset)
+        if subject := download_of(texts, names):
             words = {"subject": subject, "proxy": internet.proxy}
             form = "proxy" if internet.proxy else ""
             yield Fault(command.offset, words, form, unless=unless)
