@@ -160,6 +160,7 @@ WRONG: dict[str, tuple[dict[str, object], str, str]] = {
     "python -m ray.scripts.scripts job submit --no-wait -- t": ({"ranks": 1}, "ray.scripts.scripts --no-wait: the", "leave out"),
     "env A=b /x/ray job submit --no-wait -- t": ({}, "ray --no-wait: the cluster", "leave out"),
     "serve run --non-blocking app:app": ({}, "serve --non-blocking: the cluster", "leave out"),
+    "ray start --head --block": ({"nodes": 2}, "ray --head: the command runs on every node", "--launcher ray -- python PROGRAM"),
     "axolotl train c.yaml -- --num_machines": ({}, "axolotl --num_machines: a value is missing", "leave"),
 }  # fmt: skip
 
@@ -183,6 +184,7 @@ RIGHT = (
     "trl sft --num_processes $N",
     "ray job submit -- python t.py --no-wait",
     "ray job submit -- serve run --non-blocking a",
+    "ray start --address head:6379 --block",
 )
 
 

@@ -90,11 +90,14 @@ def start(
     # belongs to the program only if it gets that number.
     if launcher is None or options.launcher not in {None, launcher}:
         return options, []
+    refused, remedies = row.get("refused", {}), row.get("remedies", {})
+    if (options.known_nodes or 1) > 1:
+        refused = {**refused, **row.get("refused_on_several", {})}
     for word in takewhile("--".__ne__, words):
         option = word.partition("=")[0].replace("_", "-")
-        if reason := row.get("refused", {}).get(option):
+        if reason := refused.get(option):
             msg = f"{name} {option}: {reason}"
-            raise UsageError(msg, hint=f"leave out {option}")
+            raise UsageError(msg, hint=remedies.get(option, f"leave out {option}"))
     if not program.counts_ranks and (options.launcher or options.ranks):
         return options, []
     if not words_of_row:

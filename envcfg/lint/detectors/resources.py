@@ -64,6 +64,7 @@ def launcher_mismatch(job: ScriptJob) -> Iterator[Fault]:
     yield from _agent_without_srun(job)
     yield from _apart(job)
     yield from _programs_apart(job)
+    yield from _without_hosts(job)
     yield from _program_without_srun(job)
 
 
@@ -209,6 +210,20 @@ def _apart(job: ScriptJob) -> Iterator[Fault]:
             continue
         visited.add(command.offset)
         yield from _machines(command, options_given, nodes, job)
+
+
+def _without_hosts(job: ScriptJob) -> Iterator[Fault]:
+    """Yield launchers that reach other nodes only by a list, and get none."""
+    for command in job.model.commands:
+        needed = [word for word in agent_of(command) or () if word.startswith("-")]
+        step = job.model.step_of(command)
+        shape = step_shape(step, job.shape) if step else job.shape
+        is_unsure = command.is_open or command.context.is_chosen or command.by_envcfg
+        if not needed or is_unsure or (step and "nodelist" in step.options):
+            continue
+        if (shape.nodes or 1) > 1 and not _is_given(needed, command, job):
+            words = {"name": program_name(command), "nodes": shape.nodes}
+            yield Fault(command.offset, {**words, "needed": needed[0]}, "no-hosts")
 
 
 def _programs_apart(job: ScriptJob) -> Iterator[Fault]:
