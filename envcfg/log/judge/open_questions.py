@@ -118,13 +118,13 @@ def _absent(world: World) -> Iterator[tuple[str, str]]:
         many = count_of(len(world.missing), "rank")
         which = number_ranges(world.missing)
         are = "is" if len(world.missing) == 1 else "are"
-        question = f"{many} of {total} {are} not in the log ({which})"
-        if world.attempts > 1:
-            parts = "attempts" if world.islands == 1 else "communicators of that size"
-            question = (
-                f"{many} of {total} {are} not in all {world.attempts} {parts} ({which})"
-            )
-        yield "ranks-missing", question
+        where = "the log"
+        if world.islands > 1:
+            where = f"all {world.attempts} communicators of that size"
+        # Of several attempts, some may have lines of these ranks.
+        elif not {*world.missing}.isdisjoint(world.present):
+            where = f"all {world.attempts} attempts"
+        yield "ranks-missing", f"{many} of {total} {are} not in {where} ({which})"
     absent = Counter(group.nranks for group in world.partial)
     for nranks, count in sorted(absent.items()):
         groups = "a communicator" if count == 1 else f"{count} communicators"

@@ -255,8 +255,11 @@ def world_communicators(process: Process, size: int | None) -> list[Communicator
 
 
 def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
-    """Return the ranks that processes hold: by communicator, table of ranks, or label."""
-    # A communicator is the strongest evidence; a label is the weakest.
+    """Return the ranks that processes hold: by communicator, table of ranks, label, or
+    channels."""
+    # A communicator is the strongest evidence; a channel is the weakest.
+    comms = [comm for p in processes for comm in p.communicators.values()]
+    sizes = {comm.nranks for comm in comms}
     entities: dict[tuple[int, int], Entity] = {}
     for process in processes:
         for comm in world_communicators(process, size):
@@ -264,6 +267,11 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
             entities[key] = Entity(comm.rank, process, comm.device)
     contained = {id(entity.process) for entity in entities.values()}
     for process in processes:
+        # In channels of a smaller communicator, ranks have other numbers.
+        own = {comm.nranks for comm in process.communicators.values()}
+        for edge in process.edges if sizes == {size} >= own else ():
+            if edge.own < (size or 0):
+                entities.setdefault((edge.own, id(process)), Entity(edge.own, process))
         if id(process) in contained:
             continue
         for rank, device in process.rows.items():
