@@ -12,6 +12,7 @@ from envcfg.profile.job_facts import Reason
 
 DEFAULT = "the library's default anyway"
 _KINDS = ("site", "vendor", "users")
+_DETAILS = re.compile(r" \(.*\)")  # the commit, the file and its lines
 _ADDRESS = re.compile(r"https?://([^\s/;,)]+)/?([^\s/;,)]*)")
 
 
@@ -39,6 +40,12 @@ def cited(reason: Reason) -> str:
         return reason.source
     quality = evidence(reason.source)
     return f"{reason.source}{f' ({quality})' if quality else ''}, {reason.date}"
+
+
+def by_users(cited_source: str) -> str:
+    """Return a remark with source and date if only users vouch for a value; else empty."""
+    is_weak = evidence(cited_source) == "users"
+    return f" (by users: {_DETAILS.sub('', cited_source)})" if is_weak else ""
 
 
 def defaults(name: str) -> frozenset[str]:

@@ -54,7 +54,8 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail (by
+  # users: https://github.com/PrimeIntellect-ai/prime-rl/pull/2305, 2026-11-29)
   # [profiles/efa.yaml:117]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

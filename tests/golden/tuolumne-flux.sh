@@ -42,11 +42,13 @@ envcfg_mounts() {
 
 # Variables; envcfg_set: unless the job exports its own.
 envcfg_settings() {
-  # the same, with the name of the plugins for older ROCm [profiles/tuolumne.yaml:166]
+  # the same, with the name of the plugins for older ROCm (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:166]
   if [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # the interfaces of Slingshot have other names here than elsewhere [profiles/tuolumne.yaml:172]
+  # the interfaces of Slingshot have other names here than elsewhere (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:172]
   envcfg_set NCCL_SOCKET_IFNAME hsi0
   envcfg_set GLOO_SOCKET_IFNAME hsi0 # gloo reads its own variable, and needs the exact name [profiles/tuolumne.yaml:177]
   envcfg_set NCCL_NET_GDR_LEVEL PHB  # GPU RDMA if the GPU and the NIC are on the same NUMA node [profiles/slingshot.yaml:99]
@@ -58,17 +60,22 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  # the provider's default is enough here; the family doubles it [profiles/tuolumne.yaml:187]
+  # the provider's default is enough here; the family doubles it (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:187]
   envcfg_set FI_CXI_DEFAULT_TX_SIZE 1024
   # falls back to software when the NIC's matching resources run out [profiles/slingshot.yaml:131]
   envcfg_set FI_CXI_RX_MATCH_MODE hybrid
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
-  envcfg_set NCCL_MIN_NCHANNELS 24           # AMD's advice for collectives on these nodes [profiles/tuolumne.yaml:182]
-  # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A
-  # [profiles/tuolumne.yaml:193]
+  # rocFFT keeps a SQLite cache in the home folder (by users: https://github.com/BLAST-WarpX/warpx,
+  # 2026-07-01) [profiles/slingshot-rocm.yaml:65]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
+  # AMD's advice for collectives on these nodes (by users: https://github.com/LBANN/HPC-launcher,
+  # 2026-08-02) [profiles/tuolumne.yaml:182]
+  envcfg_set NCCL_MIN_NCHANNELS 24
+  # lets PyTorch give MIOpen convolutions in the layout that is fast on MI300A (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:193]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC 1
-  # batch normalization must have the layout of the convolutions around it
-  # [profiles/tuolumne.yaml:198]
+  # batch normalization must have the layout of the convolutions around it (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:198]
   envcfg_set PYTORCH_MIOPEN_SUGGEST_NHWC_BATCHNORM 1
   # a program that finds this variable assumes that MPI started it, and may start itself again
   # (Lightning) [profiles/tuolumne.yaml:211]
@@ -88,8 +95,8 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   envcfg_own_masks HIP_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES GPU_DEVICE_ORDINAL
-  # as the family's; here an attribute of the step disables the scheduler's own protocol
-  # [profiles/tuolumne.yaml:147]
+  # as the family's; here an attribute of the step disables the scheduler's own protocol (by users:
+  # https://github.com/LBANN/HPC-launcher, 2026-08-02) [profiles/tuolumne.yaml:147]
   if [ "$ENVCFG_NODES" -gt 1 ] && envcfg_agrees alternate-rendezvous \
     FI_CXI_RDZV_PROTO alt_read \
     FI_CXI_RDZV_EAGER_SIZE 0 \
@@ -105,7 +112,8 @@ envcfg_settings() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail (by
+  # users: https://github.com/PrimeIntellect-ai/prime-rl/pull/2305, 2026-11-29)
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -26,6 +26,12 @@ ROWS = ROW.findall(PAGE.read_text(encoding="utf-8"))
 COMMANDS = list(
     dict.fromkeys((c[1:-1], w[1:-1]) for _, c, w in ROWS if c.startswith("`"))
 )
+# Options whose effect a row shows: without them the words are missing.
+OPTIONS = (
+    "--nccl-debug", "--smoke-test", "--report-affinity", "--fact mpi=cray", "--use_fsdp",
+    "--mem-per-gpu 100G", "--set 'ROCR_VISIBLE_DEVICES=${LOCAL_RANK}'",
+    "--gpus-per-node 0.5", "--launcher deepspeed",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +59,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize(("command", "words"), COMMANDS)
-def test_a_command_shows_what_the_page_says(
-    folder: Path, tmp_path: Path, command: str, words: str
-) -> None:
+def run(folder: Path, home: Path, command: str) -> tuple[int, str]:
+    """Return the exit code of a command of the page, and its output in one line."""
     env = {
         "PATH": f"{folder}/bin:{Path(sys.executable).parent}:/usr/bin:/bin",
-        "HOME": str(tmp_path),
-        "TMPDIR": str(tmp_path),
-        "FAKE_NOTES": str(tmp_path),
-        "ENVCFG_SITE": str(tmp_path / "no-site"),
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "FAKE_NOTES": str(home),
+        "ENVCFG_SITE": str(home / "no-site"),
         "LANG": os.environ.get("LANG", "C.UTF-8"),
         "COLUMNS": "200",
     }
@@ -70,9 +74,52 @@ def test_a_command_shows_what_the_page_says(
         ["bash", "-c", command],
         cwd=folder / "work", env=env, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
-    text = " ".join(f"{done.stdout}\n{done.stderr}".split())
-    assert done.returncode in {0, 1, 2, 3}, text
+    return done.returncode, " ".join(f"{done.stdout}\n{done.stderr}".split())
+
+
+@pytest.mark.parametrize(("command", "words"), COMMANDS)
+def test_a_command_shows_what_the_page_says(
+    folder: Path, tmp_path: Path, command: str, words: str
+) -> None:
+    code, text = run(folder, tmp_path, command)
+    assert code in {0, 1, 2, 3}, text
     assert words in text, text[-3000:]
+
+
+def without_feature(command: str, words: str) -> str:
+    """Return the command without the option, the system, or the fault that it shows."""
+    _, verb, *_ = command.split()
+    if taken := next((option for option in OPTIONS if option in command), ""):
+        return command.replace(f"{taken} ", "")
+    if verb in ("wrap", "job"):
+        return re.sub(r"--profile \S+", "--profile workstation", command)
+    is_right = words.startswith("0 errors")
+    other = {
+        "lint": "start-script.sh" if is_right else "node-ranks.sh",
+        "check-log": "loader.log" if "loader" not in command else "plugin.log",
+        "explain": "NCCL_DEBUG",
+        "profiles": "workstation",
+        "inspect": "/usr/share",
+    }
+    return " ".join([*command.split()[:-1], other[verb]])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("command", "words"), [row for row in COMMANDS if " monitor " not in row[0]]
+)
+def test_a_command_without_its_feature_does_not_show_it(
+    folder: Path, tmp_path: Path, command: str, words: str
+) -> None:
+    code, text = run(folder, tmp_path, without_feature(command, words))
+    assert code in {0, 1, 2, 3}, text
+    assert words not in text
+
+
+def test_a_chosen_node_alone_is_monitored(folder: Path, tmp_path: Path) -> None:
+    assert (
+        "1 of 1 node answer" not in run(folder, tmp_path, "envcfg monitor --once 12")[1]
+    )
 
 
 def test_every_row_has_a_command_or_a_page_that_is_there() -> None:

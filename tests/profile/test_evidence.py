@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,3 +90,32 @@ def test_show_says_whose_word_each_value_is() -> None:
     shown = " ".join(envcfg("profiles", "show", "alps-clariden").text.split())
     assert "(site), 20" in shown
     assert "(vendor), 20" in shown
+
+
+def test_a_weak_value_names_its_source_in_the_script() -> None:
+    step = ("--container", "none", "--", "python", "-c", "1")
+    script = envcfg("wrap", "--profile", "tuolumne", *step).text
+    text = re.sub(r"\s*\n *# ", " ", script)
+    weak = r"\(by users: https://github.com/\S+, \d{4}-\d\d-\d\d\) \[profiles/tuolumne"
+    assert re.search(weak, text)
+    # A value of the vendor has no such remark.
+    assert "completion queue [profiles/slingshot.yaml:" in text
+
+
+@pytest.mark.parametrize(
+    ("system", "request_text", "limit"),
+    [
+        ("perlmutter", "-n 4 -c 64 -C gpu", "is 128"),
+        ("dardel", "-p gpu --mem=900G", "is 456G"),
+        ("horeka", "-p accelerated --mem-per-cpu=900G", "is 497500M"),
+    ],
+)
+def test_lint_names_the_source_of_a_weak_limit(
+    system: str, request_text: str, limit: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "job.sh"
+    head = f"#!/bin/bash\n#SBATCH --nodes=1 {request_text} --gpus-per-node=4\n"
+    script.write_text(f"{head}srun python train.py\n")
+    said = envcfg("lint", "--profile", system, "--select", "EC628", str(script)).text
+    text = " ".join(said.split())
+    assert re.search(rf"\(by users: http\S+, \d{{4}}-\d\d-\d\d\) {limit}", text), text

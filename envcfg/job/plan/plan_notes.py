@@ -10,7 +10,7 @@ from envcfg.job.plan.container import asks_runtime, named_runtimes
 from envcfg.job.plan.plan import Container, Options, Plan
 from envcfg.profile.conditions import FACTS, VERSIONS
 from envcfg.profile.entries import Setting
-from envcfg.profile.job_facts import Fact, Reason
+from envcfg.profile.job_facts import Fact
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.words import format_word
 
@@ -137,15 +137,20 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
         )
     origin = profile.verified
     if origin and origin.state in _WRITTEN:
+        # Import late: a proven profile has no such note.
+        from envcfg.profile.evidence import by_users
+
         names = [
             setting.name
             for setting in filter(None, profile.env.values())
             if any(
-                _rests_on_users(case.reason, origin.reason) for case in setting.cases
+                case.reason.place.path == origin.reason.place.path
+                and by_users(case.reason.cited)
+                for case in setting.cases
             )
         ]
-        by_users = f" (values of users' scripts: {', '.join(names)})" if names else ""
-        message = f"{_WRITTEN[origin.state]}, never tested{by_users}: "
+        weak = f" (values of users' scripts: {', '.join(names)})" if names else ""
+        message = f"{_WRITTEN[origin.state]}, never tested{weak}: "
         yield Finding(
             rule="profile-never-run",
             severity="note",
@@ -154,14 +159,6 @@ def status_notes(profile: Profile) -> Iterable[Finding]:
             source=origin.reason.source,
             why=origin.reason.why,
         )
-
-
-def _rests_on_users(reason: Reason, own: Reason) -> bool:
-    """Return whether only users vouch for a value of the profile's own file."""
-    # Import late: a proven profile has no such note.
-    from envcfg.profile.evidence import evidence
-
-    return reason.place.path == own.place.path and evidence(reason.source) == "users"
 
 
 def rank_notes(plan: Plan, nodes: int) -> Iterable[Finding]:

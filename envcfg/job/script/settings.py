@@ -242,10 +242,17 @@ def _row(entry: BindMount | Argument | Export | EnvironmentModule, call: str) ->
 
 
 def reason_text(reason: Reason) -> str:
-    """Return the reason with the place of its entry; empty for an option of this job."""
+    """Return the reason with the place of its entry, and with its source if it is weak.
+
+    The reason of an option of this job is empty.
+    """
     if not reason.date:  # the header shows the command
         return ""
-    return f"{reason.why} [{reason.place.path}:{reason.place.line}]"
+    # Import late, because the list of sources is a file of its own.
+    from envcfg.profile.evidence import by_users
+
+    place = f"[{reason.place.path}:{reason.place.line}]"
+    return f"{reason.why}{by_users(reason.cited)} {place}"
 
 
 def _test_text(tests: Condition) -> str:

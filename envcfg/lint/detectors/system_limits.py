@@ -40,7 +40,7 @@ from envcfg.lint.system_recognition import (
     most_cores,
     most_memory,
 )
-from envcfg.profile.evidence import evidence
+from envcfg.profile.evidence import by_users
 from envcfg.profile.node_kinds import all_kinds
 from envcfg.profile.profile_model import Profile
 from envcfg.profile.scheduler_settings import Billing, Partition
@@ -52,7 +52,6 @@ _HOURS = re.compile(r"(?:--time[= ]|-t *)((\d+)h)(?!\S)")
 _OPEN = re.compile(r"[\x01$<{]")  # in a value that a template or variable fills in
 _GPU_TYPE = re.compile(r"([A-Za-z][\w.-]*)(?:[:=,]|$)")
 _Options = Mapping[str, tuple[str | None, int]]  # values and places, by long name
-_WEAK = " (source: users' scripts, not checked by the centre)"
 _GPUS = ("gpus-per-node", "gres", "gpus", "gpus-per-task")
 _PROXY = re.compile("(?i)proxy|internet")  # in the name of a module or file
 _MANY = 100_000  # cores; a larger number is a misread value, because no node has it
@@ -127,6 +126,7 @@ def _beyond_node(
     if cores and cpus * tasks > cores:
         words |= {"request": f"{cpus * tasks} cores", "limit": f"{cores}"}
         words["instead"] = f"--cpus-per-task={cores // tasks or 1}"
+        words["name"] += by_users((job.profile.cpu_masks or node).reason.cited)
         yield Fault(options["cpus-per-task"][1], words, "above")
     yield from _memory(job.profile, shape, options)
 
@@ -145,12 +145,14 @@ def _memory(
         text, offset = options.get(name, (None, -1))
         size = (amount(mebibytes, text) or 0) * times
         if size >= refused:
-            words = {"request": f"{size_text(size)} of memory", "name": profile.name}
-            words["limit"] = size_text(memory)
-            words["instead"] = f"--{name}={size_text(memory // times)}"
-            is_weak = evidence(profile.node.reason.source) == "users"
-            words["name"] += _WEAK * is_weak
-            yield Fault(offset, words, "above", "warning" if is_weak else None)
+            source = by_users(profile.node.reason.cited)
+            words = {
+                "request": f"{size_text(size)} of memory",
+                "name": profile.name + source,
+                "limit": size_text(memory),
+                "instead": f"--{name}={size_text(memory // times)}",
+            }
+            yield Fault(offset, words, "above", "warning" if source else None)
 
 
 def _queues(job: ScriptJob, requested: dict[str, GivenOption]) -> Iterator[Fault]:
@@ -228,10 +230,10 @@ def _fault(
 ) -> Fault:
     """Return a finding of ``envcfg job`` on the same request as a fault.
 
-    A rule that only users vouch for may be wrong, so the message reports it.
+    A rule that only users vouch for may be wrong, so the message names its source.
     """
-    weak = _WEAK if finding.source and evidence(finding.source) == "users" else ""
-    words = {"said": finding.message + weak, "instead": finding.fix}
+    said = finding.message + by_users(finding.source or "")
+    words = {"said": said, "instead": finding.fix}
     # Without its own line the fault is shown at the first directive.
     line = next((option.offset for option in job.model.given), -1)
     return Fault(offset if offset >= 0 else line, words, "said", severity or "error")

@@ -86,14 +86,16 @@ envcfg_modules() {
 envcfg_settings() {
   # as in the family; a single-node job has no address on Slingshot [profiles/derecho.yaml:153]
   # the job then ends if the plugin does not load; a PyTorch from elsewhere would continue over
-  # sockets; every version of the plugin accepts this name [profiles/derecho.yaml:158]
+  # sockets; every version of the plugin accepts this name (by users:
+  # https://github.com/negin513/distributed-pytorch-hpc;
+  # https://github.com/aws/aws-ofi-nccl/pull/530, 2026-04-23) [profiles/derecho.yaml:158]
   if [ "$ENVCFG_NODES" -eq 1 ]; then
     envcfg_set -u NCCL_NET
   elif [ "$ENVCFG_NODES" -gt 1 ]; then
     envcfg_set NCCL_NET 'AWS Libfabric'
   fi
-  # the value in the guide for Derecho; NCCL reads it as a prefix of the four names
-  # [profiles/derecho.yaml:166]
+  # the value in the guide for Derecho; NCCL reads it as a prefix of the four names (by users:
+  # https://github.com/negin513/distributed-pytorch-hpc, 2026-04-23) [profiles/derecho.yaml:166]
   envcfg_set NCCL_SOCKET_IFNAME hsn
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
@@ -107,7 +109,9 @@ envcfg_settings() {
   envcfg_set FI_MR_CACHE_MONITOR userfaultfd
   envcfg_set FI_CXI_DISABLE_HOST_REGISTER 1 # prevents GPU calls of the provider that can deadlock [profiles/slingshot.yaml:116]
   envcfg_set FI_CXI_DEFAULT_CQ_SIZE 131072  # large jobs overrun the default completion queue [profiles/slingshot.yaml:121]
-  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4  # more channels to each peer, which large messages fill [profiles/derecho.yaml:171]
+  # more channels to each peer, which large messages fill (by users:
+  # https://github.com/negin513/distributed-pytorch-hpc, 2026-04-23) [profiles/derecho.yaml:171]
+  envcfg_set NCCL_NCHANNELS_PER_NET_PEER 4
   envcfg_set NCCL_DEBUG INFO
   envcfg_set NCCL_DEBUG_SUBSYS INIT,BOOTSTRAP,ENV,NET
   envcfg_lacks NCCL_DEBUG_FILE --set PWD "${PWD+set}" BASHPID "${BASHPID+set}" || envcfg_set NCCL_DEBUG_FILE "${PWD}"/nccl-"${ENVCFG_JOB}"."${BASHPID}"/nccl-%h-%p.log
@@ -125,7 +129,8 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail (by
+  # users: https://github.com/PrimeIntellect-ai/prime-rl/pull/2305, 2026-11-29)
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -108,7 +108,9 @@ envcfg_settings() {
   # gloo reads its own variable, not NCCL's, and needs exact names, not prefixes
   # [profiles/slingshot.yaml:94]
   envcfg_set GLOO_SOCKET_IFNAME hsn0
-  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null # rocFFT keeps a SQLite cache in the home folder [profiles/slingshot-rocm.yaml:65]
+  # rocFFT keeps a SQLite cache in the home folder (by users: https://github.com/BLAST-WarpX/warpx,
+  # 2026-07-01) [profiles/slingshot-rocm.yaml:65]
+  envcfg_set ROCFFT_RTC_CACHE_PATH /dev/null
   # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:383]
   if [ -n "${SLURM_JOB_ACCOUNT-}" ]; then envcfg_set HF_HOME /scratch/"${SLURM_JOB_ACCOUNT}"/hf-cache; fi
   # models go to the project's scratch, as the home folder is too small [profiles/lumi-g.yaml:389]
@@ -136,7 +138,8 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail (by
+  # users: https://github.com/PrimeIntellect-ai/prime-rl/pull/2305, 2026-11-29)
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock

@@ -74,8 +74,8 @@ ENVCFG_BASHOPTS=${BASHOPTS-}
 ENVCFG_NODE_CORES='128'      # of a node, for jobs
 ENVCFG_RANK_SHELL='/bin/sh'  # starts the program in each rank
 ENVCFG_CLUSTERS='perlmutter' # where this job may run
-# the GPUs are numbered in the opposite order of the cores next to them
-# [profiles/perlmutter.yaml:58]
+# the GPUs are numbered in the opposite order of the cores next to them (by users:
+# https://github.com/BLAST-WarpX/warpx, 2026-07-01) [profiles/perlmutter.yaml:58]
 ENVCFG_CPU_MASKS=0xffff000000000000ffff000000000000,0x0000ffff000000000000ffff00000000,0x00000000ffff000000000000ffff0000,0x000000000000ffff000000000000ffff
 ENVCFG_CPU_MASKS_UNION=ffffffff,ffffffff,ffffffff,ffffffff # cores of all of them
 ENVCFG_CPU_LISTS=48-63,112-127:32-47,96-111:16-31,80-95:0-15,64-79
@@ -120,8 +120,8 @@ envcfg_settings() {
   envcfg_keep_exported "default: the step's first node" MASTER_ADDR
   envcfg_keep_exported quietly MASTER_PORT
   ENVCFG_LOG="${PWD:-}"
-  # if Slurm shows each task only its own GPU, the GPUs of a node cannot access each other
-  # [profiles/perlmutter.yaml:54]
+  # if Slurm shows each task only its own GPU, the GPUs of a node cannot access each other (by
+  # users: https://github.com/BLAST-WarpX/warpx, 2026-07-01) [profiles/perlmutter.yaml:54]
   envcfg_option --gpu-bind=none
 }
 
@@ -131,7 +131,8 @@ envcfg_run_watcher() {
 
 # Variables of each rank, in the container.
 envcfg_rank_settings() {
-  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail
+  # the default is in the home folder; on NFS, ranks of several nodes race for it, and some fail (by
+  # users: https://github.com/PrimeIntellect-ai/prime-rl/pull/2305, 2026-11-29)
   # [profiles/slingshot.yaml:137]
   envcfg_set TRITON_CACHE_DIR "${ENVCFG_CACHE}"/triton
   # by default, compiled extensions are in the home folder, where all ranks wait for one lock
