@@ -386,3 +386,9 @@ def test_the_hint_on_a_rank_of_the_batch_shell_is_a_line_to_copy(
 ) -> None:
     (job / "job.sh").write_text(f"#!/bin/bash\n#SBATCH -N 2 -n 8\n{lines}\n")
     assert f"hint: {hint}" in lint("--select", "EC101", "job.sh").text
+
+
+def test_an_interpreter_within_a_word_has_the_place_of_its_launcher(job: Path) -> None:
+    script = "#!/bin/bash\n#SBATCH --nodes=1\ntorchrun --x=1 'python t.py'\n"
+    (job / "job.sh").write_text(script)
+    assert "job.sh:3:1: error" in lint("--select", "EC633", "job.sh").text

@@ -75,7 +75,9 @@ def _interpreters(job: ScriptJob) -> Iterator[Fault]:
         if agent_of(command) is None or not (match := _INTERPRETER.match(words)):
             continue
         if all(option.name != "no-python" for option in options(command)):
-            offset = next(w.offset for w in command.arguments if w.shown == match[1])
+            # A word of several lines or with blanks is not the interpreter alone.
+            found = (w.offset for w in command.arguments if w.shown == match[1])
+            offset = next(found, command.offset)
             names = {"name": program_name(command), "word": match[1]}
             yield Fault(offset, names, "interpreter")
 
