@@ -106,7 +106,7 @@ def _new_defaults(options: argparse.Namespace) -> str | None:
     try:
         return new_defaults(writable=options.allow_writable)
     except EnvcfgError:
-        if options.save_defaults:
+        if getattr(options, "save_defaults", False):
             raise
         return None
 
@@ -114,7 +114,7 @@ def _new_defaults(options: argparse.Namespace) -> str | None:
 def _offer_defaults(options: argparse.Namespace, path: str) -> None:
     """Write the options that all jobs share to *path*, or let the next step name them."""
     shared = shared_options(getattr(options, "given", {}))
-    if not options.save_defaults:
+    if not getattr(options, "save_defaults", False):
         options.unsaved = ",".join(shared)
         return
     try:
