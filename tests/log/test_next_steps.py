@@ -25,7 +25,7 @@ CANCELLED = (
 ANSWERS = {"done", "fix first", "restart", "restart without", "wait", "unknown"}
 LOGS = {
     "empty": ("", "unknown: the log has no line of NCCL or RCCL"),
-    "good": (GOOD, "unknown: no line says how the job ended"),
+    "good": (GOOD, "unknown: the network is good; no line says how the job ended"),
     "good-and-ended": (
         GOOD + ENDED,
         "done: the program ended well (the Hugging Face Trainer's train_runtime)",

@@ -6,6 +6,7 @@ import gzip
 import itertools
 import lzma
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from envcfg.log.read.rulebook import Rulebook, load_rules
 from envcfg.log.state.job_state import JobLog as State
 from envcfg.log.state.reader import Reader
 from envcfg.log.verdict import Coverage, LogReport
+from support import envcfg
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -328,8 +330,27 @@ def _judged(log: str, block: int) -> LogReport:
 def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(data)
-    nothing = "inconclusive: the log has no line of NCCL or RCCL"
-    assert read(path).summary == f"{nothing}: a.log is {kind}"
+    nothing = "inconclusive: the log has no line of NCCL or RCCL: a.log is "
+    if not data:
+        nothing = "inconclusive: a.log is "
+        kind += ": a wrong path, a full quota, or the job did not start"
+    assert read(path).summary == f"{nothing}{kind}"
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "zip"])
+def test_archives_and_programs_are_refused_like_scripts(
+    tmp_path: Path, ending: str
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(text(Job(ranks_per_node=1)))
+    form = {"tar.gz": "gztar", "tar.xz": "xztar"}.get(ending, ending)
+    shutil.make_archive(str(tmp_path / "all"), form, tmp_path / "logs")
+    (tmp_path / "train").write_bytes(b"\x7fELF\x02\x01\x01\x00" + bytes(99))
+    (tmp_path / "run.sh").write_text("srun python train.py\n")
+    for name in (f"all.{ending}", "train", "run.sh"):
+        assert envcfg("check-log", str(tmp_path / name)).code == 2
+    words = envcfg("check-log", str(tmp_path / f"all.{ending}")).err
+    assert "archive, which must be unpacked first" in words
 
 
 @pytest.mark.parametrize(

@@ -351,3 +351,12 @@ def test_the_reason_of_an_exit_code_is_no_line_of_a_frame(
     report = check(STEPS + thrown + exit_)
     assert report.cause is not None
     assert report.cause.message.endswith(said)
+
+
+def test_a_cancellation_after_a_process_was_killed_only_follows() -> None:
+    killed = "srun: error: nid001: task 3: Out Of Memory\n"
+    report = check(f"{killed}{cancelled('STEP 27.0')}")
+    assert report.cause
+    assert (report.cause.rule, report.cause.class_) == ("slurm-task-memory", "program")
+    causes = {each.rule: each.cause for each in report.findings}
+    assert not causes.get("slurm-cancelled", False)

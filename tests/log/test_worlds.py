@@ -260,3 +260,29 @@ def test_logs_of_single_ranks_one_after_another_are_one_job(dialect: str) -> Non
     job = Job(dialect=dialect, ranks_per_node=2)
     log = "".join(log_of(job, ranks=range(rank, rank + 1)) for rank in range(4))
     assert check(log).verdict == "ok"
+
+
+@pytest.mark.parametrize("dialect", OLD)
+@pytest.mark.parametrize("wrapper", ["", "3: ", "[1,3]<stdout>:"])
+def test_channels_show_ranks_whose_communicator_is_not_in_the_log(
+    dialect: str, wrapper: str
+) -> None:
+    job = Job(dialect=dialect, ranks_per_node=2)
+    log = "".join(
+        f"{wrapper}{line.text}\n"
+        for line in iter_lines(job)
+        if line.rank != 3 or " comm 0x" not in line.text
+    )
+    report = check(log)
+    assert (report.verdict, report.job.ranks_missing) == ("inconclusive", ())
+    assert "never-joined" not in {each.rule for each in report.findings}
+    assert "joined no communicator" not in str(report.unknowns)
+
+
+def test_ranks_that_no_attempt_shows_are_not_in_the_log() -> None:
+    line = "nid1:{0}:9 [0] NCCL INFO comm 0x{0} rank 0 nranks 8 cudaDev 0 busId d1000 commId 0xf{0} - Init {1}\n"
+    report = check(line.format(70, "START") + line.format(71, "COMPLETE"))
+    assert report.summary.endswith("7 ranks of 8 are not in the log (1-7)")
+    assert "rank 0 began one attempt and did not finish it, and finished another" in [
+        question.what for question in report.unknowns
+    ]

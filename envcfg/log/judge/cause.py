@@ -254,7 +254,13 @@ def _owner_in_lines(end: End, attempt: Attempt) -> Owner:
     """Return the process that another line names for *end*, which names no rank."""
     owner = end.who
     with_ranks = [line for line in attempt.lines if line.who.ranks]
-    failed = {line.who for line in with_ranks if _is_failure(line)}
+    # A task ended with an exit code or a signal of its own.
+    failed = {
+        line.who
+        for line in with_ranks
+        if "code" in line.fields
+        or (line.rule.consequence and line.rule.severity == "error")
+    }
     # A failed GPU also ends ranks on other nodes, which may exit first.
     if end.rule.class_ == "GPU" and len({writer.hosts for writer in failed}) > 1:
         failed = set()
@@ -266,12 +272,6 @@ def _owner_in_lines(end: End, attempt: Attempt) -> Owner:
         or (owner == Owner() and "said" in end.fields and line.who in failed)
     )
     return next(same, owner)
-
-
-def _is_failure(line: End) -> bool:
-    """Return whether a task ended with an exit code or a signal of its own."""
-    is_error = line.rule.consequence and line.rule.severity == "error"
-    return "code" in line.fields or is_error
 
 
 def _of_thrown(thrown: LogException, attempt: Attempt) -> FirstEnd:

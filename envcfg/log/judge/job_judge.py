@@ -39,7 +39,6 @@ from envcfg.log.read.line_owner import Owner
 from envcfg.log.read.losses import RULE as LOSS
 from envcfg.log.read.prefix import parse
 from envcfg.log.read.process_facts import Sighting
-from envcfg.log.read.rulebook import LogRule
 from envcfg.log.state.batches import (
     PART,
     SEVERAL,
@@ -307,7 +306,12 @@ def _with_quote(
         rule
         and not rule.says
         and evidence
-        and any(words.meaning in cause.message for words in _words_of(rule, job))
+        # Other rules may have better words for it.
+        and any(
+            words.meaning in cause.message
+            for words in rules.values()
+            if words is rule or rule.id in words.explains
+        )
     ):
         quote = f": {_without_torn_end(one_line(parse(evidence.text).message))}"
     message = cause.message
@@ -327,12 +331,6 @@ def _without_torn_end(words: str) -> str:
     if len(words) > _WIDE and (clauses := _CLAUSES.match(words[:_WIDE])):
         words = clauses[0]
     return _OPEN_END.sub("", words[:_WIDE])
-
-
-def _words_of(rule: LogRule, job: JobLog) -> list[LogRule]:
-    """Return *rule* and the rules that may have better words for it."""
-    rules = job.rulebook.rules.values()
-    return [rule, *(better for better in rules if rule.id in better.explains)]
 
 
 def _summary(

@@ -147,12 +147,18 @@ def _incomplete(world: World) -> Iterator[Member]:
     communicators = [
         world_communicators(entity.process, world.size) for entity in world.entities
     ]
-    finished = any(comm.is_up for comms in communicators for comm in comms)
+    up = {comm.rank for comms in communicators for comm in comms if comm.is_up}
+    finished = bool(up)
     began = [comms for comms in communicators if any(comm.only_began for comm in comms)]
     # All ranks meet at the end. If lines are torn, the missing lines are in those.
     torn = finished and 0 < len(began) <= world.torn
     for entity, comms in zip(world.entities, communicators, strict=True):
-        if finished and entity.rank is not None and not comms:
+        if entity.rank in (None, *(comm.rank for comm in comms)):
+            pass
+        elif entity.process.edges and any(communicators):
+            detail = "have channels, and no line of their communicator"
+            yield entity, Symptom("ranks-missing", "inconclusive", detail)
+        elif finished:
             # A label or a table names the rank, which does not prove that it started.
             detail = "do not appear in the communicator of all ranks"
             yield entity, Symptom("init-incomplete", "inconclusive", detail)
@@ -168,7 +174,13 @@ def _incomplete(world: World) -> Iterator[Member]:
             ) in world.finished
             if comm.only_began and not done:
                 detail = _stage(entity.process) if is_world else _SMALLER
-                yield entity, Symptom("init-incomplete", "inconclusive", detail)
+                symptom = Symptom("init-incomplete", "inconclusive", detail)
+                if is_world and comm.rank in up:
+                    detail = (
+                        "began one attempt and did not finish it, and finished another"
+                    )
+                    symptom = Symptom("another-job", "inconclusive", detail)
+                yield entity, symptom
                 break
 
 

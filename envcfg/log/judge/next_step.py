@@ -17,7 +17,7 @@ from envcfg.log.verdict import (
     errors_of,
 )
 
-_NO_END = "no line says how the job ended"
+_NO_END = "the network is good; no line says how the job ended"
 
 
 def next_step(

@@ -74,16 +74,16 @@ def _gaps(job: JobLog, world: World) -> Iterator[tuple[str, str]]:
             if _NO_LINES in rule.explains:
                 yield rule.id, f"{question}: {rule.meaning}"
                 return
-        missing_parts = []
-        for name, kind in job.kinds.items():
-            called = "standard input" if name == "-" else os.path.basename(name)
-            missing_parts.append(f"{called} is {kind}")
-        yield (
-            _NO_LINES,
-            f"{question}: {', '.join(missing_parts[:3])}"
-            if missing_parts
-            else question,
-        )
+        parts = [
+            f"{'standard input' if name == '-' else os.path.basename(name)} is {kind}"
+            for name, kind in job.kinds.items()
+        ]
+        words = ", ".join(parts[:3])
+        if words and not job.tails:
+            reasons = "a wrong path, a full quota, or the job did not start"
+            yield "log-empty", f"{words}: {reasons}"
+            return
+        yield _NO_LINES, f"{question}: {words}" if words else question
         return
     if not informs:
         yield "no-info-lines", "NCCL wrote warnings only, no INFO line"
@@ -106,7 +106,7 @@ def _doubts(job: JobLog) -> Iterator[tuple[str, str]]:
     for sighting in job.doubts[:1]:
         many = f" (1 of {len(job.doubts)} such lines)" if job.doubts[1:] else ""
         words = one_line(sighting.text.strip()[:_WIDE])
-        yield "outlived", f"whether this line{many} shows the end of the job: {words}"
+        yield "outlived", f"whether the job ended at this line{many}: {words}"
 
 
 def _absent(world: World) -> Iterator[tuple[str, str]]:
@@ -118,13 +118,13 @@ def _absent(world: World) -> Iterator[tuple[str, str]]:
         many = count_of(len(world.missing), "rank")
         which = number_ranges(world.missing)
         are = "is" if len(world.missing) == 1 else "are"
-        question = f"{many} of {total} {are} not in the log ({which})"
-        if world.attempts > 1:
-            parts = "attempts" if world.islands == 1 else "communicators of that size"
-            question = (
-                f"{many} of {total} {are} not in all {world.attempts} {parts} ({which})"
-            )
-        yield "ranks-missing", question
+        where = "the log"
+        if world.islands > 1:
+            where = f"all {world.attempts} communicators of that size"
+        # Of several attempts, some may have lines of these ranks.
+        elif not {*world.missing}.isdisjoint(world.present):
+            where = f"all {world.attempts} attempts"
+        yield "ranks-missing", f"{many} of {total} {are} not in {where} ({which})"
     absent = Counter(group.nranks for group in world.partial)
     for nranks, count in sorted(absent.items()):
         groups = "a communicator" if count == 1 else f"{count} communicators"

@@ -48,16 +48,15 @@ def chained(
     head = first.rule.finding(owner, says, "error", evidence=evidence)
     # The head has the rule's words, so a second finding of the rule would repeat them.
     rest = [finding for finding in findings if finding.rule != head.rule]
+    # A line about another end is a note if it may only follow, such as a cancellation.
+    own = {name: o.given.event in ENDS for name, o in job.occurrences.items()}
     follow = [
-        finding._replace(cause=False) if finding.rule in job.occurrences else finding
+        finding._replace(cause=finding.rule not in own and finding.cause)
+        if finding.severity == "error" or own.get(finding.rule)
+        else finding
         for finding in rest
-        if finding.severity == "error"
     ]
-    return [
-        head,
-        *follow,
-        *(finding for finding in rest if finding.severity != "error"),
-    ]
+    return [head, *sorted(follow, key=lambda finding: finding.severity != "error")]
 
 
 def owner_of(head: Finding, first: FirstEnd | None, job: JobLog) -> Owner | None:

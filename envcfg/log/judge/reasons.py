@@ -96,14 +96,11 @@ class Reasons:
             if bool(rule.severity) == own and all(
                 _TESTS[key](process, value)
                 if key in _TESTS
-                else self._hosts_of(value) - {process.host}
+                else any(self._hosts.get(e, set()) - {process.host} for e in value)
                 for key, value in rule.when.items()
             ):
                 return rule
         return None
-
-    def _hosts_of(self, events: Sequence[str]) -> set[str]:
-        return set().union(*(self._hosts.get(event, ()) for event in events))
 
 
 # The conditions that ``when`` may contain, with the meaning of their values.

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 _PIECE = 1 << 15  # bytes to recode at once
@@ -14,6 +15,7 @@ _ZSTD_WINDOW = 27  # as a power of 2: the limit of zstd itself without an option
 # Names of programs and job scripts, whose texts may look like the lines of a log.
 SOURCES = re.compile(r"\.(?:py|sh|bash|csh|sbatch|slurm|pbs)$")
 # First bytes of files that users pass by mistake and that are not logs.
+_TAR = "a tar archive, which must be unpacked first"
 _KINDS = (
     (b"PK\x03\x04", "a zip archive, which must be unpacked first"),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive, which must be unpacked first"),
@@ -35,11 +37,25 @@ def kind_of(head: bytes) -> str:
     if not head:
         return "empty"
     path = next((kind for magic, kind in _KINDS if head.startswith(magic)), "")
+    path = _TAR if head[257:262] == b"ustar" else path
     if path or is_compressed(head) or _encoding(head):
         return path
     # A log may hold holes, which are read as zeros, and text in any encoding.
     strange = sum(byte < 9 or 13 < byte < 27 for byte in head.replace(b"\0", b""))
     return "a binary file" if strange > len(head) / 20 else ""
+
+
+def archive_kind_of(name: str) -> str:
+    """Return the type of a file that is no log for certain; empty for any other."""
+    with suppress(OSError), open(name, "rb") as raw:
+        head = head_of(raw)
+        kind = kind_of(head)
+        if is_compressed(head):
+            _, stream, errors = decompressed(name, raw)
+            with suppress(*errors):
+                kind = kind_of(stream.read(_HEAD))
+        return kind if kind in (_TAR, *(known for _, known in _KINDS)) else ""
+    return ""
 
 
 def _encoding(head: bytes) -> str:

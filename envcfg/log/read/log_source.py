@@ -8,7 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from envcfg.common.errors import OutputError, UsageError
 from envcfg.common.nesting import walk_folder
-from envcfg.log.read.content import SOURCES, decompressed, head_of, kind_of
+from envcfg.log.read.content import (
+    SOURCES,
+    archive_kind_of,
+    decompressed,
+    head_of,
+    kind_of,
+)
 
 BLOCK = 1 << 17  # a larger block is slower, because it leaves the processor's cache
 LONGEST = 1 << 20  # bytes of a line; a longer one is split
@@ -38,6 +44,10 @@ def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
             if SOURCES.search(name):
                 msg = f"{name}: a program or a script, not a log"
                 raise UsageError(msg, hint=_OUTPUT)
+            if kind := archive_kind_of(name) if os.path.isfile(name) else "":
+                hint = "unpack it, and give the logs in it" if "unpack" in kind else ""
+                msg = f"{name}: {kind}"
+                raise UsageError(msg, hint=hint or _OUTPUT)
             inside = [name]  # a pipe is no file
         else:
             fitting = filter(os.path.isfile, glob.glob(name))

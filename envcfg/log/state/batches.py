@@ -85,10 +85,8 @@ def _without_contradictions(
                 home[1].get(key, own).isdisjoint(own) for key, own in marks.items()
             )
         )
-        home = next(fitting, None)
-        if home is None:
-            homes.append((files, marks))
-            continue
+        home = next(fitting, ([], {}))
+        homes += [] if home[0] else [home]
         home[0].extend(files)
         for key, own in marks.items():
             home[1].setdefault(key, set()).update(own)

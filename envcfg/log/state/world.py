@@ -1,7 +1,7 @@
 """The world of a job: its size, the process of each rank, the number of nodes."""
 
 from collections import Counter
-from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from envcfg.log.expectations import Expectations
@@ -162,6 +162,11 @@ def _with_groups(
         for attempt in attempts
     )
     home = {process: index for index, part in enumerate(parts) for process in part}
+    on_two_nodes = any(
+        first.rank == second.rank is not None
+        and first.process.host != second.process.host
+        for first, second in pairwise(world.entities)
+    )
     told_apart = [g for g in groups if g.comm_id or g.nranks == world.size]
     homes = {
         group: {home.get(process) for process in group.holders} for group in smaller
@@ -171,7 +176,7 @@ def _with_groups(
         blurred=any(
             not group.comm_id and (group.doubled or group.is_mixed) for group in largest
         )
-        or (len(attempts) < 2 and _is_on_two_nodes(world.entities)),
+        or (len(attempts) < 2 and on_two_nodes),
         # A group with an id inside one attempt only uses other names for known ranks.
         partial=tuple(
             group
@@ -185,12 +190,6 @@ def _with_groups(
         islands=max([1, *(len(group - {None}) for group in homes.values())]),
         alike=tuple(process for group in told_apart for process in group.alike),
     )
-
-
-def _is_on_two_nodes(entities: Sequence[Entity]) -> bool:
-    """Return whether one rank of *entities* is on two nodes."""
-    places = {(e.rank, e.process.host) for e in entities if e.rank is not None}
-    return len(places) > len({rank for rank, _ in places})
 
 
 def _missing(
@@ -255,8 +254,11 @@ def world_communicators(process: Process, size: int | None) -> list[Communicator
 
 
 def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
-    """Return the ranks that processes hold: by communicator, table of ranks, or label."""
-    # A communicator is the strongest evidence; a label is the weakest.
+    """Return the ranks that processes hold: by communicator, table of ranks, label, or
+    channels."""
+    # A communicator is the strongest evidence; a channel is the weakest.
+    comms = [comm for p in processes for comm in p.communicators.values()]
+    sizes = {comm.nranks for comm in comms}
     entities: dict[tuple[int, int], Entity] = {}
     for process in processes:
         for comm in world_communicators(process, size):
@@ -264,6 +266,11 @@ def _ranks(processes: list[Process], size: int | None) -> list[Entity]:
             entities[key] = Entity(comm.rank, process, comm.device)
     contained = {id(entity.process) for entity in entities.values()}
     for process in processes:
+        # In channels of a smaller communicator, ranks have other numbers.
+        own = {comm.nranks for comm in process.communicators.values()}
+        for edge in process.edges if sizes == {size} >= own else ():
+            if edge.own < (size or 0):
+                entities.setdefault((edge.own, id(process)), Entity(edge.own, process))
         if id(process) in contained:
             continue
         for rank, device in process.rows.items():
