@@ -39,6 +39,8 @@ def test_slurm_takes_the_script_of_every_system(
     done = envcfg("sbatch", *asking(system, nodes), *STEP)
     assert done.code == 0, done.err
     text, newer = re.subn(r"^#SBATCH --segment=2$", "", done.text, flags=re.M)
+    # This cluster has one name.
+    text = re.sub(r"^#SBATCH --clusters=.*$", "", text, flags=re.M)
     # Slurm here is 22.05, and this option of 24.05.
     assert newer == (nodes == 2 and system in DOMAINS)
     partition = system if system.startswith(NO_PARTITION) else None
@@ -56,7 +58,8 @@ def test_slurm_takes_the_script_of_every_other_kind_of_node(
     assert done.code == 0, done.err
     assert f"# kind of node: {kind} " in done.text
     is_free = system.startswith(NO_PARTITION) and "--partition=" not in done.text
-    answer = cluster.test_only(done.text, partition=system if is_free else None)
+    text = re.sub(r"^#SBATCH --clusters=.*$", "", done.text, flags=re.M)
+    answer = cluster.test_only(text, partition=system if is_free else None)
     assert answer.returncode == 0, answer.stderr
     # The nodes in etc/slurm/systems.conf have the name of the kind.
     assert f" on nodes {system}-{kind}-1 " in answer.stderr

@@ -24,6 +24,10 @@ RIGHT = {
         "--partition=normal --gpus-per-node=4 -c72 -walps[1-2]",
         "alps[1-2]",
     ),
+    "arrhenius": (
+        "--partition=gpu --gpus-per-node=4 -warrhenius[1-2]",
+        "arrhenius[1-2]",
+    ),
     "aws-p4d": ("--exclusive --gpus-per-node=8", "awsa[1-2]"),
     "aws-p5": ("--exclusive --gpus-per-node=8", "awsh[1-2]"),
     "aws-p5en": ("--exclusive --gpus-per-node=8", "awsn[1-2]"),
@@ -31,6 +35,7 @@ RIGHT = {
     "aws-p6e-gb200": ("--exclusive --gpus-per-node=4", "awsgb[1-2]"),
     "azure-ndgb200": ("--gpus-per-node=4", "azuregb[1-2]"),
     "azure-ndh100": ("--exclusive --gpus-per-node=8 -c12", "azureh[1-2]"),
+    "berzelius": ("--gres=gpu:8 -c16", "berzelius[1-2]"),
     "bristen": (
         "--partition=normal --gpus-per-node=4 -c16 -wbristen[1-2]",
         "bristen[1-2]",
@@ -56,9 +61,11 @@ RIGHT = {
     "google-a4": ("--gpus-per-node=8 -c28", "googleb[1-2]"),
     "google-a4x": ("--exclusive --gpus-per-node=4 -c35", "googlegb[1-2]"),
     "google-a4x-max": ("--exclusive --gpus-per-node=4 -c36", "googlemax[1-2]"),
+    "grete": ("--partition=grete --gpus-per-node=4", "grete[1-2]"),
     "horeka": ("--partition=accelerated --gres=gpu:4 -c38", "horeka[1-2]"),
     "horizon": ("--partition=gb --ntasks-per-node=2 -c36", "horizon[1-2]"),
     "ibm-h100": ("--gres=gpu:8 -c20", "ibmh[1-2]"),
+    "iris": ("--partition=gpu --gres=gpu:4 -c7 -wiris[1-2]", "iris[1-2]"),
     "isambard-ai": (
         "--partition=workq --gpus-per-node=4 -c72 -t1:00:00",
         "isambard[1-2]",
@@ -76,15 +83,19 @@ RIGHT = {
         "juwels[1-2]",
     ),
     "karolina": ("--partition=qgpu --gpus-per-node=8 -c16", "karolina[1-2]"),
+    "kempner": ("--partition=kempner_h100 --gres=gpu:4 -c24", "kempner[1-2]"),
     "kestrel": ("--partition=gpu-h100 --gres=gpu:4 -c32 --mem=348G", "kestrel[1-2]"),
     "killarney": ("--gpus-per-node=h100:8 -c6", "killarney[1-2]"),
     "leonardo": (
         "--partition=boost_usr_prod --gres=gpu:4 -c8 --mem=494000M",
         "leonardo[1-2]",
     ),
+    "lise": ("--partition=gpu-a100 --gres=gpu:4 -wlise[1-2]", "lise[1-2]"),
     "lonestar6": ("--partition=gpu-a100 -c42", "ls[1-2]"),
+    "lucia": ("--partition=gpu --gres=gpu:4 -c8 -wlucia[1-2]", "lucia[1-2]"),
     "lumi-g": ("--partition=dev-g --gpus-per-node=8 -c7", "lumi[1-2]"),
     "mahti": ("--partition=gpumedium --gres=gpu:a100:4 -c32", "g[1101-1102]"),
+    "mahuika": ("--gpus-per-node=a100:4 -c16", "mahuika[1-2]"),
     "marenostrum5-acc": ("--qos=acc_debug --gres=gpu:4 -c20", "marenostrum[1-2]"),
     "meluxina": (
         (
@@ -93,6 +104,7 @@ RIGHT = {
         ),
         "meluxina[1-2]",
     ),
+    "merlin7": ("--partition=a100-daily --gres=gpu:4 -c32", "merlin[1-2]"),
     "narval": ("--gpus-per-node=a100:4 -c12 --mem=496G", "narval[1-2]"),
     "nibi": ("--gpus-per-node=h100:8 -c14 --mem=2000G", "nibi[1-2]"),
     "nebius": ("--gpus-per-node=8 -c14", "nebius[1-2]"),
@@ -125,6 +137,8 @@ RIGHT = {
     "stampede3": ("--partition=h100 --ntasks-per-node=4 -c24", "stampede[1-2]"),
     "tamia": ("--gpus-per-node=h100:4 -c12", "tamia[1-2]"),
     "trillium": ("--gpus-per-node=4 -c24", "trillium[1-2]"),
+    "triton": ("--gpus-per-node=h200:8 -c8", "triton[1-2]"),
+    "vega": ("--gres=gpu:4 -c64", "vega[1-2]"),
     "vista": ("--partition=gh --ntasks-per-node=1 -c72", "vista[1-2]"),
     "vulcan": ("--gpus-per-node=l40s:4 -c16", "vulcan[1-2]"),
 }
@@ -133,6 +147,7 @@ NO_PARTITION = (
     *("adastra-", "aws-", "azure-", "coreweave", "google-", "ibm-", "oci-"),
     *("fir", "jean-zay", "marenostrum5-acc", "nibi", "perlmutter", "rorqual"),
     *("killarney", "narval", "nebius", "tamia", "trillium", "vulcan"),
+    *("berzelius", "mahuika", "triton", "vega"),
 )
 # Two nodes each, beyond what the system has or allows, and what Slurm says to it.
 UNAVAILABLE = "Requested node configuration is not available"
