@@ -334,7 +334,7 @@ def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) 
     if not data:
         nothing = "inconclusive: a.log is "
         kind += ": a wrong path, a full quota, or the job did not start"
-    assert read(path).summary == f"{nothing}{kind}"
+    assert read(tmp_path).summary == f"{nothing}{kind}"
 
 
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "zip"])

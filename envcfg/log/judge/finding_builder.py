@@ -62,8 +62,8 @@ def _with_reasons(
 ) -> Iterator[Finding]:
     """Yield *findings*: those that others explain only follow from them.
 
-    A reason is as severe as the finding that it explains, and a cause like it. A rule that
-    was downgraded for this job, because the job went on, explains nothing.
+    A reason is as severe as the finding that it explains. A rule that was downgraded for
+    this job, because the job went on, explains nothing.
     """
     explained = {
         finding.rule: followers(finding.rule, rules)
@@ -72,10 +72,10 @@ def _with_reasons(
     }
     for finding in findings:
         own = explained.get(finding.rule, ())
-        same = [finding, *(f for f in findings if f.rule in own)]
+        severities = [f.severity for f in findings if f.rule in own]
         yield finding._replace(
-            severity=min((f.severity for f in same), key=SEVERITIES.index),
-            cause=any(f.cause for f in same)
+            severity=min([finding.severity, *severities], key=SEVERITIES.index),
+            cause=finding.cause
             and not any(finding.rule in names for names in explained.values()),
         )
 
@@ -142,7 +142,15 @@ def _first_errors(job: JobLog, *, warned: bool) -> list[Occurrence]:
         job: the facts from its lines.
         warned: True if an unknown warning is a cause too.
     """
-    firsts = list({id(o): o for o in job.first_errors.values()}.values())
+    # A line that names the culprits explains the line that only reports the hang.
+    reasons = {
+        name: occurrence
+        for occurrence in job.occurrences.values()
+        if occurrence.rule.severity == "error"
+        for name in occurrence.rule.explains
+    }
+    errors = (reasons.get(o.rule.id, o) for o in job.first_errors.values())
+    firsts = list({id(o): o for o in errors}.values())
     if not firsts and not warned:
         firsts = list({id(o): o for o in job.first_ends.values()}.values())
     firsts = _in_order(firsts)
