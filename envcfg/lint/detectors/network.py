@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from envcfg.backends.schedulers import MARK
+from envcfg.job.request.scheduler_options import option_table
 from envcfg.lint.lint_rule import (
     Edit,
     Fault,
@@ -177,8 +178,9 @@ def _rendezvous_get(job: ScriptJob) -> Iterator[Fault]:
         return
     started = steps(job.model)
     is_unsure = any(s.is_open for s in started) or assignments[0].context.is_chosen
-    # Only Slurm's option is known: another launcher may have one of its own.
-    is_unsure |= not started or job.model.scheduler != "slurm"
+    # A scheduler without this option may have another one.
+    known = option_table(job.model.scheduler).reader.options
+    is_unsure |= not started or "--network" not in known
     yield Fault(assignments[0].offset, severity="note" if is_unsure else None)
 
 
