@@ -36,6 +36,9 @@ PUBLISHED = {
     "lumi: 14 cores": ("lumi-g", JobUse(1, 1, 14, memory(60), partition="dev-g"), "1", "cores"),
     "lumi: 65 GiB": ("lumi-g", JobUse(1, 1, 7, memory(65), partition=SMALL), "1", "memory"),
     "lumi: 480 GiB": ("lumi-g", JobUse(1, 1, 7, memory(480), partition=SMALL), "4", "memory"),
+    # Lise: 150 core hours for an A100, of all four of a node outside of the shared partition.
+    "lise: nodes": ("lise", JobUse(2, 2, partition="gpu-a100"), "1200", "whole nodes"),
+    "lise: a GPU": ("lise", JobUse(1, 1, partition="gpu-a100:shared"), "150", "GPUs"),
     # Puhti: a core 1, a GiB 0.1, a GPU 60, a GiB of NVMe 0.006, all added up.
     "derecho: a node": ("derecho", JobUse(1, 4, 64, partition="main"), "4", "whole nodes"),
     "derecho: a GPU": ("derecho", JobUse(1, 1, 16, partition="develop"), "1", "GPUs"),
