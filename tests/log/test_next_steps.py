@@ -24,7 +24,7 @@ CANCELLED = (
 )
 ANSWERS = {"done", "fix first", "restart", "restart without", "wait", "unknown"}
 LOGS = {
-    "empty": ("", "unknown: the log has no line of NCCL or RCCL"),
+    "empty": ("", "unknown: a.log is empty: a wrong path"),
     "good": (GOOD, "unknown: the network is good; no line says how the job ended"),
     "good-and-ended": (
         GOOD + ENDED,
