@@ -112,6 +112,9 @@ def explain(
         if right in variables and right not in names:
             yield from variable(str(right))
 
+    # NAME=VALUE as in a script asks for the variable.
+    assigned = re.fullmatch(r"(?:export )?([A-Z]\w*)=.*", " ".join(names))
+    names = [assigned[1]] if assigned else names
     explanation = [explainable for name in names for explainable in find(name)]
     if not names:
         explanation = [*rules.values(), *findings.values(), *load_lint_rules().values()]

@@ -75,6 +75,14 @@ def test_one_profile_can_be_asked_for(explain: Callable[..., Wrapped]) -> None:
     assert (wrong.code, "did you mean 'frontier'" in wrong.err) == (2, True)
 
 
+def test_a_variable_with_its_value_is_that_variable(
+    explain: Callable[..., Wrapped],
+) -> None:
+    meant = explain("NCCL_P2P_LEVEL").text
+    assert explain("NCCL_P2P_LEVEL=NVL").text == meant
+    assert explain("export", "NCCL_P2P_LEVEL=NVL").text == meant
+
+
 def test_json_has_rules_and_variables(explain: Callable[..., Wrapped]) -> None:
     done = explain("--json", "socket-fallback", "MIOPEN_USER_DB", "NCCL_NET_GDR_LEVEL")
     rule, slip, right, level = json.loads(done.text)
