@@ -112,7 +112,7 @@ def _option_notes(
     values: Mapping[str, Any], command: Sequence[str]
 ) -> Iterator[Finding]:
     """Yield notes on a time of few minutes, and on options that the program gets."""
-    if match := re.fullmatch(r"0?([1-9]|1\d|2[0-4]):(\d\d)", values["time"] or ""):
+    if match := re.fullmatch(r"0?(\d|1\d|2[0-4]):(\d\d)", values["time"] or ""):
         minutes, seconds = match.groups()
         words = {"minutes": minutes, "seconds": seconds}
         yield finding_in("job/request", "time-of-minutes", "", **words)

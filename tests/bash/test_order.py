@@ -52,7 +52,12 @@ def test_the_job_s_part_is_shown_alone(wrap: Wrap) -> None:
 
 def test_the_launch_line_of_the_header_is_the_one_that_is_printed(wrap: Wrap) -> None:
     made = wrap(*PLAIN).text.partition("# It starts the ranks by:\n")[2]
-    shown = made.partition("\n\n")[0].replace("#   ", "").replace("\\\n", "").split()
+    shown = (
+        made.partition("# Each rank has:")[0]
+        .replace("#   ", "")
+        .replace("\\\n", "")
+        .split()
+    )
     assert shown == wrap(*PLAIN[:4], "--print", "exec-line", *PLAIN[4:]).text.split()
 
 

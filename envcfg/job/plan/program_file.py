@@ -13,7 +13,7 @@ from typing import Any
 from envcfg.backends.launchers import LAUNCHERS
 from envcfg.common.datafile import load_kept_file
 from envcfg.common.errors import UsageError, nearest
-from envcfg.common.findings import Finding, Severity
+from envcfg.common.findings import Finding
 from envcfg.job.plan.command_launcher import BY_KIND, python_end
 from envcfg.job.plan.launcher_words import check_value
 from envcfg.job.plan.plan import Options, Statement
@@ -102,11 +102,7 @@ def _first_words(
 
 
 def literal_notes(command: Sequence[str], others: Sequence[str]) -> list[Finding]:
-    """Report words of *command* and *others* with a variable: envcfg changes none.
-
-    It is a note where a word begins with the variable, and a warning where only the job
-    has the variable, because the shell of this machine would put nothing there.
-    """
+    """Warn of words of *command* and *others* with a variable: envcfg expands none."""
     name = r"(?:[^=$]+=)?\$(?:[A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\})(?:[/:.-].*)?"
     literal = [
         word
@@ -117,16 +113,13 @@ def literal_notes(command: Sequence[str], others: Sequence[str]) -> list[Finding
     ]
     message = "stays as it is written, because envcfg expands no variables"
     fix = "let your shell expand it, in double quotes instead of single quotes"
-    severity: Severity = "note"
     if any(re.search(_OF_JOB, word) for word in literal):
-        severity = "warning"
         message += ", and only the job has its value"
         words = (f'"{w}"' if w in literal else shlex.quote(w) for w in command)
         fix = f"let a shell of the rank read it: -- bash -c {shlex.quote(' '.join(words))}"
     subject = ", ".join(dict.fromkeys(literal))
-    return [Finding("variable-literal", severity, subject, message, fix)] * bool(
-        literal
-    )
+    found = Finding("variable-literal", "warning", subject, message, fix)
+    return [found] * bool(literal)
 
 
 def literal_signs(command: Sequence[str]) -> Iterator[Finding]:

@@ -339,7 +339,7 @@ def _warnings(job: JobLog) -> Iterator[Member]:
         elif shape not in reasons:
             detail = f"warns of what envcfg has no rule for ({times}): {words[:100]}"
             if not words.strip():
-                detail = f"warns ({times}) without a text on the same line"
+                detail = f"warns ({times}), and the text is in the next line"
             yield None, Symptom("unknown-warning", "inconclusive", detail, sighting)
 
 
