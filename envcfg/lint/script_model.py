@@ -84,13 +84,16 @@ class Context(NamedTuple):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether a test or signal decides if the entry runs: maybe in other jobs only."""
+        """Whether a test decides if the entry runs; it may then be for other jobs only."""
         parts = (
             part for condition in self.conditions for part in _PARTS.split(condition)
         )
-        return self.function == "trap" or not all(
-            _NO_TEST.match(part.lstrip("! (")) for part in parts
-        )
+        return not all(_NO_TEST.match(part.lstrip("! (")) for part in parts)
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether a test or a signal decides if the entry runs."""
+        return self.function == "trap" or self.is_chosen
 
 
 class Command(NamedTuple):

@@ -135,7 +135,7 @@ def _is_launch(start: Start) -> bool:
 def _is_main(command: Command) -> bool:
     """Return whether a command may be the job's program, and not its preparation."""
     is_other = command.scope == "unknown" or command.substitution or command.by_envcfg
-    if is_other or command.context.is_chosen:
+    if is_other or command.context.is_aside:
         return False
     if agent_of(command) is not None:
         return True

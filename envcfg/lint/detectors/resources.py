@@ -180,7 +180,7 @@ def _agent_without_srun(job: ScriptJob) -> Iterator[Fault]:
         if is_step or model.step_of(command) is not None:
             continue
         # A branch may belong to jobs of one node.
-        if command.context.is_chosen:
+        if command.context.is_aside:
             continue
         words = {"name": program_name(command), "nodes": nodes}
         yield Fault(command.offset, words, "first-node")
@@ -303,7 +303,7 @@ def _program_without_srun(job: ScriptJob) -> Iterator[Fault]:
             continue
         if _starts_everywhere(command, model):
             continue
-        if command.context.is_chosen:
+        if command.context.is_aside:
             continue
         words = {"tasks": tasks, "name": command.name, "nodes": nodes}
         words["gpus"] = shape.gpus_per_node or "GPUS"

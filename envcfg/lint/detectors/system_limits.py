@@ -431,7 +431,7 @@ def needs_internet(job: ScriptJob) -> Iterator[Fault]:
     unless = job.unless("sets a proxy")
     for command in job.model.commands:
         # A test may look whether the file is there, or for another system.
-        if command.context.is_chosen:
+        if command.context.is_aside:
             continue
         texts = [word.literal or "" for word in command.words]
         if job.model.children(command):  # the program has a command of its own
