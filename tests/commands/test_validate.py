@@ -208,9 +208,7 @@ def test_strict_names_limits_that_are_soon_outdated(
 ) -> None:
     text = f"request:\n  partitions:\n    long: {{nodes: 9, {REASON}}}\n    all: {{default: true, {REASON}}}\n"
     day, end = 86_400, 1_795_046_400  # 2026-11-19, 184 days after the source
-    named = (
-        "my.yaml:4:11: note: request.partitions.long: was read on 2026-05-19: too old to refuse a job"
-    )
+    named = "my.yaml:4:11: note: request.partitions.long: was read on 2026-05-19: too old to refuse a job"
     for days, is_named in {-62: False, -61: True, -1: True, 0: True}.items():
         monkeypatch.setenv("SOURCE_DATE_EPOCH", str(end + days * day))
         done = check(text, "--strict")
