@@ -225,6 +225,14 @@ def test_dumps_name_the_rank_that_has_not_called() -> None:
     assert problems == {}
 
 
+def test_most_ranks_without_a_dump_are_not_behind() -> None:
+    """On a slow node, three of four had not written it yet, and were named."""
+    states = ("new", "none", "none", "none")
+    behind, _, flights, problems, _ = ask(dumped("lag", *states), 0)
+    assert (behind, flights) == ((), (0,))
+    assert problems["Flight Recorder"] == "3 of 4 ranks have written no dump"
+
+
 def test_a_rank_without_a_dump_is_the_one_that_the_others_wait_for() -> None:
     behind, _, flights, _, _ = ask(dumped("lag", "new", "new", "old", "new"), 0)
     assert flights == (0, 1, 3)

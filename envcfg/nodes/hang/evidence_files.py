@@ -78,9 +78,14 @@ def ask_libraries(
         flight_dumps = _read_dumps(
             [r for r in own if r.dump_path not in shared], problems
         )
+        dumps += flight_dumps
+        missing = len(own) - len(flight_dumps)
+        # A node may be slow: a stopped rank is told from ranks that write by the others.
+        if flight_dumps and missing > len(flight_dumps):
+            problems[FLIGHT] = f"{missing} of {len(own)} ranks have written no dump"
+            continue
         for ranks_behind in _lagging(flight_dumps, {r.rank for r in own}, now):
             behind.append(ranks_behind._replace(program=program))
-        dumps += flight_dumps
     calls = [entry.created for dump in dumps for entry in dump.entries if entry.created]
     return evidence._replace(
         behind=tuple(behind),
