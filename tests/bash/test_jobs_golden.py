@@ -15,7 +15,7 @@ import pytest
 from asking import NEEDED, asking
 from envcfg.profile.catalog import Catalog
 from golden_text import compare_digest, compare_text
-from suites import DAILY, mark_systems
+from suites import DAILY, FEW, mark_systems
 from support import (
     ACROSS,
     JOB,
@@ -98,7 +98,7 @@ def test_every_system_with_a_scheduler_is_asked(built_in: Catalog) -> None:
     assert set(NEEDED) == asked, "NEEDED of tests/asking.py has what a request needs"
 
 
-@pytest.mark.parametrize("name", mark_systems(NEEDED))
+@pytest.mark.parametrize("name", mark_systems(NEEDED, FEW))
 def test_every_system_gets_a_clean_script(
     name: str, wrap: Callable[..., Wrapped]
 ) -> None:

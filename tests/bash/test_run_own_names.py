@@ -64,7 +64,7 @@ def ran(script: bytes, **env: str) -> list[str]:
 
 
 @pytest.mark.parametrize("junk", ["junk", "7", "a[$(touch evil)]"])
-@pytest.mark.parametrize("form", mark_sample(FORMS, every=2))
+@pytest.mark.parametrize("form", mark_sample(FORMS, every=4))
 @pytest.mark.parametrize("way", ["command", "steps"])
 @pytest.mark.usefixtures("fakes")
 def test_variables_of_envcfg_s_names_in_the_job_change_nothing(

@@ -337,6 +337,13 @@ def test_what_is_no_log_says_what_it_is(tmp_path: Path, data: bytes, kind: str) 
     assert read(tmp_path).summary == f"{nothing}{kind}"
 
 
+def test_an_archive_next_to_a_log_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(text(Job()))
+    alone = read(tmp_path).summary
+    shutil.make_archive(str(tmp_path / "old"), "tar", tmp_path, "a.log")
+    assert read(tmp_path).summary == alone
+
+
 @pytest.mark.parametrize("ending", ["tar", "tar.gz", "tar.xz", "zip"])
 def test_archives_and_programs_are_refused_like_scripts(
     tmp_path: Path, ending: str

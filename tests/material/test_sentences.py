@@ -17,6 +17,7 @@ import pytest
 from test_command_monitor import NVIDIA, SCONTROL, SQUEUE, SRUN
 
 from imaging import SITE, Image, environment, python, torch, wheel
+from suites import mark_sample
 from support import ROOT
 
 PAGE = ROOT / "docs/material.md"
@@ -77,7 +78,7 @@ def run(folder: Path, home: Path, command: str) -> tuple[int, str]:
     return done.returncode, " ".join(f"{done.stdout}\n{done.stderr}".split())
 
 
-@pytest.mark.parametrize(("command", "words"), COMMANDS)
+@pytest.mark.parametrize("row", mark_sample(COMMANDS, every=3), ids=": ".join)
 def test_a_command_shows_what_the_page_says(
     folder: Path, tmp_path: Path, command: str, words: str
 ) -> None:

@@ -151,7 +151,7 @@ FAULTS: Mapping[str, tuple[State, str]] = {
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("name", mark_sample(FAULTS, every=2))
+@pytest.mark.parametrize("name", mark_sample(FAULTS, every=5))
 def test_a_fault_is_named_by_node_or_rank(clock: Clock, name: str, tool: str) -> None:
     state, pattern = FAULTS[name]
     lines = watch(clock, state, tool=tool, asked=8)

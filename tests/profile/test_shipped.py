@@ -15,7 +15,7 @@ from envcfg.profile.catalog import Catalog
 from envcfg.profile.folders import built_in_folder
 from envcfg.profile.job_facts import Reason
 from envcfg.profile.profile_model import Expect, Profile
-from suites import mark_systems
+from suites import FEW, mark_systems
 from support import lint_script
 
 NAMES = Catalog([built_in_folder()]).names()
@@ -121,7 +121,7 @@ def test_a_variable_stands_in_env_or_in_bundles(name: str) -> None:
         assert not plain & set(bundle.env if bundle else ()), bundle
 
 
-@pytest.mark.parametrize("name", mark_systems(NAMES))
+@pytest.mark.parametrize("name", mark_systems(NAMES, FEW))
 def test_what_a_profile_makes_is_clean_for_shellcheck(
     name: str,
 ) -> None:

@@ -36,8 +36,9 @@ def expand(names: Sequence[str], *, must_exist: bool = True) -> list[str]:
     for name in names:
         problem, hint = "no such file", ""
         if os.path.isdir(name):
-            logs = [path for path in files_in(name) if not archive_kind_of(path)]
-            inside = logs or _of_ranks(name)
+            inside = files_in(name)
+            logs = [path for path in inside if not archive_kind_of(path)]
+            inside = logs or inside or _of_ranks(name)
             problem, hint = "no file in this folder", "name the log file itself"
         elif os.path.isfile(name) or (
             must_exist and (name == "-" or os.path.exists(name))
