@@ -80,8 +80,9 @@ def run(folder: Path, home: Path, command: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("row", mark_sample(COMMANDS, every=3), ids=": ".join)
 def test_a_command_shows_what_the_page_says(
-    folder: Path, tmp_path: Path, command: str, words: str
+    folder: Path, tmp_path: Path, row: tuple[str, str]
 ) -> None:
+    command, words = row
     code, text = run(folder, tmp_path, command)
     assert code in {0, 1, 2, 3}, text
     assert words in text, text[-3000:]
