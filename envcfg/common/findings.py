@@ -9,6 +9,7 @@ from envcfg.common.secrets import safe_line
 EXIT_FINDINGS = 1
 EXIT_INCONCLUSIVE = 3
 Severity = Literal["error", "warning", "note"]
+SEVERITIES: Sequence[Severity] = ("error", "warning", "note")  # worst first
 
 
 class Place(NamedTuple):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from envcfg.common.findings import EvidenceLine, Finding, Severity
+from envcfg.common.findings import SEVERITIES, EvidenceLine, Finding
 from envcfg.log.expectations import Expectations
 from envcfg.log.judge.checks import shown_versions
 from envcfg.log.judge.rank import told_together
@@ -21,7 +21,6 @@ from envcfg.profile.version_conflicts import KnownJob, known_faults
 
 Locate = Callable[[Sequence[Sighting]], Sequence[EvidenceLine]]
 Found = tuple[Finding, Sighting | None]
-SEVERITIES: Sequence[Severity] = ("error", "warning", "note")  # worst first
 
 
 def findings_of(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
-from envcfg.common.findings import Finding, finding_in
+from envcfg.common.findings import SEVERITIES, Finding, finding_in
 from envcfg.log.numbers import count_of, number_ranges, said_of
 from envcfg.nodes.monitor.node_board import NodeView
 from envcfg.nodes.probe.links import links_text, lost_links
@@ -114,8 +114,7 @@ def marks(
             mark for mark in _of_host(node) if not lost or mark.kind != "load-high"
         ]
         result += _of_network(node, requirements)
-    order = ("error", "warning", "note")
-    return sorted(result, key=lambda mark: order.index(mark.finding.severity))
+    return sorted(result, key=lambda mark: SEVERITIES.index(mark.finding.severity))
 
 
 def make_mark(
