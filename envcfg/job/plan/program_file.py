@@ -93,8 +93,8 @@ def _first_words(
     begin = " ".join(command)
     if text := find_text(command) if word in SHELLS else None:
         begin = command[text]
-    for kind, entry in load_kept_file("knowledge/first_words.yaml").items():
-        if kind in {"container", "conda"} and not is_contained:
+    for entry in load_kept_file("knowledge/first_words.yaml").values():
+        if entry.get("contained") and not is_contained:
             continue
         if match := re.match(rf"(?:{entry['begin']})(?!\S)", begin):
             return match[0], entry["message"], entry["fix"]
