@@ -6,9 +6,13 @@ What CI tries is the same each time, so that it fails for a change and not for l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random, SystemRandom
+from typing import TypeVar
 
 from hypothesis import HealthCheck, settings
+
+Case = TypeVar("Case")
 
 # What --fuzz and --all say; conftest.py sets both before a test is collected.
 times = 1
@@ -31,6 +35,11 @@ def tries(examples: int) -> settings:
 def part(examples: int) -> settings:
     """Return hypothesis' settings that try *examples* at night, and an eighth each day."""
     return settings(max_examples=examples if is_complete else examples // 8)
+
+
+def of_today(cases: Mapping[str, Case], *, every: int) -> dict[str, Case]:
+    """Return all *cases* at night, and one in *every* each day."""
+    return dict([*cases.items()][:: 1 if is_complete else every])
 
 
 def chance() -> Random:
