@@ -30,9 +30,8 @@ class NodeShape(NamedTuple):
     gpus: int
     cores_per_gpu: int | None = None
     memory_per_gpu: str | None = None
-    memory_limit: str | None = (
-        None  # the most of a node that jobs get, as sites state it
-    )
+    # The most memory of a node that jobs get, as sites state it.
+    memory_limit: str | None = None
     nics: Texts = ()
     # That of its CPU, as `uname -m` prints it; None if not stated.
     architecture: str | None = None

@@ -74,7 +74,8 @@ def _hint_on_command(parser: UsageParser, words: Sequence[str]) -> str:
         return f"write --set {name}={words[0]}"
     if words == ["help"]:
         return _see(parser)
-    words = words[words[0] == "-" and len(words) > 1 :]
+    if words[0] == "-" and words[1:]:  # it was meant to be --
+        words = words[1:]
     text = words[0] if " " in words[0] else shlex.join(words)
     if re.search(_IMAGE, words[0]):
         own = f" -- {shlex.join(words[1:])}" if words[1:] else ""

@@ -153,12 +153,11 @@ def _incomplete(world: World) -> Iterator[Member]:
     # All ranks meet at the end. If lines are torn, the missing lines are in those.
     torn = finished and 0 < len(began) <= world.torn
     for entity, comms in zip(world.entities, communicators, strict=True):
-        if entity.rank in (None, *(comm.rank for comm in comms)):
-            pass
-        elif entity.process.edges and any(communicators):
+        is_absent = entity.rank not in (None, *(comm.rank for comm in comms))
+        if is_absent and entity.process.edges and any(communicators):
             detail = "have channels, and no line of their communicator"
             yield entity, Symptom("ranks-missing", "inconclusive", detail)
-        elif finished:
+        elif is_absent and finished:
             # A label or a table names the rank, which does not prove that it started.
             detail = "do not appear in the communicator of all ranks"
             yield entity, Symptom("init-incomplete", "inconclusive", detail)

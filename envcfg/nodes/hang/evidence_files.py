@@ -80,7 +80,7 @@ def ask_libraries(
         )
         dumps += flight_dumps
         missing = len(own) - len(flight_dumps)
-        # A node may be slow: a stopped rank is told from ranks that write by the others.
+        # On a slow node most ranks have not finished their dump; that is no hang.
         if flight_dumps and missing > len(flight_dumps):
             problems[FLIGHT] = f"{missing} of {len(own)} ranks have written no dump"
             continue
